@@ -1,0 +1,87 @@
+"""What a copier is asked for and what it answers; plain picklable data, the same for driver threads and Spark executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hive_replication.events.files import FileRef
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTask:
+    """One file to bring to one place.
+
+    Args:
+        file: the source file as recorded at the event.
+        target: final URI of the replica. It gets this name only after its proof.
+        evid: event id (or bootstrap id) that asks for the file; named in errors.
+        object_name: ``db.table`` or ``db.table/ds=1``; named in errors and reports.
+        size: bytes, or -1 where unknown; only for packing and estimates, never proof.
+    """
+
+    file: FileRef
+    target: str
+    evid: int
+    object_name: str
+    size: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How it is known that a replica equals the source file.
+
+    Args:
+        algorithm: e.g. ``MD5-of-0MD5-of-512CRC32C`` (HDFS checksum of the replica) or ``CRC32C``.
+        value: lowercase hex.
+        recorded: whether the source file was identified by a checksum recorded at the event (False: none was recorded).
+    """
+
+    algorithm: str
+    value: str
+    recorded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """A file that is now at its target, proven.
+
+    Args:
+        task: what was asked.
+        origin: ``source``, ``cmroot``, or ``present`` where the replica was there already with the same proof.
+        size: bytes of the replica.
+        proof: how it is known.
+        attempts: copies made, 0 where present.
+        executor: ``threads`` or ``spark``.
+    """
+
+    task: CopyTask
+    origin: Literal["source", "cmroot", "present"]
+    size: int
+    proof: Proof
+    attempts: int
+    executor: str = "threads"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFailure:
+    """A file that could not be copied; its lane is held, other files go on.
+
+    Args:
+        task: what was asked.
+        reason: one sentence for operators, naming both paths where the file is gone.
+        kind: ``gone`` (neither at source nor cmroot), ``conflict`` (other content under the target's name), ``failed``.
+    """
+
+    task: CopyTask
+    reason: str
+    kind: Literal["gone", "conflict", "failed"] = "failed"
+
+
+class Copier(Protocol):
+    """Copies many files at once. Implementations: driver threads, Spark executors, or a choice by size."""
+
+    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
+        """Copies and proves each file; answers come in any order, exactly one per task."""
+        ...

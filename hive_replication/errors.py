@@ -1,0 +1,35 @@
+"""Errors that a user of the library or of ``hive-repl`` sees: one clear sentence that says what to do, and an exit code."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ReplicationError(Exception):
+    """The work failed; running it again may help (exit code 1)."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class BadRequest(ReplicationError):
+    """The request itself is wrong: broken statement, unknown database, absent or incomplete dump (exit code 2)."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class Refused(ReplicationError):
+    """Done as asked, data would be lost or mixed: a stranger's object on the target, another source's dump (exit code 3)."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class MissingEvents(ReplicationError):
+    """The notification log has a hole, or no longer reaches back to the asked event id (Hive's error 40006)."""
+
+
+class Unreachable(ReplicationError):
+    """A metastore or a storage cannot be reached, after all retries."""
+
+
+class FilesGone(ReplicationError):
+    """A file is neither at its source path nor in cmroot with the recorded checksum (Hive's error 20016)."""

@@ -1,0 +1,69 @@
+"""Data files as Hive's messages and ``_files`` name them: ``uri#checksum#cmroot#subdirectory``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """One data file of the source at the time of an event.
+
+    Args:
+        uri: where the file lay, e.g. ``hdfs://nn:8020/warehouse/sales.db/orders/ds=1/part-0``.
+        checksum: lowercase hex of Hadoop's ``getFileChecksum`` bytes recorded at the event, or "" where none was.
+        cm_root: URI of the cmroot directory that keeps the file once Hive deletes it, or "".
+        subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
+    """
+
+    uri: str
+    checksum: str = ""
+    cm_root: str = ""
+    subdir: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return PurePosixPath(self.uri).name
+
+    @property
+    def relative(self) -> str:
+        """Path of the replica below its table's or partition's directory."""
+        return f"{self.subdir}/{self.name}" if self.subdir else self.name
+
+    @property
+    def cm_uri(self) -> str:
+        """``<cmroot>/<name>_<checksum>``, cut to 254 characters as Hive's ReplChangeManager does; "" without cmroot."""
+        if not (self.cm_root and self.checksum):
+            return ""
+        return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
+
+    def encode(self) -> str:
+        """The line for ``_files``; ``#`` and ``%`` in paths are percent-encoded (Hive leaves them and so cannot read them back)."""
+        return "#".join(part.replace("%", "%25").replace("#", "%23") for part in (self.uri, self.checksum, self.cm_root, self.subdir))
+
+    @classmethod
+    def decode(cls, line: str) -> FileRef:
+        """Reads a line of ``_files`` as :meth:`encode` wrote it.
+
+        Raises:
+            ValueError: the line does not have four parts.
+        """
+        parts = line.split("#")
+        if len(parts) != 4:
+            raise ValueError(f"a line of _files has {len(parts)} parts instead of 4: {line!r}")
+        return cls(*(part.replace("%23", "#").replace("%25", "%") for part in parts))
+
+    @classmethod
+    def from_message(cls, text: str) -> FileRef:
+        """Reads a file of an event message, which Hive does not escape.
+
+        Hive joins uri, checksum, cmroot and subdirectory with ``#``; a path may hold ``#`` itself. Where the text has more
+        parts than four the checksum (hex digits or empty) and the cmroot (a URI) tell where the path ends.
+        """
+        parts = text.split("#")
+        if len(parts) <= 4:
+            return cls(*parts)
+        uri = "#".join(parts[:-3])
+        return cls(uri, *parts[-3:])
