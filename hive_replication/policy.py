@@ -1,0 +1,87 @@
+"""The policy: what is replicated from where to where, under which names and limits. Read from YAML by the CLI and by Dagster."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from hive_replication.errors import BadRequest
+
+
+def _storage_root(root: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/]*/.*", root + "/"):
+        raise ValueError(f"{root!r} is not a storage root such as hdfs://namenode:8020/")
+    return root.rstrip("/") + "/"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Root(_Settings):
+    """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
+
+    uri: Annotated[str, AfterValidator(_storage_root)] = Field(description="e.g. hdfs://namenode:8020/")
+    webhdfs: str | None = Field(None, description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870")
+    options: dict[str, str] = Field(default_factory=dict[str, str], description="Options of the file system (Hadoop's or fsspec's names)")
+
+
+class Warehouse(_Settings):
+    """One side: a metastore and the storage that its tables live on."""
+
+    metastore: str = Field(description="e.g. thrift://host:9083")
+    roots: tuple[Root, ...] = Field(min_length=1)
+
+
+class Policy(_Settings):
+    """What is replicated from where to where.
+
+    ``databases`` maps source names to target names. ``tables`` and ``exclude`` are shell patterns of table names.
+    """
+
+    name: str = Field("default", pattern=r"^[A-Za-z0-9_]+$")
+    source: Warehouse
+    target: Warehouse
+    dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
+    databases: dict[str, str] = Field(min_length=1)
+    tables: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    external_root: str | None = Field(None, description="Where external data outside its database's directory goes; its path is kept below")
+    without_cmroot: bool = Field(False, description="Go on where repl.source.for cannot be set on the source database")
+    max_events: int = Field(10_000, gt=0, description="Most events of one window")
+    driver_max_files: int = Field(64, ge=0, description="Windows with more files are copied in Spark executors")
+    driver_max_bytes: int = Field(64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
+
+    def target_of(self, database: str) -> str:
+        """Name of a source database on the target (its own where the policy does not name it)."""
+        return self.databases.get(database, database)
+
+    def includes(self, table: str) -> bool:
+        """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
+        matches = any(fnmatchcase(table, pattern) for pattern in self.tables)
+        return matches and not any(fnmatchcase(table, pattern) for pattern in self.exclude)
+
+
+def load_policy(path: Path) -> Policy:
+    """Reads a policy from YAML.
+
+    Raises:
+        BadRequest: the file is absent or not a valid policy; the message names the place of each error.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG") from error
+    try:
+        return Policy.model_validate(yaml.safe_load(text))
+    except ValidationError as error:
+        places = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'top level'}: {e['msg']}" for e in error.errors())
+        raise BadRequest(f"{path} is not a valid policy: {places}") from error
+    except yaml.YAMLError as error:
+        raise BadRequest(f"{path} is not YAML: {' '.join(str(error).split())}") from error
