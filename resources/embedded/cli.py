@@ -1,0 +1,84 @@
+"""``hive-repl embedded``: starts, stops and shows the embedded servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hive_replication.errors import ReplicationError
+from resources.embedded.cluster import DEFAULT_SIDES, Cluster
+from resources.embedded.policy import write_policy
+
+app = typer.Typer(help="Real HDFS and Hive metastores on this machine, for the demo and for tests.", no_args_is_help=True)
+
+Directory = Annotated[Path, typer.Option("--dir", help="Data folder of the servers.")]
+_HOME = Path(".embedded")
+
+
+@app.command()
+def up(
+    names: Annotated[list[str] | None, typer.Argument(help="Sides: source, target, source4, target4.")] = None,
+    directory: Directory = _HOME,
+) -> None:
+    """Starts the servers that do not run yet; the first time it downloads their jars."""
+    cluster = Cluster(directory)
+    with _errors_shown():
+        with _progress() as progress:
+            cluster.up(names or cluster.sides() or DEFAULT_SIDES, progress)
+        path = cluster.directory / "policy.yaml"
+        if not path.exists() and set(DEFAULT_SIDES) <= set(cluster.sides()):
+            write_policy(cluster, path)
+        _show(cluster)
+        if path.exists():
+            typer.echo(f"export HIVE_REPL_CONFIG={path}")
+
+
+@app.command()
+def down(
+    names: Annotated[list[str] | None, typer.Argument(help="Sides, or parts: source.hdfs, source.metastore.")] = None,
+    directory: Directory = _HOME,
+) -> None:
+    """Stops servers; their data stays for the next start."""
+    with _errors_shown():
+        Cluster(directory).down(names or None)
+        _show(Cluster(directory))
+
+
+@app.command()
+def status(directory: Directory = _HOME) -> None:
+    """Shows what runs where."""
+    _show(Cluster(directory))
+
+
+def _show(cluster: Cluster) -> None:
+    table = Table("server", "address", "pid", "state")
+    colours = {"running": "green", "died": "red"}
+    for server in cluster.status():
+        colour = colours.get(server.state, "dim")
+        table.add_row(server.name, server.address, str(server.pid or ""), f"[{colour}]{server.state}[/]")
+    Console().print(table if table.row_count else f"no servers in {cluster.directory}")
+
+
+def _progress() -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True))
+
+
+@contextmanager
+def _errors_shown() -> Iterator[None]:
+    try:
+        yield
+    except ReplicationError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(error.exit_code) from error
+
+
+if __name__ == "__main__":
+    app()

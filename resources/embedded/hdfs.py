@@ -1,0 +1,111 @@
+"""A real HDFS on loopback: one NameNode and one DataNode, permissions off."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from resources.embedded import java, processes
+from resources.embedded.processes import Server
+
+PORTS = ("namenode", "namenode_http", "datanode", "datanode_ipc", "datanode_http")
+_HADOOP = "org.apache.hadoop.hdfs.server"
+
+
+@dataclass(frozen=True, slots=True)
+class Hdfs:
+    """Where an HDFS is and what it runs with.
+
+    Args:
+        name: e.g. ``source``.
+        folder: data folder of the cluster; the servers get folders below it.
+        ports: by the names of :data:`PORTS`.
+        jars: class path of the servers.
+    """
+
+    name: str
+    folder: Path
+    ports: dict[str, int]
+    jars: tuple[Path, ...]
+
+    @property
+    def uri(self) -> str:
+        """``hdfs://127.0.0.1:port``, without a slash at the end."""
+        return f"hdfs://127.0.0.1:{self.ports['namenode']}"
+
+    @property
+    def conf(self) -> Path:
+        """Folder of ``core-site.xml`` and ``hdfs-site.xml`` for servers and clients."""
+        return self.folder / f"{self.name}.hdfs-conf"
+
+    @property
+    def servers(self) -> tuple[Server, Server]:
+        """NameNode and DataNode; the DataNode is ready once the NameNode counts it and has left safe mode."""
+        namenode = self._server("namenode", "namenode.NameNode", ("namenode", "namenode_http"))
+        ready = self._serves_blocks
+        datanode = self._server("datanode", "datanode.DataNode", ("datanode_http", "datanode", "datanode_ipc"), ready)
+        return namenode, datanode
+
+    def prepare(self) -> None:
+        """Writes the configuration and formats the file system if it is new."""
+        namenode, datanode = self.servers
+        for server in (namenode, datanode):
+            server.folder.mkdir(parents=True, exist_ok=True)
+        self._configure()
+        if not (namenode.folder / "data" / "current" / "VERSION").is_file():
+            command = [*self._java(), f"{_HADOOP}.namenode.NameNode", "-format", "-force"]
+            processes.run_once(command, namenode.folder, {}, "format.log")
+
+    def _server(self, role: str, main: str, ports: tuple[str, ...], ready: object = None) -> Server:
+        folder = self.folder / f"{self.name}.{role}"
+        command = (*self._java(), f"{_HADOOP}.{main}")
+        return Server(folder.name, folder, command, tuple(self.ports[port] for port in ports), *([ready] if ready else []))
+
+    def _java(self) -> tuple[str, ...]:
+        path = ":".join(map(str, (self.conf, *self.jars)))
+        return (str(java.java()), *java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-cp", path)
+
+    def _configure(self) -> None:
+        self.conf.mkdir(parents=True, exist_ok=True)
+        write_xml(
+            self.conf / "core-site.xml",
+            {"fs.defaultFS": self.uri, "hadoop.proxyuser.root.hosts": "*", "hadoop.proxyuser.root.groups": "*"},
+        )
+        address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
+        write_xml(
+            self.conf / "hdfs-site.xml",
+            {
+                "dfs.replication": "1",
+                "dfs.permissions.enabled": "false",
+                "dfs.namenode.name.dir": str(self.folder / f"{self.name}.namenode" / "data"),
+                "dfs.datanode.data.dir": str(self.folder / f"{self.name}.datanode" / "data"),
+                "dfs.namenode.http-address": address["namenode_http"],
+                "dfs.datanode.address": address["datanode"],
+                "dfs.datanode.ipc.address": address["datanode_ipc"],
+                "dfs.datanode.http.address": address["datanode_http"],
+                "dfs.namenode.safemode.extension": "0",
+                # On one machine a small file's close meets this delay every time (Hadoop's default: 400 ms).
+                "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+            },
+        )
+
+    def _serves_blocks(self) -> bool:
+        try:
+            state = self._bean("FSNamesystemState")
+            return state["NumLiveDataNodes"] > 0 and state["FSState"] == "Operational"
+        except OSError:
+            return False
+
+    def _bean(self, name: str) -> dict[str, object]:
+        url = f"http://127.0.0.1:{self.ports['namenode_http']}/jmx?qry=Hadoop:service=NameNode,name={name}"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return json.load(answer)["beans"][0]
+
+
+def write_xml(path: Path, properties: dict[str, str]) -> None:
+    """Writes a Hadoop configuration file."""
+    lines = (f"<property><name>{escape(k)}</name><value>{escape(v)}</value></property>" for k, v in properties.items())
+    path.write_text("\n".join(("<configuration>", *lines, "</configuration>", "")), encoding="utf-8")

@@ -1,0 +1,40 @@
+"""A policy for the embedded servers, for the demo and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from hive_replication.policy import Policy, Root, Warehouse
+from resources.embedded.cluster import Cluster, Side
+
+
+def policy(cluster: Cluster, databases: Mapping[str, str], source: str = "source", target: str = "target") -> Policy:
+    """The policy that replicates databases from one side of a cluster to another.
+
+    Args:
+        cluster: the servers.
+        databases: target names by source names.
+        source: side to read.
+        target: side to write; its HDFS holds the dumps, in ``/repl/dumps``, and external data, in ``/external``.
+    """
+    reads, writes = cluster.side(source), cluster.side(target)
+    return Policy(
+        source=_warehouse(reads),
+        target=_warehouse(writes),
+        dump_root=f"{writes.hdfs}repl/dumps",
+        external_root=f"{writes.hdfs}external",
+        databases=dict(databases),
+    )
+
+
+def write_policy(cluster: Cluster, path: Path, databases: Mapping[str, str] | None = None) -> None:
+    """Writes the YAML of :func:`policy`; ``sales`` to ``sales`` where no databases are given."""
+    content = policy(cluster, databases or {"sales": "sales"}).model_dump(mode="json", exclude_defaults=True)
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+def _warehouse(side: Side) -> Warehouse:
+    return Warehouse(metastore=side.metastore, roots=(Root(uri=side.hdfs, webhdfs=side.webhdfs),))

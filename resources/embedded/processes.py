@@ -1,0 +1,163 @@
+"""Server processes that outlive the command that started them: pid files that never name a stranger, clean stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from hive_replication.errors import BadRequest, ReplicationError
+
+_STOP_SECONDS = 20.0
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server process and how to know that it serves.
+
+    Args:
+        name: e.g. ``source.namenode``.
+        folder: its own folder: configuration, data, log and pid file.
+        command: program and arguments.
+        ports: loopback ports it listens on; the first is the one that clients use.
+        ready: answers whether it serves; called only once the first port listens.
+        environment: set besides the caller's environment.
+    """
+
+    name: str
+    folder: Path
+    command: tuple[str, ...]
+    ports: tuple[int, ...]
+    ready: Callable[[], bool] = lambda: True
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Path:
+        """What the process prints."""
+        return self.folder / "server.log"
+
+
+def start(server: Server) -> None:
+    """Starts a server in a session of its own, unless it runs; :func:`wait` tells when it serves.
+
+    Raises:
+        BadRequest: another program listens on one of its ports.
+    """
+    if running(server.folder):
+        return
+    for port in server.ports:
+        if listening(port):
+            raise BadRequest(
+                f"{server.name} cannot start: another program listens on its port {port}; stop that program"
+                f" (the port is kept in metastores, so it cannot change during the life of {server.folder.parent})"
+            )
+    pid = _spawn(server)
+    try:
+        started = psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        started = 0.0
+    _pid_file(server.folder).write_text(json.dumps({"pid": pid, "started": started}), encoding="utf-8")
+
+
+def wait(server: Server, seconds: float = 90.0) -> None:
+    """Waits until a started server serves.
+
+    Raises:
+        ReplicationError: it ended, or does not serve in time; the message names its log.
+    """
+    end = time.monotonic() + seconds
+    while not (listening(server.ports[0]) and server.ready()):
+        if not running(server.folder):
+            raise ReplicationError(f"{server.name} ended: {_last_error(server.log)} (see {server.log})")
+        if time.monotonic() > end:
+            raise ReplicationError(f"{server.name} does not serve after {seconds:.0f} s; see {server.log}")
+        time.sleep(_POLL_SECONDS)
+
+
+def running(folder: Path) -> psutil.Process | None:
+    """The live process that was started in a folder; never another one that got its pid later."""
+    try:
+        record = json.loads(_pid_file(folder).read_text(encoding="utf-8"))
+        process = psutil.Process(record["pid"])
+        same = abs(process.create_time() - record["started"]) < 1.0
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
+        return None
+
+
+def was_started(folder: Path) -> bool:
+    """Whether a server was started in a folder and not stopped since, running or not."""
+    return _pid_file(folder).is_file()
+
+
+def stop(folders: list[Path], seconds: float = _STOP_SECONDS) -> None:
+    """Stops what was started in these folders: SIGTERM, and SIGKILL to what is still alive after some seconds."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in filter(None, map(running, folders)):
+            _signal(process, number)
+        end = time.monotonic() + seconds
+        while any(map(running, folders)) and time.monotonic() < end:
+            time.sleep(_POLL_SECONDS)
+    for folder in folders:
+        _pid_file(folder).unlink(missing_ok=True)
+
+
+def run_once(command: list[str], folder: Path, environment: dict[str, str], log: str) -> None:
+    """Runs a preparing command to its end, e.g. the formatting of a file system.
+
+    Raises:
+        ReplicationError: it failed; the message names its log.
+    """
+    path = folder / log
+    with path.open("wb") as out:
+        code = subprocess.run(
+            command, cwd=folder, env={**os.environ, **environment}, stdout=out, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    if code:
+        raise ReplicationError(f"{Path(log).stem} failed with exit code {code}: {_last_error(path)} (see {path})")
+
+
+def listening(port: int) -> bool:
+    """Whether anything accepts connections on a loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _spawn(server: Server) -> int:
+    # A shell starts it in the background and ends: the server is then nobody's child, so nobody has to reap it or warn of it.
+    shell = subprocess.run(
+        ["/bin/sh", "-c", '"$@" </dev/null >server.log 2>&1 & echo $!', "sh", *server.command],
+        cwd=server.folder,
+        env={**os.environ, **server.environment},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        check=True,
+    )
+    return int(shell.stdout)
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+def _pid_file(folder: Path) -> Path:
+    return folder / "pid.json"
+
+
+def _last_error(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception" in line or "Error" in line]
+    return (telling or lines or ["it printed nothing"])[-1][:300]
