@@ -1,0 +1,82 @@
+"""A bootstrap dump: all objects of the scope, consolidated at the source to one event id."""
+
+from __future__ import annotations
+
+import time
+
+from hive_replication.dump.fold import Fold
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.objects import ObjectReader
+from hive_replication.dump.records import DumpHeader, DumpResult, Scope
+from hive_replication.dump.source import Source
+from hive_replication.dump.store import DumpWriter
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.events.decode import decode
+from hive_replication.events.log import notifications
+from hive_replication.metastore.types import Database
+from hive_replication.progress import Progress
+
+_ROUNDS = 20
+
+
+def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Progress) -> DumpResult:
+    """Writes every object of the scope as of one event id, which the header's ``to_evid`` names.
+
+    Raises:
+        BadRequest: the database, table or a partition of the scope does not exist.
+        ReplicationError: the source changes so fast that the dump does not come to an end.
+    """
+    database = source.mark(scope.database)
+    begin = source.metastore.current_event_id()
+    reader = ObjectReader(source, scope, writer, Lister(source.storage, source.cm_root()))
+    for name in progress.over(reader.names(), "tables read"):
+        reader.read(name)
+    database, end = _consolidate(source, scope, reader, database, begin)
+    if scope.partitions is not None:
+        _keep_partitions(scope, reader)
+    to_time, to_hash = source.reach(end)
+    created = time.time()
+    header = DumpHeader(
+        "bootstrap", scope, source.identity, database, begin, end, to_time, to_hash, created, skipped=dict(reader.skipped)
+    )
+    return writer.finish(header)
+
+
+def _consolidate(source: Source, scope: Scope, reader: ObjectReader, database: Database, begin: int) -> tuple[Database, int]:
+    """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too."""
+
+    def includes(table: str) -> bool:
+        return source.policy.includes(table) if scope.table is None else table == scope.table
+
+    fold = Fold(reader.writer, scope.database, reader.reads, includes, database)
+    folded = begin
+    for _ in range(_ROUNDS):
+        end = source.metastore.current_event_id()
+        for row in notifications(source.metastore, folded, end):
+            if row.database == scope.database:
+                fold.apply(decode(row))
+        folded = end
+        unread, fold.unread = fold.unread, set()
+        unlisted, fold.unlisted = fold.unlisted, set()
+        if not unread and not unlisted:
+            return fold.source_database, folded
+        for name in sorted(unread):
+            reader.read(name)
+        for table, partition in sorted(unlisted):
+            reader.relist(table, partition)
+    raise ReplicationError(f"tables of {scope} are renamed faster than they can be read; dump again at a quieter time")
+
+
+def _keep_partitions(scope: Scope, reader: ObjectReader) -> None:
+    """Leaves only the partitions of the scope in the dump.
+
+    Raises:
+        BadRequest: the source has none of that name.
+    """
+    table, wanted = str(scope.table), set(scope.partitions or ())
+    found = {record.name for record in reader.writer.partitions(table)}
+    for name in found - wanted:
+        reader.writer.drop_partition(table, name)
+    missing = sorted(wanted - found)
+    if missing:
+        raise BadRequest(f"the source table {scope} has no partition {', '.join(missing)}")

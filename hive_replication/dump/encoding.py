@@ -1,0 +1,76 @@
+"""Records as the JSON text of ``_metadata``, ``_dumpmetadata`` and ``_files``; thrift objects inside as TJSON text (as Hive does)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, Scope
+from hive_replication.events.files import FileRef
+from hive_replication.events.records import Notification
+from hive_replication.metastore import tjson
+from hive_replication.metastore.types import Database
+
+#: Version of the layout; a reader refuses a greater one.
+VERSION = "1"
+
+
+def text(value: Mapping[str, Any]) -> bytes:
+    """JSON text on a single line, UTF-8, the version first."""
+    return json.dumps({"version": VERSION, **value}, ensure_ascii=False).encode()
+
+
+def fields(data: bytes) -> dict[str, Any]:
+    """Reads what :func:`text` wrote.
+
+    Raises:
+        ValueError: not JSON, or of a newer version.
+    """
+    value = json.loads(data)
+    if not isinstance(value, dict) or value.get("version") != VERSION:  # pyright: ignore[reportUnknownMemberType]
+        raise ValueError(f"written by another version than {VERSION}")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def header_text(header: DumpHeader) -> bytes:
+    """The content of ``_dumpmetadata``."""
+    plain = {key: getattr(header, key) for key in _HEADER_PLAIN}
+    return text(plain | {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)})
+
+
+_HEADER_PLAIN = ("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created")
+
+
+def header_of(data: bytes) -> DumpHeader:
+    """Reads ``_dumpmetadata``."""
+    value = fields(data)
+    names = value["scope"]["partitions"]
+    scope = Scope(value["scope"]["database"], value["scope"]["table"], None if names is None else tuple(names))
+    plain = {key: value[key] for key in _HEADER_PLAIN}
+    return DumpHeader(scope=scope, source_database=tjson.loads(Database, value["db"]), skipped=value["skipped"], **plain)
+
+
+def files_text(files: tuple[FileRef, ...]) -> bytes:
+    """The content of ``_files``."""
+    return "".join(f"{file.encode()}\n" for file in files).encode()
+
+
+def files_of(data: bytes) -> tuple[FileRef, ...]:
+    """Reads ``_files``."""
+    return tuple(FileRef.decode(line) for line in data.decode().split("\n") if line)
+
+
+def event_text(record: EventRecord) -> bytes:
+    """The ``_metadata`` of an event's directory; its files stand in ``_files`` beside it."""
+    groups = [{"partition": group.partition, "files": len(group.files), "listed": group.listed} for group in record.groups]
+    return text(asdict(record.notification) | {"groups": groups})
+
+
+def event_of(data: bytes) -> tuple[Notification, list[FileGroup], list[int]]:
+    """Reads an event's ``_metadata``: the notification, its groups without their files, and the number of files of each."""
+    value = fields(data)
+    row = Notification(*(value[key] for key in ("evid", "time", "type", "database", "table", "message")))
+    groups = [FileGroup(group["partition"], (), group["listed"]) for group in value["groups"]]
+    return row, groups, [group["files"] for group in value["groups"]]

@@ -1,0 +1,193 @@
+"""Consolidation at the source (seed replication-v2, approach 2): the events of a dump's time, folded over the dumped objects.
+
+A dump begins at event b and ends reading at e. Each table was read at some moment in between, so events of b..e are partly in
+it. The fold makes every object stand at e: drops remove, creates add, alters and inserts replace. An event is folded only over
+an object that was read before it. Events of the moment while an object was read may be in it or not; folding them again does no
+harm, since each sets the object to its own after image, except a rename, which would move the wrong content: what a rename
+yields is then read anew, and the fold goes on over the events of that time, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hive_replication.dump.objects import Read
+from hive_replication.dump.records import PartitionRecord, TableRecord
+from hive_replication.dump.source import has_files, is_external, why_skipped
+from hive_replication.dump.store import DumpWriter
+from hive_replication.errors import BadRequest
+from hive_replication.events import records as r
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database
+
+
+@dataclass
+class Fold:
+    """The fold's state: the draft of the dump, when each table was read, and what is left to look at.
+
+    Args:
+        draft: the dump being written.
+        database: name of the source database.
+        reads: when each table in the draft was read.
+        includes: whether a table's name belongs to the dump.
+        unread: tables to read anew after the fold.
+        unlisted: (table, partition or "") to list anew after the fold.
+        source_database: the database object, as altered.
+    """
+
+    draft: DumpWriter
+    database: str
+    reads: dict[str, Read]
+    includes: Callable[[str], bool]
+    source_database: Database
+    unread: set[str] = field(default_factory=set[str])
+    unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def apply(self, event: r.Event) -> None:
+        """Folds one event; events come in order.
+
+        Raises:
+            BadRequest: the database itself was dropped.
+        """
+        match event:
+            case r.AlterTable():
+                self._rename_table(event) if event.rename else self._alter_table(event)
+            case r.CreateTable():
+                self._create_table(event)
+            case r.DropTable():
+                self._drop_table(event)
+            case r.AddPartition() | r.AlterPartition() | r.DropPartition() | r.Insert():
+                if self._behind(event.table, event.evid):
+                    self._change_content(event)
+            case r.AlterDatabase():
+                self.source_database = event.after
+            case r.DropDatabase():
+                raise BadRequest(f"the source database {self.database!r} was dropped at event {event.evid}, while it was dumped")
+            case _:
+                pass  # nothing that a dump of objects holds
+
+    def _change_content(self, event: r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert) -> None:
+        match event:
+            case r.AddPartition():
+                self._add_partition(event)
+            case r.AlterPartition():
+                for change in event.changes:
+                    self._change_partition(event.table, change, truncate=event.truncate)
+            case r.DropPartition():
+                for name in event.partitions:
+                    self.draft.drop_partition(event.table, name)
+                    self.unlisted.discard((event.table, name))
+            case r.Insert():
+                self._insert(event)
+
+    def _behind(self, name: str, evid: int) -> bool:
+        """Whether the draft has the table as it was before the event."""
+        read = self.reads.get(name)
+        return read is not None and read.begin < evid
+
+    def _remove(self, name: str) -> None:
+        self.draft.drop_table(name)
+        self.reads.pop(name, None)
+        self.unlisted = {key for key in self.unlisted if key[0] != name}
+
+    def _create_table(self, event: r.CreateTable) -> None:
+        name = event.table
+        if name in self.reads or not self.includes(name) or why_skipped(event.after):
+            return
+        self.unread.discard(name)
+        self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) else ()))
+        self.reads[name] = Read(event.evid, event.evid)
+        if is_external(event.after) and has_files(event.after):
+            self.unlisted.add((name, ""))
+
+    def _drop_table(self, event: r.DropTable) -> None:
+        self.unread.discard(event.table)
+        if self._behind(event.table, event.evid):
+            self._remove(event.table)
+
+    def _alter_table(self, event: r.AlterTable) -> None:
+        record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
+        if record is None:
+            return
+        self.draft.put_table(TableRecord(event.after, () if event.truncate else record.files))
+        if event.relocated and has_files(event.after):
+            self.unlisted.add((event.table, ""))
+
+    def _rename_table(self, event: r.AlterTable) -> None:
+        old, new = event.names
+        wanted = event.after.dbName.lower() == self.database and self.includes(new) and not why_skipped(event.after)
+        read = self.reads.get(old)
+        self.unread.discard(old)
+        present = read is not None and read.begin < event.evid
+        certain = present and read is not None and read.end < event.evid
+        arrived = new in self.reads and not self._behind(new, event.evid)
+        if wanted and not arrived and certain:
+            self._move_table(event, old, new)
+        elif wanted and not arrived:
+            self._remove(new)
+            self.unread.add(new)
+        if present:
+            self._remove(old)
+
+    def _move_table(self, event: r.AlterTable, old: str, new: str) -> None:
+        record = self.draft.table(old)
+        assert record is not None  # noqa: S101 - reads and draft hold the same names
+        self._remove(new)
+        before, after = event.before.sd.location or "", event.after.sd.location or ""
+        self.draft.put_table(TableRecord(event.after, _moved_files(record.files, before, after)))
+        for part in self.draft.partitions(old):
+            part.partition.tableName = new
+            part.partition.sd.location = _moved(part.partition.sd.location, before, after)
+            self.draft.put_partition(PartitionRecord(new, part.name, part.partition, _moved_files(part.files, before, after)))
+        self.reads[new] = Read(event.evid, event.evid)
+        self.unlisted |= {(new, part) for name, part in self.unlisted if name == old}
+
+    def _add_partition(self, event: r.AddPartition) -> None:
+        for added in event.partitions:
+            self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
+            if added.files is None or is_external(event.table_object):
+                self.unlisted.add((event.table, added.name))
+
+    def _change_partition(self, table: str, change: r.ChangedPartition, *, truncate: bool) -> None:
+        record = self.draft.partition(table, change.before_name)
+        if record is None and not change.rename:
+            return
+        files: tuple[FileRef, ...] = ()
+        if record is not None and not truncate:
+            before = change.before.sd.location if change.before else record.partition.sd.location
+            files = record.files if change.relocated else _moved_files(record.files, before, change.after.sd.location)
+        if change.rename:
+            self.draft.drop_partition(table, change.before_name)
+        self.draft.put_partition(PartitionRecord(table, change.after_name, change.after, files))
+        if change.relocated or record is None:
+            self.unlisted.add((table, change.after_name))
+
+    def _insert(self, event: r.Insert) -> None:
+        if not event.files:
+            self.unlisted.add((event.table, event.partition_name))
+        elif event.partition_name:
+            part = self.draft.partition(event.table, event.partition_name)
+            if part is not None:
+                files = inserted(part.files, event)
+                self.draft.put_partition(PartitionRecord(event.table, part.name, part.partition, files))
+        else:
+            record = self.draft.table(event.table)
+            if record is not None:
+                self.draft.put_table(TableRecord(record.table, inserted(record.files, event)))
+
+
+def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:
+    """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning."""
+    if event.replace:
+        return event.files
+    return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
+
+
+def _moved(location: str, before: str, after: str) -> str:
+    """A path below ``before`` as it is called once that directory has become ``after``."""
+    return after + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
+
+
+def _moved_files(files: tuple[FileRef, ...], before: str, after: str) -> tuple[FileRef, ...]:
+    return tuple(FileRef(_moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)

@@ -1,0 +1,52 @@
+"""Listing directories of the source with the checksums of their files, in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
+
+from hive_replication.errors import ReplicationError
+from hive_replication.events.files import FileRef
+from hive_replication.storage import Storage
+
+_THREADS = 32
+_RETRIES = 5
+
+
+class Lister:
+    """Lists data files as Hive does: names that begin with ``_`` or ``.`` are left out.
+
+    Args:
+        storage: the source's storage.
+        cm_root: cmroot to record with each file, or "" where deleted files are not kept.
+    """
+
+    def __init__(self, storage: Storage, cm_root: str) -> None:
+        self._storage = storage
+        self._cm_root = cm_root
+
+    def files(self, location: str, *, kept: bool = True) -> tuple[FileRef, ...]:
+        """All data files below a directory, checksums included; an absent directory holds none.
+
+        Args:
+            location: URI of a table's or partition's directory.
+            kept: whether Hive keeps deleted files of it in cmroot (never for external tables).
+        """
+        location = location.rstrip("/")
+        for _ in range(_RETRIES):
+            try:
+                return tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
+            except FileNotFoundError:
+                continue  # a file went away between listing and checksum: the directory changed, list it anew
+        raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
+
+    def many(self, locations: Iterable[str], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
+        """Lists several directories in parallel; results in order."""
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
+            yield from pool.map(lambda location: self.files(location, kept=kept), locations)
+
+    def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
+        checksum = self._storage.checksum(uri)
+        parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
+        return FileRef(uri, checksum.value if checksum else "", self._cm_root if kept and checksum else "", "" if parent == "." else parent)

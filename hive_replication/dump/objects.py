@@ -1,0 +1,93 @@
+"""Reading a database's objects into a dump: each table with its partitions and files, and when it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.records import PartitionRecord, Scope, TableRecord
+from hive_replication.dump.source import Source, has_files, is_external, why_skipped
+from hive_replication.dump.store import DumpWriter
+from hive_replication.errors import BadRequest
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.types import Table
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """When an object was read: all events up to ``begin`` are in it, those up to ``end`` may be."""
+
+    begin: int
+    end: int
+
+
+@dataclass
+class ObjectReader:
+    """Reads tables of one database into a dump.
+
+    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not.
+    """
+
+    source: Source
+    scope: Scope
+    writer: DumpWriter
+    lister: Lister
+    reads: dict[str, Read] = field(default_factory=dict[str, Read])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+
+    def names(self) -> list[str]:
+        """Tables of the scope at this moment.
+
+        Raises:
+            BadRequest: the scope is one table and the source does not have it.
+        """
+        if self.scope.table is not None:
+            if self.source.metastore.table(self.scope.database, self.scope.table) is None:
+                raise BadRequest(f"the source {self.source.metastore.uri} has no table {self.scope}")
+            return [self.scope.table]
+        names = self.source.metastore.table_names(self.scope.database)
+        return sorted(name for name in names if self.source.policy.includes(name))
+
+    def read(self, name: str) -> None:
+        """Reads one table, its partitions and files; a table that is no longer there leaves nothing."""
+        begin = self.source.metastore.current_event_id()
+        table = self.source.metastore.table(self.scope.database, name)
+        if table is None:
+            return
+        reason = why_skipped(table)
+        if reason:
+            self.skipped[name] = reason
+            return
+        files = self.lister.files(table.sd.location, kept=not is_external(table)) if has_files(table) else ()
+        self.writer.put_table(TableRecord(table, files))
+        if table.partitionKeys:
+            for record in self._partitions(table):
+                self.writer.put_partition(record)
+        self.reads[name] = Read(begin, self.source.metastore.current_event_id())
+
+    def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
+        keys, name = [key.name for key in table.partitionKeys], table.tableName.lower()
+        partitions = iter(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions))
+        while batch := list(islice(partitions, _BATCH)):
+            listed = self.lister.many((part.sd.location for part in batch), kept=not is_external(table))
+            for part, files in zip(batch, listed, strict=True):
+                yield PartitionRecord(name, partition_name(keys, part.values), part, files)
+
+    def relist(self, table: str, partition: str) -> None:
+        """Lists an object's files anew: those of an event that named none."""
+        record = self.writer.table(table)
+        if record is None:
+            return
+        kept = not is_external(record.table)
+        if not partition:
+            self.writer.put_table(TableRecord(record.table, self.lister.files(record.table.sd.location, kept=kept)))
+            return
+        part = self.writer.partition(table, partition)
+        if part is not None:
+            files = self.lister.files(part.partition.sd.location, kept=kept)
+            self.writer.put_partition(PartitionRecord(table, partition, part.partition, files))
+

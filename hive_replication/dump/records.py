@@ -1,0 +1,125 @@
+"""What a dump holds: a header, objects (bootstrap) and events (incremental), as frozen records; no paths inside the dump."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hive_replication.events.files import FileRef
+from hive_replication.events.records import Notification
+from hive_replication.metastore.types import Database, Partition, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a dump is of.
+
+    Args:
+        database: source database.
+        table: one table, or None for the whole database.
+        partitions: names of single partitions of ``table`` (repair), or None for all.
+    """
+
+    database: str
+    table: str | None = None
+    partitions: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}" if self.table else self.database
+
+
+@dataclass(frozen=True, slots=True)
+class DumpHeader:
+    """Facts about a whole dump, written last.
+
+    Args:
+        kind: ``bootstrap`` (objects as of ``to_evid``) or ``incremental`` (events of ``(from_evid, to_evid]``).
+        scope: what it is of.
+        source: identity of the source metastore (its database uuid).
+        source_database: the database object at the time of the dump; its location is what paths are mapped from.
+        from_evid: event id before the first event; of a bootstrap the id at which reading objects began.
+        to_evid: event id at which a replica stands after the load.
+        to_time: commit time of the event ``to_evid``, seconds since the epoch; 0 where unknown.
+        to_hash: hash of that event's message, to recognise another history later; "" where unknown.
+        created: seconds since the epoch.
+        skipped: tables left out, each with the reason.
+    """
+
+    kind: Literal["bootstrap", "incremental"]
+    scope: Scope
+    source: str
+    source_database: Database
+    from_evid: int
+    to_evid: int
+    to_time: int
+    to_hash: str
+    created: float
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """A table or view of a bootstrap; ``files`` only of an unpartitioned table."""
+
+    table: Table
+    files: tuple[FileRef, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Lower-case table name."""
+        return self.table.tableName.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRecord:
+    """A partition of a bootstrap."""
+
+    table: str
+    name: str
+    partition: Partition
+    files: tuple[FileRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files of one event for one object.
+
+    Args:
+        partition: partition name, "" for the table itself.
+        files: the files.
+        listed: True where the event named no files and the location was listed at the dump: the object's whole present
+            content. False: exactly the files of the event.
+    """
+
+    partition: str
+    files: tuple[FileRef, ...]
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """An event of an incremental dump with its files."""
+
+    notification: Notification
+    groups: tuple[FileGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DumpResult:
+    """What REPL DUMP answers, with figures for reports.
+
+    Args:
+        directory: the seeds' ``dir-name``.
+        last_evid: the seeds' ``last-evid``.
+        header: the dump's header.
+        tables, partitions, events, files: numbers of records written.
+    """
+
+    directory: str
+    last_evid: int
+    header: DumpHeader
+    tables: int
+    partitions: int
+    events: int
+    files: int

@@ -1,0 +1,109 @@
+"""What a dump needs of the source: its metastore, its storage, and the facts that go into every dump's header."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Database, Table, copy_of
+from hive_replication.policy import Policy
+from hive_replication.storage import Storage
+
+SOURCE_FOR = "repl.source.for"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source side of a policy, connected."""
+
+    metastore: Metastore
+    storage: Storage
+    policy: Policy
+
+    @property
+    def identity(self) -> str:
+        """What tells one source metastore from another: its database uuid, or its address where it has none (Hive 2.3)."""
+        return self.metastore.uuid() or self.metastore.uri
+
+    def database(self, name: str) -> Database:
+        """A database that must exist.
+
+        Raises:
+            BadRequest: it does not.
+        """
+        database = self.metastore.database(name)
+        if database is None:
+            raise BadRequest(f"the source {self.metastore.uri} has no database {name!r}")
+        return database
+
+    def mark(self, name: str) -> Database:
+        """Sets ``repl.source.for`` on the database if it is not set (design: the only write to a source).
+
+        From then on Hive keeps deleted files of the database's managed tables in cmroot.
+
+        Raises:
+            Refused: it cannot be set and the policy does not allow to go on without cmroot.
+        """
+        database = self.database(name)
+        if (database.parameters or {}).get(SOURCE_FOR):
+            return database
+        marked = copy_of(database)
+        marked.parameters = {**(database.parameters or {}), SOURCE_FOR: self.policy.name}
+        try:
+            self.metastore.alter_database(name, marked)
+        except Unreachable:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the metastore answers: rights, read-only hooks, listeners
+            if self.policy.without_cmroot:
+                return database
+            raise Refused(
+                f"cannot set {SOURCE_FOR} on the source database {name!r}, so Hive would not keep its deleted files in cmroot: {error}; "
+                "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
+            ) from error
+        return marked
+
+    def cm_root(self) -> str:
+        """URI of the source's cmroot, or "" where change management is off."""
+        if self.metastore.config_value("hive.repl.cm.enabled", "false").lower() != "true":
+            return ""
+        return self.metastore.config_value("hive.repl.cmrootdir", "")
+
+    def reach(self, evid: int) -> tuple[int, str]:
+        """Commit time and message hash of the event ``evid``; zero and "" where the log no longer has it."""
+        try:
+            rows = [row for row in self.metastore.events(evid - 1, evid)] if evid > 0 else []
+        except Unreachable:
+            raise
+        except ReplicationError:
+            return 0, ""
+        return (rows[0].eventTime, message_hash(rows[0].message)) if rows else (0, "")
+
+
+def message_hash(message: str) -> str:
+    """First 16 hex digits of the SHA-256 of an event's message as it stands in the log."""
+    return hashlib.sha256(message.encode()).hexdigest()[:16]
+
+
+def why_skipped(table: Table) -> str:
+    """Why a table is left out of replication, or "" where it is not."""
+    parameters = table.parameters or {}
+    if table.tableType == "MATERIALIZED_VIEW":
+        return "materialized views are not replicated (as in Hive, hive.repl.include.materialized.views)"
+    if parameters.get("transactional", "").lower() == "true":
+        return "transactional (ACID) tables are not replicated by this version"
+    if parameters.get("storage_handler"):
+        return "tables of storage handlers hold no files to replicate"
+    return ""
+
+
+def is_external(table: Table) -> bool:
+    """Hive's own rule: the table type, or the parameter EXTERNAL=TRUE."""
+    return table.tableType == "EXTERNAL_TABLE" or (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"
+
+
+def has_files(table: Table) -> bool:
+    """Whether a table's own directory holds its files: no view, and not partitioned."""
+    return table.tableType != "VIRTUAL_VIEW" and not table.partitionKeys and bool(table.sd.location)
+

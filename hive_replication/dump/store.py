@@ -1,0 +1,100 @@
+"""What every dump format offers: the rest of the system sees streams of records, never paths inside a dump."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, Scope, TableRecord
+
+
+class DumpWriter(Protocol):
+    """A dump being written. Objects may be replaced and removed until :meth:`finish`, which writes the ack file last."""
+
+    @property
+    def directory(self) -> str:
+        """URI of the dump directory."""
+        ...
+
+    def put_table(self, record: TableRecord) -> None:
+        """Adds or replaces a table; its partitions stay."""
+        ...
+
+    def put_partition(self, record: PartitionRecord) -> None:
+        """Adds or replaces a partition."""
+        ...
+
+    def put_event(self, record: EventRecord) -> None:
+        """Adds an event."""
+        ...
+
+    def table(self, name: str) -> TableRecord | None:
+        """Reads back a table written before."""
+        ...
+
+    def partition(self, table: str, name: str) -> PartitionRecord | None:
+        """Reads back a partition written before."""
+        ...
+
+    def partitions(self, table: str) -> Iterator[PartitionRecord]:
+        """Reads back all partitions of a table, in order of their names."""
+        ...
+
+    def drop_table(self, name: str) -> None:
+        """Removes a table with its partitions; absent is fine."""
+        ...
+
+    def drop_partition(self, table: str, name: str) -> None:
+        """Removes a partition; absent is fine."""
+        ...
+
+    def finish(self, header: DumpHeader) -> DumpResult:
+        """Waits for all writes, then writes the header and last the ack file."""
+        ...
+
+    def abandon(self) -> None:
+        """Removes an unfinished dump."""
+        ...
+
+
+class DumpReader(Protocol):
+    """A complete dump."""
+
+    @property
+    def directory(self) -> str:
+        """URI of the dump directory."""
+        ...
+
+    @property
+    def header(self) -> DumpHeader:
+        """The dump's header."""
+        ...
+
+    def tables(self) -> Iterator[TableRecord]:
+        """Tables in order of their names."""
+        ...
+
+    def partitions(self, table: str) -> Iterator[PartitionRecord]:
+        """Partitions of a table in order of their names."""
+        ...
+
+    def events(self) -> Iterator[EventRecord]:
+        """Events in order of their ids."""
+        ...
+
+
+class DumpStore(Protocol):
+    """A format of dumps under one root."""
+
+    def create(self, scope: Scope) -> DumpWriter:
+        """Begins a new dump directory."""
+        ...
+
+    def open(self, directory: str) -> DumpReader:
+        """Opens a complete dump.
+
+        Raises:
+            BadRequest: there is no dump at that place, or it is incomplete or unreadable.
+            Refused: the directory lies outside the policy's storage roots.
+        """
+        ...

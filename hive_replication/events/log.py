@@ -1,0 +1,33 @@
+"""Reading the notification log of a source for one policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hive_replication.events import records as r
+from hive_replication.events.decode import decode, notification
+from hive_replication.metastore.client import Metastore
+
+#: Event types of no database, which Hive gives to every policy.
+TRANSACTION_TYPES = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"})
+
+
+def notifications(metastore: Metastore, after: int, until: int) -> Iterator[r.Notification]:
+    """Streams the log's rows of ``(after, until]``, unpacked.
+
+    Raises:
+        MissingEvents: the log has a hole in the range, or no longer reaches back to ``after``.
+    """
+    return (notification(event) for event in metastore.events(after, until))
+
+
+def of_policy(row: r.Notification, database: str, includes: Callable[[str], bool]) -> bool:
+    """Whether an event belongs to a policy.
+
+    A rename belongs to it if either name does, so ALTER_TABLE is decoded before it is turned away.
+    """
+    if row.database != database:
+        return False
+    if not row.table or includes(row.table):
+        return True
+    return row.type == "ALTER_TABLE" and any(map(includes, decode(row).names))

@@ -1,0 +1,186 @@
+"""One frozen record per kind of event, with what its message says (reference: Hive's JSON messages, json-0.2 and gzip(json-2.0))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database, Partition, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One row of ``NOTIFICATION_LOG``, its message unpacked to JSON text.
+
+    Args:
+        evid: event id, dense and ascending.
+        time: commit time at the source, seconds since the epoch.
+        type: Hive's ``EVENT_TYPE``.
+        database: lower case, "" for events of the whole warehouse.
+        table: lower case, "" where the event is of no table.
+        message: JSON text.
+    """
+
+    evid: int
+    time: int
+    type: str
+    database: str
+    table: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What all events have; see :class:`Notification` for the fields."""
+
+    evid: int
+    time: int
+    type: str
+    database: str
+    table: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Table names that this event touches (two for a rename); empty for database events."""
+        return (self.table,) if self.table else ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Event):
+    """CREATE_DATABASE."""
+
+    after: Database | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase(Event):
+    """ALTER_DATABASE: properties, owner or location."""
+
+    before: Database
+    after: Database
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Event):
+    """DROP_DATABASE."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Event):
+    """CREATE_TABLE, also of views; ``files`` is empty for external tables, whose files Hive does not list."""
+
+    after: Table
+    files: tuple[FileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable(Event):
+    """ALTER_TABLE: a change, a rename or a truncation."""
+
+    before: Table
+    after: Table
+    truncate: bool
+
+    @property
+    def rename(self) -> bool:
+        """Whether the table's name or database changed."""
+        return (_name(self.before), self.before.dbName.lower()) != (_name(self.after), self.after.dbName.lower())
+
+    @property
+    def relocated(self) -> bool:
+        """Whether the location was changed by other means than a rename."""
+        return not self.rename and _location(self.before) != _location(self.after)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Both names of a rename."""
+        return (_name(self.before), _name(self.after)) if self.rename else (self.table,)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable(Event):
+    """DROP_TABLE, also of views."""
+
+    before: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPartition:
+    """One partition of an ADD_PARTITION event; ``files`` is None where the message lists none for it."""
+
+    name: str
+    partition: Partition
+    files: tuple[FileRef, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartition(Event):
+    """ADD_PARTITION: all partitions of one call."""
+
+    table_object: Table
+    partitions: tuple[AddedPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPartition:
+    """Before and after images of one partition, with their names; ``before`` is None where the message has none (ALTER_PARTITIONS)."""
+
+    before_name: str
+    after_name: str
+    before: Partition | None
+    after: Partition
+
+    @property
+    def rename(self) -> bool:
+        """Whether the partition's values changed."""
+        return self.before_name != self.after_name
+
+    @property
+    def relocated(self) -> bool:
+        """Whether the location was changed by other means than a rename."""
+        return self.before is not None and not self.rename and self.before.sd.location != self.after.sd.location
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartition(Event):
+    """ALTER_PARTITION (one partition) and ALTER_PARTITIONS (Hive 4.1 on: several, after images only)."""
+
+    table_object: Table
+    changes: tuple[ChangedPartition, ...]
+    truncate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartition(Event):
+    """DROP_PARTITION: the names of all partitions of one call."""
+
+    table_object: Table | None
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Event):
+    """INSERT: files added to a table or to one partition; ``replace`` for INSERT OVERWRITE."""
+
+    table_object: Table
+    partition: Partition | None
+    partition_name: str
+    replace: bool
+    files: tuple[FileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEvent(Event):
+    """An event that this version does not apply; recorded and counted, never silently dropped."""
+
+    known: bool
+
+
+def _name(table: Table) -> str:
+    return table.tableName.lower()
+
+
+def _location(table: Table) -> str:
+    return table.sd.location or ""
+
+

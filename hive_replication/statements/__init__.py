@@ -1,0 +1,8 @@
+"""The statements REPL DUMP, REPL LOAD and REPL STATUS: their grammar and nothing else.
+
+Belongs here: text to frozen records. Does not belong here: running them (``dump``, ``load``).
+"""
+
+from hive_replication.statements.parser import ReplDump, ReplLoad, ReplStatus, Statement, parse
+
+__all__ = ["ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse"]

@@ -1,0 +1,142 @@
+"""Parser of the seeds' statements (replication-v2, "New commands"); keywords in any case, names as Hive's identifiers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hive_replication.errors import BadRequest
+
+_TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|([^\s;'"`]+)|(;))""")
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+
+GRAMMAR = """REPL DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]
+REPL LOAD [<db>[.<table>]] FROM <dir>
+REPL STATUS <db>[.<table>]"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplDump:
+    """``REPL DUMP``: ``from_evid`` None is a bootstrap; ``batch`` 0 is no limit of events."""
+
+    database: str
+    table: str | None = None
+    from_evid: int | None = None
+    to_evid: int | None = None
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplLoad:
+    """``REPL LOAD``: without names the dump's own are used; with them the dump's database or table is renamed."""
+
+    directory: str
+    database: str | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplStatus:
+    """``REPL STATUS`` of a target database or table."""
+
+    database: str
+    table: str | None = None
+
+
+Statement = ReplDump | ReplLoad | ReplStatus
+
+
+class _Tokens:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words: list[str] = []
+        position = 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
+            if match is None:
+                raise self.error(f"unreadable from {stripped[position:]!r}")
+            quoted = next((group for group in match.groups()[:3] if group is not None), None)
+            self._words.append(quoted if quoted is not None else (match[4] or match[5]))
+            position = match.end()
+        if self._words and self._words[-1] == ";":
+            self._words.pop()
+
+    def error(self, problem: str) -> BadRequest:
+        forms = GRAMMAR.replace("\n", "  |  ")
+        return BadRequest(f"cannot read the statement {self._text.strip()!r}: {problem}; the forms are  {forms}")
+
+    def keyword(self, *words: str) -> str | None:
+        """Takes the next word if it is one of ``words``."""
+        if self._words and self._words[0].upper() in words:
+            return self._words.pop(0).upper()
+        return None
+
+    def expect(self, *words: str) -> str:
+        found = self.keyword(*words)
+        if found is None:
+            raise self.error(f"expected {' or '.join(words)} {self._here()}")
+        return found
+
+    def word(self, what: str) -> str:
+        if not self._words:
+            raise self.error(f"expected {what} at its end")
+        return self._words.pop(0)
+
+    def number(self, what: str, least: int) -> int:
+        word = self.word(what)
+        if not re.fullmatch(r"[0-9]{1,18}", word) or int(word) < least:
+            raise self.error(f"{what} must be a whole number from {least} on, not {word!r}")
+        return int(word)
+
+    def name(self) -> tuple[str, str | None]:
+        """A database, or a database and a table; Hive keeps both in lower case."""
+        word = self.word("a database or table name")
+        parts = word.lower().split(".")
+        if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
+            raise self.error(f"{word!r} is not a name like db or db.table")
+        return parts[0], parts[1] if len(parts) == 2 else None
+
+    def end(self) -> None:
+        if self._words:
+            raise self.error(f"unexpected {self._here()}")
+
+    def _here(self) -> str:
+        return f"at {self._words[0]!r}" if self._words else "at its end"
+
+
+def parse(text: str) -> Statement:
+    """Reads one statement.
+
+    Raises:
+        BadRequest: the text is no such statement; the message names the place and the three forms.
+    """
+    tokens = _Tokens(text)
+    tokens.expect("REPL")
+    verb = tokens.expect("DUMP", "LOAD", "STATUS")
+    statement = {"DUMP": _dump, "LOAD": _load, "STATUS": _status}[verb](tokens)
+    tokens.end()
+    return statement
+
+
+def _dump(tokens: _Tokens) -> ReplDump:
+    database, table = tokens.name()
+    if not tokens.keyword("FROM"):
+        return ReplDump(database, table)
+    start = tokens.number("the event id after FROM", 0)
+    end = tokens.number("the event id after TO", 0) if tokens.keyword("TO") else None
+    batch = tokens.number("the number of events after BATCH", 1) if tokens.keyword("BATCH") else 0
+    if end is not None and end < start:
+        raise tokens.error(f"TO {end} lies before FROM {start}")
+    return ReplDump(database, table, start, end, batch)
+
+
+def _load(tokens: _Tokens) -> ReplLoad:
+    database, table = (None, None) if tokens.keyword("FROM") else tokens.name()
+    if database is not None:
+        tokens.expect("FROM")
+    return ReplLoad(tokens.word("the dump directory"), database, table)
+
+
+def _status(tokens: _Tokens) -> ReplStatus:
+    return ReplStatus(*tokens.name())
