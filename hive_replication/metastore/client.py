@@ -1,0 +1,30 @@
+"""The metastore client: all calls of one metastore in one object."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from hive_replication.metastore.log import NotificationLog
+from hive_replication.metastore.partitions import Partitions
+
+
+class Metastore(Partitions, NotificationLog):
+    """A Hive metastore. Threads may share one; each has its own connection, opened at its first call.
+
+    Calls are repeated after transient errors where a repeat does no harm. Errors are
+    :class:`hive_replication.errors.Unreachable` or :class:`hive_replication.metastore.faults.MetastoreError`.
+
+    Args:
+        uri: ``thrift://host:port``, or several joined by commas that share one database.
+        timeout: seconds to wait for the answer of one call.
+        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them.
+        batch: tables or partitions read in one call.
+        user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
+        kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

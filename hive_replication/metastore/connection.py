@@ -1,0 +1,187 @@
+"""Connections to a metastore: one per thread, opened when needed, repeated calls where a repeat is safe."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from hive_metastore.ThriftHiveMetastore import Client
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportException
+
+from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
+
+T = TypeVar("T")
+
+CONNECT_TIMEOUT = 10.0  # seconds; a call may take long, its connection may not
+_NO_LIMIT = 2**31 - 1  # Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION
+
+
+class _Lost(Exception):
+    """A call did not get through, or its answer did not; ``again`` tells whether it may be repeated."""
+
+    def __init__(self, again: bool):
+        super().__init__()
+        self.again = again
+
+
+class _Connection:
+    """An open connection; it closes when its thread ends or its owner closes it."""
+
+    def __init__(self, transport: TBufferedTransport | TSaslClientTransport):
+        self.transport = transport
+        self.client = Client(TBinaryProtocolAccelerated(transport, string_length_limit=_NO_LIMIT))
+        self.close = weakref.finalize(self, transport.close)
+
+
+def addresses(uri: str) -> tuple[tuple[str, int], ...]:
+    """Hosts and ports of ``thrift://host:9083,thrift://host2:9083`` (Hive's ``hive.metastore.uris``); the port's default is 9083.
+
+    Raises:
+        BadRequest: a part is not such an address.
+    """
+    found: list[tuple[str, int]] = []
+    for part in uri.split(","):
+        try:
+            url = urlsplit(part.strip())
+            port = url.port
+        except ValueError as error:
+            raise BadRequest(f"{part!r} is not a metastore such as thrift://host:9083: {error}") from error
+        if url.scheme != "thrift" or not url.hostname:
+            raise BadRequest(f"{part!r} is not a metastore such as thrift://host:9083")
+        found.append((url.hostname, port or 9083))
+    return tuple(found)
+
+
+class Connections:
+    """Makes calls to one metastore, or to several that share one database.
+
+    Args:
+        uri: ``thrift://host:port``, or several joined by commas; the first that answers is used.
+        timeout: seconds to wait for the answer of one call.
+        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them.
+        user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
+        kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
+            ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
+    """
+
+    def __init__(
+        self, uri: str, *, timeout: float = 600, retries: int = 8, user: str | None = None, kerberos_service: str | None = None
+    ):
+        self.uri = uri
+        self._addresses: Sequence[tuple[str, int]] = addresses(uri)
+        self._timeout = timeout
+        self._retries = retries
+        self._user = user
+        self._kerberos_service = kerberos_service
+        self._local = threading.local()
+        self._open: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Closes the connections of all threads. A later call opens a new one."""
+        with self._guard:
+            connections, self._open = list(self._open), weakref.WeakSet()
+        for connection in connections:
+            connection.close()
+
+    def call(self, what: str, do: Callable[[Client], T], *, repeatable: bool = True) -> T:
+        """Makes a call; repeats it after transient errors.
+
+        Args:
+            what: the call and its object for error messages, e.g. ``get_table sales.orders``.
+            do: the call.
+            repeatable: whether it may be made again when the connection is lost after sending. One that was certainly
+                not sent is always repeated.
+
+        Raises:
+            Unreachable: no answer after all attempts.
+            MetastoreError: the metastore refused the call.
+        """
+        attempts = Retrying(
+            stop=stop_after_attempt(self._retries),
+            wait=wait_exponential_jitter(initial=0.2, max=10, jitter=0.2),
+            retry=retry_if_exception(lambda error: isinstance(error, _Lost) and error.again),
+            reraise=True,
+        )
+        try:
+            return attempts(self._attempt, what, do, repeatable)
+        except _Lost as lost:
+            advice = "check that the metastore runs and that this machine can reach it"
+            if not lost.again:
+                advice = "the connection was lost during the call, which may have been carried out: look before repeating it"
+            raise Unreachable(f"{what} at {self.uri}: {lost.__cause__}; {advice}") from lost.__cause__
+
+    def write(self, what: str, do: Callable[[Client], object], *, done: Callable[[], bool]) -> None:
+        """Makes a call that changes something, once: a repeat that is refused is fine if the first attempt had been carried out.
+
+        Args:
+            what: as for :meth:`call`.
+            do: the call.
+            done: looks whether the state is as the call makes it; asked only when a repeat was refused.
+        """
+        sent = 0
+
+        def once(client: Client) -> None:
+            nonlocal sent
+            sent += 1
+            do(client)
+
+        try:
+            self.call(what, once)
+        except MetastoreError:
+            if sent < 2 or not done():
+                raise
+
+    def _attempt(self, what: str, do: Callable[[Client], T], repeatable: bool) -> T:
+        connection = self._connection()
+        try:
+            return do(connection.client)
+        except (TTransportException, TProtocolException, OSError, EOFError) as error:
+            connection.close()
+            raise _Lost(again=repeatable) from error
+        except TException as fault:
+            if is_transient(fault):
+                raise _Lost(again=repeatable) from fault
+            raise from_thrift(what, self.uri, fault) from fault
+        except BaseException:
+            connection.close()  # interrupted half way: what comes next on this connection belongs to another call
+            raise
+
+    def _connection(self) -> _Connection:
+        connection: _Connection | None = getattr(self._local, "connection", None)
+        if connection is None or not connection.close.alive or not connection.transport.isOpen():
+            connection = self._local.connection = self._connect()
+            with self._guard:
+                self._open.add(connection)
+        return connection
+
+    def _connect(self) -> _Connection:
+        problem: Exception | None = None
+        for host, port in self._addresses:
+            socket = TSocket(host, port, socket_keepalive=True)
+            socket.setTimeout(CONNECT_TIMEOUT * 1000)
+            try:
+                connection = _Connection(self._transport(socket, host))
+                connection.transport.open()
+                if self._user:
+                    connection.client.set_ugi(self._user, [])
+                socket.setTimeout(self._timeout * 1000)
+                return connection
+            except (TTransportException, OSError, EOFError) as error:
+                socket.close()
+                problem = error
+        raise _Lost(again=True) from problem
+
+    def _transport(self, socket: TSocket, host: str) -> TBufferedTransport | TSaslClientTransport:
+        if self._kerberos_service:
+            return TSaslClientTransport(socket, host=host, service=self._kerberos_service, max_frame_size=_NO_LIMIT)
+        return TBufferedTransport(socket, rbuf_size=64 * 1024)

@@ -1,0 +1,57 @@
+"""What the metastore's own exceptions become: one sentence with the call, the server and its words."""
+
+from __future__ import annotations
+
+import re
+
+from hive_metastore.ttypes import (
+    AlreadyExistsException,
+    MetaException,
+    NoSuchObjectException,
+    UnknownDBException,
+    UnknownTableException,
+)
+from thrift.Thrift import TException
+
+from hive_replication.errors import ReplicationError
+
+# The metastore's words for a lost connection to its own database. It rolled the call back, so a repeat may succeed.
+_TRANSIENT = re.compile(
+    r"communications link failure|connection (is |has been |was )?(already )?(closed|reset|refused)|closed connection"
+    r"|connection is not available|timed? ?out waiting for connection|deadlock|lock wait timeout|could not serialize access",
+    re.IGNORECASE,
+)
+
+
+class MetastoreError(ReplicationError):
+    """The metastore refused a call; ``__cause__`` is its own exception."""
+
+
+class NotFound(MetastoreError):
+    """The object that a call is about does not exist."""
+
+
+class AlreadyExists(MetastoreError):
+    """The object to create exists."""
+
+
+def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
+    """The error for an exception of the metastore.
+
+    Args:
+        what: the call and its object, e.g. ``create_table sales.orders``.
+        uri: the metastore.
+        fault: what it raised.
+    """
+    kind = MetastoreError
+    if isinstance(fault, (NoSuchObjectException, UnknownDBException, UnknownTableException)):
+        kind = NotFound
+    elif isinstance(fault, AlreadyExistsException):
+        kind = AlreadyExists
+    words = getattr(fault, "message", None) or type(fault).__name__
+    return kind(f"{what} at {uri}: {words}")
+
+
+def is_transient(fault: TException) -> bool:
+    """Whether the metastore says that it lost its own database for a moment."""
+    return isinstance(fault, MetaException) and bool(_TRANSIENT.search(fault.message or ""))

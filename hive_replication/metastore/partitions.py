@@ -1,0 +1,94 @@
+"""Calls about partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
+
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.tables import Tables, batches, carries
+from hive_replication.metastore.types import Partition
+from hive_replication.metastore.versions import KEEP_STATISTICS
+
+
+class Partitions(Tables):
+    """Partitions of tables, by Hive's partition names (see ``names``)."""
+
+    def partition_names(self, db: str, table: str) -> list[str]:
+        """Names of all partitions, sorted by the metastore.
+
+        Raises:
+            NotFound: there is no such table.
+        """
+        return self.call(f"get_partition_names {db}.{table}", lambda client: client.get_partition_names(db, table, -1))
+
+    def partition_count(self, db: str, table: str) -> int:
+        """How many partitions a table has (0 if it is not partitioned)."""
+        return self.call(f"get_num_partitions {db}.{table}", lambda client: client.get_num_partitions_by_filter(db, table, ""))
+
+    def partitions(self, db: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
+        """Those of the named partitions that exist, or all; a batch a call, in no certain order within a batch."""
+        for batch in batches(self.partition_names(db, table) if names is None else names, self._batch):
+            yield from self._named(db, table, batch)
+
+    def add_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
+        """Adds partitions in one call and with one event: all of them or none.
+
+        Raises:
+            AlreadyExists: one of them exists; none is added.
+        """
+        request = AddPartitionsRequest(dbName=db, tblName=table, parts=list(partitions), ifNotExists=False, needResult=False)
+
+        def done() -> bool:
+            present = {tuple(p.values): p for p in self.partitions(db, table, self._names_of(db, table, partitions))}
+            return all(tuple(p.values) in present and carries(present[tuple(p.values)], p) for p in partitions)
+
+        self.write(f"add_partitions {db}.{table}", lambda client: client.add_partitions_req(request), done=done)
+
+    def alter_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
+        """Replaces the descriptions of existing partitions in one call; their statistics stay as described."""
+        self.call(
+            f"alter_partitions {db}.{table}",
+            lambda client: client.alter_partitions_with_environment_context(db, table, list(partitions), KEEP_STATISTICS),
+        )
+
+    def rename_partition(self, db: str, table: str, old_values: Sequence[str], partition: Partition) -> None:
+        """Gives a partition the values and description of ``partition``. Of a managed table the metastore moves the data too."""
+
+        def done() -> bool:
+            left = self._named(db, table, self._names_of(db, table, [Partition(values=list(old_values)), partition]))
+            return [p.values for p in left] == [partition.values]
+
+        what = f"rename_partition {db}.{table} {'/'.join(old_values)}"
+        self.write(what, lambda client: client.rename_partition(db, table, list(old_values), partition), done=done)
+
+    def drop_partitions(self, db: str, table: str, names: Iterable[str], *, delete_data: bool = False) -> None:
+        """Drops the named partitions, a batch a call and an event; those that do not exist are passed over.
+
+        A metastore makes one SQL condition of a call's names, which its database may refuse (Derby: somewhere above 500).
+        """
+        for batch in batches(names, self._batch):
+            request = DropPartitionsRequest(
+                dbName=db,
+                tblName=table,
+                parts=RequestPartsSpec(names=batch),
+                deleteData=delete_data,
+                ifExists=True,
+                needResult=False,
+            )
+            self._drop(f"drop_partitions {db}.{table}", request)
+
+    def _drop(self, what: str, request: DropPartitionsRequest) -> None:
+        self.call(what, lambda client: client.drop_partitions_req(request))
+
+    def _named(self, db: str, table: str, names: list[str]) -> list[Partition]:
+        return self.call(f"get_partitions {db}.{table}", lambda client: self._dialect.partitions(client, db, table, names))
+
+    def _names_of(self, db: str, table: str, partitions: Sequence[Partition]) -> list[str]:
+        described = self.table(db, table)
+        if described is None:
+            raise NotFound(f"{db}.{table} at {self.uri}: no such table")
+        keys = [key.name for key in described.partitionKeys]
+        return [partition_name(keys, partition.values) for partition in partitions]

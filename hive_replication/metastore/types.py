@@ -1,0 +1,61 @@
+"""The metastore's own objects, under their own names (Hive's ``hive_metastore.thrift``)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TypeVar
+
+from hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    Function,
+    NotificationEvent,
+    Order,
+    Partition,
+    PrincipalType,
+    ResourceUri,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
+from thrift.Thrift import TType
+
+__all__ = [
+    "Database",
+    "FieldSchema",
+    "Function",
+    "NotificationEvent",
+    "Order",
+    "Partition",
+    "PrincipalType",
+    "ResourceUri",
+    "SerDeInfo",
+    "SkewedInfo",
+    "StorageDescriptor",
+    "Table",
+    "copy_of",
+]
+
+T = TypeVar("T")
+
+
+def copy_of(thrift_object: T) -> T:
+    """A deep copy, to change without changing the original."""
+    return deepcopy(thrift_object)
+
+
+def _read_skewed_locations() -> None:
+    """Lets tables stored as directories be read.
+
+    The keys of their ``skewedColValueLocationMaps`` are lists, which a Python dict refuses; marked immutable they become
+    tuples. The generated description of StorageDescriptor holds that of SkewedInfo, so it is replaced in both.
+    """
+    *others, (number, kind, name, _, default) = SkewedInfo.thrift_spec
+    keys_as_tuples = (TType.LIST, (TType.STRING, "UTF8", True), TType.STRING, "UTF8", False)
+    SkewedInfo.thrift_spec = (*others, (number, kind, name, keys_as_tuples, default))
+    field = next(field for field in StorageDescriptor.thrift_spec if field and field[2] == "skewedInfo")
+    field[3][1] = SkewedInfo.thrift_spec
+
+
+_read_skewed_locations()

@@ -1,0 +1,2 @@
+from hive_metastore import ThriftHiveMetastore as ThriftHiveMetastore
+from hive_metastore import ttypes as ttypes

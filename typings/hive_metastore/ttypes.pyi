@@ -1,0 +1,440 @@
+# Only what this project uses of the bindings generated from hive_metastore.thrift (package pyiceberg[hive]).
+
+from typing import Any, ClassVar
+
+from thrift.Thrift import TException
+
+class _Struct:
+    thrift_spec: ClassVar[tuple[Any, ...]]
+
+class PrincipalType:
+    USER: int
+    ROLE: int
+    GROUP: int
+
+class LockType:
+    SHARED_READ: int
+    SHARED_WRITE: int
+    EXCLUSIVE: int
+    EXCL_WRITE: int
+
+class LockLevel:
+    DB: int
+    TABLE: int
+    PARTITION: int
+
+class LockState:
+    ACQUIRED: int
+    WAITING: int
+    ABORT: int
+    NOT_ACQUIRED: int
+
+class DataOperationType:
+    NO_TXN: int
+
+class ClientCapability:
+    INSERT_ONLY_TABLES: int
+
+class FieldSchema(_Struct):
+    name: str
+    type: str
+    comment: str | None
+    def __init__(self, name: str = ..., type: str = ..., comment: str | None = ...) -> None: ...
+
+class SerDeInfo(_Struct):
+    name: str | None
+    serializationLib: str
+    parameters: dict[str, str]
+    description: str | None
+    serializerClass: str | None
+    deserializerClass: str | None
+    def __init__(
+        self,
+        name: str | None = ...,
+        serializationLib: str = ...,
+        parameters: dict[str, str] = ...,
+        description: str | None = ...,
+        serializerClass: str | None = ...,
+        deserializerClass: str | None = ...,
+    ) -> None: ...
+
+class Order(_Struct):
+    col: str
+    order: int
+    def __init__(self, col: str = ..., order: int = ...) -> None: ...
+
+class SkewedInfo(_Struct):
+    skewedColNames: list[str]
+    skewedColValues: list[list[str]]
+    skewedColValueLocationMaps: dict[tuple[str, ...], str]
+    def __init__(
+        self,
+        skewedColNames: list[str] = ...,
+        skewedColValues: list[list[str]] = ...,
+        skewedColValueLocationMaps: dict[tuple[str, ...], str] = ...,
+    ) -> None: ...
+
+class StorageDescriptor(_Struct):
+    cols: list[FieldSchema]
+    location: str | None
+    inputFormat: str | None
+    outputFormat: str | None
+    compressed: bool
+    numBuckets: int
+    serdeInfo: SerDeInfo
+    bucketCols: list[str] | None
+    sortCols: list[Order] | None
+    parameters: dict[str, str]
+    skewedInfo: SkewedInfo | None
+    storedAsSubDirectories: bool | None
+    def __init__(
+        self,
+        cols: list[FieldSchema] = ...,
+        location: str | None = ...,
+        inputFormat: str | None = ...,
+        outputFormat: str | None = ...,
+        compressed: bool = ...,
+        numBuckets: int = ...,
+        serdeInfo: SerDeInfo = ...,
+        bucketCols: list[str] | None = ...,
+        sortCols: list[Order] | None = ...,
+        parameters: dict[str, str] = ...,
+        skewedInfo: SkewedInfo | None = ...,
+        storedAsSubDirectories: bool | None = ...,
+    ) -> None: ...
+
+class Database(_Struct):
+    name: str
+    description: str | None
+    locationUri: str
+    parameters: dict[str, str]
+    ownerName: str | None
+    ownerType: int | None
+    catalogName: str | None
+    createTime: int | None
+    managedLocationUri: str | None
+    def __init__(
+        self,
+        name: str = ...,
+        description: str | None = ...,
+        locationUri: str = ...,
+        parameters: dict[str, str] = ...,
+        *,
+        ownerName: str | None = ...,
+        ownerType: int | None = ...,
+        catalogName: str | None = ...,
+        createTime: int | None = ...,
+        managedLocationUri: str | None = ...,
+    ) -> None: ...
+
+class Table(_Struct):
+    tableName: str
+    dbName: str
+    owner: str | None
+    createTime: int
+    lastAccessTime: int
+    retention: int
+    sd: StorageDescriptor
+    partitionKeys: list[FieldSchema]
+    parameters: dict[str, str]
+    viewOriginalText: str | None
+    viewExpandedText: str | None
+    tableType: str
+    temporary: bool | None
+    rewriteEnabled: bool | None
+    creationMetadata: Any
+    catName: str | None
+    ownerType: int | None
+    writeId: int | None
+    colStats: Any
+    id: int | None
+    def __init__(
+        self,
+        tableName: str = ...,
+        dbName: str = ...,
+        owner: str | None = ...,
+        createTime: int = ...,
+        lastAccessTime: int = ...,
+        retention: int = ...,
+        sd: StorageDescriptor = ...,
+        partitionKeys: list[FieldSchema] = ...,
+        parameters: dict[str, str] = ...,
+        viewOriginalText: str | None = ...,
+        viewExpandedText: str | None = ...,
+        tableType: str = ...,
+        *,
+        temporary: bool | None = ...,
+        rewriteEnabled: bool | None = ...,
+        creationMetadata: Any = ...,
+        catName: str | None = ...,
+        ownerType: int | None = ...,
+        writeId: int | None = ...,
+        colStats: Any = ...,
+    ) -> None: ...
+
+class Partition(_Struct):
+    values: list[str]
+    dbName: str
+    tableName: str
+    createTime: int
+    lastAccessTime: int
+    sd: StorageDescriptor
+    parameters: dict[str, str]
+    catName: str | None
+    writeId: int | None
+    colStats: Any
+    def __init__(
+        self,
+        values: list[str] = ...,
+        dbName: str = ...,
+        tableName: str = ...,
+        createTime: int = ...,
+        lastAccessTime: int = ...,
+        sd: StorageDescriptor = ...,
+        parameters: dict[str, str] = ...,
+        *,
+        catName: str | None = ...,
+        writeId: int | None = ...,
+        colStats: Any = ...,
+    ) -> None: ...
+
+class ResourceUri(_Struct):
+    resourceType: int
+    uri: str
+    def __init__(self, resourceType: int = ..., uri: str = ...) -> None: ...
+
+class Function(_Struct):
+    functionName: str
+    dbName: str
+    className: str
+    ownerName: str | None
+    ownerType: int | None
+    createTime: int
+    functionType: int
+    resourceUris: list[ResourceUri] | None
+    catName: str | None
+    def __init__(
+        self,
+        functionName: str = ...,
+        dbName: str = ...,
+        className: str = ...,
+        ownerName: str | None = ...,
+        ownerType: int | None = ...,
+        createTime: int = ...,
+        functionType: int = ...,
+        resourceUris: list[ResourceUri] | None = ...,
+        catName: str | None = ...,
+    ) -> None: ...
+
+class NotificationEvent(_Struct):
+    eventId: int
+    eventTime: int
+    eventType: str
+    dbName: str | None
+    tableName: str | None
+    message: str
+    messageFormat: str | None
+    catName: str | None
+    def __init__(
+        self,
+        eventId: int = ...,
+        eventTime: int = ...,
+        eventType: str = ...,
+        dbName: str | None = ...,
+        tableName: str | None = ...,
+        message: str = ...,
+        messageFormat: str | None = ...,
+        catName: str | None = ...,
+    ) -> None: ...
+
+class NotificationEventRequest(_Struct):
+    def __init__(self, lastEvent: int = ..., maxEvents: int | None = ...) -> None: ...
+
+class NotificationEventResponse(_Struct):
+    events: list[NotificationEvent]
+
+class CurrentNotificationEventId(_Struct):
+    eventId: int
+
+class InsertEventRequestData(_Struct):
+    def __init__(
+        self,
+        replace: bool | None = ...,
+        filesAdded: list[str] = ...,
+        filesAddedChecksum: list[str] | None = ...,
+        subDirectoryList: list[str] | None = ...,
+        partitionVal: list[str] | None = ...,
+    ) -> None: ...
+
+class FireEventRequestData(_Struct):
+    def __init__(self, insertData: InsertEventRequestData | None = ...) -> None: ...
+
+class FireEventRequest(_Struct):
+    def __init__(
+        self,
+        successful: bool = ...,
+        data: FireEventRequestData = ...,
+        dbName: str | None = ...,
+        tableName: str | None = ...,
+        partitionVals: list[str] | None = ...,
+        catName: str | None = ...,
+    ) -> None: ...
+
+class EnvironmentContext(_Struct):
+    def __init__(self, properties: dict[str, str] = ...) -> None: ...
+
+class ClientCapabilities(_Struct):
+    def __init__(self, values: list[int] = ...) -> None: ...
+
+class GetDatabaseRequest(_Struct):
+    def __init__(
+        self, name: str = ..., *, processorCapabilities: list[str] | None = ..., processorIdentifier: str | None = ...
+    ) -> None: ...
+
+class GetTableRequest(_Struct):
+    def __init__(
+        self,
+        dbName: str = ...,
+        tblName: str = ...,
+        capabilities: ClientCapabilities | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class GetTableResult(_Struct):
+    table: Table
+
+class GetTablesRequest(_Struct):
+    def __init__(
+        self,
+        dbName: str = ...,
+        tblNames: list[str] | None = ...,
+        capabilities: ClientCapabilities | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class GetTablesResult(_Struct):
+    tables: list[Table]
+
+class CreateTableRequest(_Struct):
+    def __init__(
+        self,
+        table: Table = ...,
+        envContext: EnvironmentContext | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class AlterTableRequest(_Struct):
+    def __init__(
+        self,
+        catName: str | None = ...,
+        dbName: str = ...,
+        tableName: str = ...,
+        table: Table = ...,
+        environmentContext: EnvironmentContext | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class GetPartitionsByNamesRequest(_Struct):
+    def __init__(
+        self,
+        db_name: str = ...,
+        tbl_name: str = ...,
+        names: list[str] | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class GetPartitionsByNamesResult(_Struct):
+    partitions: list[Partition]
+
+class AddPartitionsRequest(_Struct):
+    def __init__(
+        self, dbName: str = ..., tblName: str = ..., parts: list[Partition] = ..., ifNotExists: bool = ..., needResult: bool = ...
+    ) -> None: ...
+
+class RequestPartsSpec(_Struct):
+    def __init__(self, names: list[str] | None = ...) -> None: ...
+
+class DropPartitionsRequest(_Struct):
+    def __init__(
+        self,
+        dbName: str = ...,
+        tblName: str = ...,
+        parts: RequestPartsSpec = ...,
+        deleteData: bool | None = ...,
+        ifExists: bool | None = ...,
+        ignoreProtection: bool | None = ...,
+        environmentContext: EnvironmentContext | None = ...,
+        needResult: bool | None = ...,
+    ) -> None: ...
+
+class LockComponent(_Struct):
+    def __init__(
+        self,
+        type: int = ...,
+        level: int = ...,
+        dbname: str = ...,
+        tablename: str | None = ...,
+        partitionname: str | None = ...,
+        operationType: int | None = ...,
+        isTransactional: bool | None = ...,
+    ) -> None: ...
+
+class LockRequest(_Struct):
+    def __init__(
+        self,
+        component: list[LockComponent] = ...,
+        txnid: int | None = ...,
+        user: str = ...,
+        hostname: str = ...,
+        agentInfo: str | None = ...,
+    ) -> None: ...
+
+class LockResponse(_Struct):
+    lockid: int
+    state: int
+
+class UnlockRequest(_Struct):
+    def __init__(self, lockid: int = ...) -> None: ...
+
+class HeartbeatRequest(_Struct):
+    def __init__(self, lockid: int | None = ..., txnid: int | None = ...) -> None: ...
+
+class ShowLocksRequest(_Struct):
+    def __init__(self, dbname: str | None = ..., tablename: str | None = ...) -> None: ...
+
+class ShowLocksResponseElement(_Struct):
+    lockid: int
+    dbname: str
+    tablename: str | None
+    state: int
+    type: int
+    lastheartbeat: int
+    acquiredat: int | None
+    user: str
+    hostname: str
+    agentInfo: str | None
+
+class ShowLocksResponse(_Struct):
+    locks: list[ShowLocksResponseElement] | None
+
+class _Fault(TException):
+    message: str | None
+
+class MetaException(_Fault): ...
+class NoSuchObjectException(_Fault): ...
+class UnknownDBException(_Fault): ...
+class UnknownTableException(_Fault): ...
+class AlreadyExistsException(_Fault): ...
+class InvalidOperationException(_Fault): ...
+class InvalidObjectException(_Fault): ...
+class NoSuchLockException(_Fault): ...

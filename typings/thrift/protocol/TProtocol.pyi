@@ -1,0 +1,3 @@
+from thrift.Thrift import TException
+
+class TProtocolException(TException): ...
