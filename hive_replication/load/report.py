@@ -1,0 +1,110 @@
+"""What a load did, for the terminal, for Dagster's metadata and for tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_replication.copy.tasks import CopyResult
+from hive_replication.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An event or object that the load left alone, and why."""
+
+    evid: int
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lane that failed: the others went on, this one is tried again from ``after`` on.
+
+    Args:
+        tables: target table names of the lane.
+        after: last event id that the lane's tables stand at.
+        evid: event id that failed.
+        reason: one sentence.
+        refused: whether going on would lose data (exit code 3) rather than having failed (1).
+    """
+
+    tables: tuple[str, ...]
+    after: int
+    evid: int
+    reason: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A target table that the load changed.
+
+    Args:
+        table: name on the target.
+        source_table: name on the source.
+        evid: event id of its last change.
+        partitions: partitions created or changed that exist now.
+        dropped_partitions: partitions dropped.
+        dropped: whether the table itself is gone.
+    """
+
+    table: str
+    source_table: str
+    evid: int
+    partitions: tuple[str, ...] = ()
+    dropped_partitions: tuple[str, ...] = ()
+    dropped: bool = False
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What REPL LOAD did.
+
+    Args:
+        directory: the dump.
+        database: target database.
+        from_evid: where the dump begins.
+        to_evid: where the target stands now (held lanes excepted).
+        applied: number of operations done, by kind (``AddPartitions``: 3).
+        copies: one result per file, with its proof.
+        skipped: events and objects left alone.
+        held: lanes that failed.
+        touched: tables changed.
+        seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
+    """
+
+    directory: str
+    database: str
+    from_evid: int
+    to_evid: int
+    applied: Mapping[str, int] = field(default_factory=dict[str, int])
+    copies: tuple[CopyResult, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    held: tuple[Held, ...] = ()
+    touched: tuple[Touched, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes of the files that were copied (not of those found present)."""
+        return sum(result.size for result in self.copies if result.origin != "present")
+
+    @property
+    def files_by_origin(self) -> Mapping[str, int]:
+        """Numbers of files from ``source``, from ``cmroot`` and found ``present``."""
+        return Counter(result.origin for result in self.copies)
+
+    @property
+    def files_by_executor(self) -> Mapping[str, int]:
+        """Numbers of files copied in driver ``threads`` and by ``spark`` executors."""
+        return Counter(result.executor for result in self.copies)
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 a lane failed, 3 a lane was refused."""
+        if not self.held:
+            return 0
+        return Refused.exit_code if any(held.refused for held in self.held) else 1

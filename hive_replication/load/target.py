@@ -1,0 +1,24 @@
+"""The target side of a policy, connected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.metastore.client import Metastore
+from hive_replication.policy import Policy
+from hive_replication.storage import Storage
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a load writes.
+
+    Args:
+        metastore: the target's metastore.
+        storage: the target's storage roots.
+        policy: names and limits.
+    """
+
+    metastore: Metastore
+    storage: Storage
+    policy: Policy
