@@ -16,7 +16,11 @@ from hive_replication.errors import ReplicationError
 from resources.embedded.cluster import DEFAULT_SIDES, Cluster
 from resources.embedded.policy import write_policy
 
-app = typer.Typer(help="Real HDFS and Hive metastores on this machine, for the demo and for tests.", no_args_is_help=True)
+app = typer.Typer(
+    help="Real HDFS and Hive metastores on this machine, for the demo and for tests.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 Directory = Annotated[Path, typer.Option("--dir", help="Data folder of the servers.")]
 _HOME = Path(".embedded")

@@ -93,16 +93,13 @@ class Hdfs:
         )
 
     def _serves_blocks(self) -> bool:
+        url = f"http://127.0.0.1:{self.ports['namenode_http']}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
         try:
-            state = self._bean("FSNamesystemState")
-            return state["NumLiveDataNodes"] > 0 and state["FSState"] == "Operational"
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                beans = json.load(answer)["beans"]  # empty while the NameNode starts
         except OSError:
             return False
-
-    def _bean(self, name: str) -> dict[str, object]:
-        url = f"http://127.0.0.1:{self.ports['namenode_http']}/jmx?qry=Hadoop:service=NameNode,name={name}"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return json.load(answer)["beans"][0]
+        return any(bean["NumLiveDataNodes"] > 0 and bean["FSState"] == "Operational" for bean in beans)
 
 
 def write_xml(path: Path, properties: dict[str, str]) -> None:

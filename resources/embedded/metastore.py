@@ -96,9 +96,8 @@ class Metastore:
             "hive.repl.cm.enabled": "true",
             "hive.repl.cmrootdir": self.cm_root,
             "hive.stats.autogather": "false",
-            "hive.compactor.initiator.on": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
-            **({"datanucleus.schema.autoCreateAll": "true", **_UNVERIFIED} if self.software.hive == 4 else {}),
+            **_BY_VERSION[self.software.hive],
             **self.properties,
         }
         (folder / "conf").mkdir(exist_ok=True)
@@ -106,8 +105,24 @@ class Metastore:
             write_xml(folder / "conf" / name, settings)
 
 
-# The tables are those of 4.0.1 (no later schema tool is published); DataNucleus adds the columns that 4.2.0 has besides.
-_UNVERIFIED = {"hive.metastore.schema.verification": "false", "metastore.schema.verification": "false"}
+_TXN = "org.apache.hadoop.hive.metastore.txn.service"
+_BY_VERSION = {
+    # Locks of dead clients time out only where housekeeping runs; 3.1.3 ties that to the compactor's initiator.
+    3: {"hive.compactor.initiator.on": "true"},
+    4: {
+        "hive.compactor.initiator.on": "false",
+        "metastore.housekeeping.threads.on": "true",
+        "metastore.housekeeping.leader.election": "host",  # this one leads; no lease among the locks
+        # Without the services that need classes of Iceberg's or look for partitions on their own.
+        "metastore.task.threads.remote": ",".join(
+            f"{_TXN}.{name}" for name in ("AcidHouseKeeperService", "AcidTxnCleanerService", "AcidOpenTxnsCounterService")
+        ),
+        # The tables are those of 4.0.1 (no later schema tool is published); DataNucleus adds the columns that 4.2.0 has besides.
+        "datanucleus.schema.autoCreateAll": "true",
+        "hive.metastore.schema.verification": "false",
+        "metastore.schema.verification": "false",
+    },
+}
 
 
 def _database(path: Path) -> dict[str, str]:
