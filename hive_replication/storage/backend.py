@@ -1,0 +1,55 @@
+"""What a store must be able to do; :class:`hive_replication.storage.storage.Storage` adds roots, errors and retries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from hive_replication.storage.records import FileChecksum, FileStatus
+
+
+class Backend(Protocol):
+    """One store, e.g. one HDFS. Paths are absolute and literal; URIs in answers are full.
+
+    Absent files raise FileNotFoundError, existing ones FileExistsError. Implementations are safe to use from many threads.
+    """
+
+    has_checksums: bool
+
+    def status(self, path: str) -> FileStatus:
+        """Status of a file or directory."""
+        ...
+
+    def ls(self, path: str) -> list[FileStatus]:
+        """What a directory holds, one level; for a file, itself."""
+        ...
+
+    def walk(self, path: str) -> list[FileStatus]:
+        """All files below a directory; for a file, itself."""
+        ...
+
+    def stream(self, path: str, size: int) -> Iterator[bytes]:
+        """Contents in pieces of up to ``size`` bytes."""
+        ...
+
+    def create(
+        self, path: str, chunks: Iterable[bytes], *, block_size: int | None, replication: int | None, overwrite: bool
+    ) -> int:
+        """Writes a file, making its directories; bytes written. A file that could not be written whole is removed."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file or directory another name that must be free and whose directory must exist."""
+        ...
+
+    def delete(self, path: str, *, recursive: bool) -> bool:
+        """Removes a file or directory; False where there was none."""
+        ...
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a directory and its parents; no error where it exists."""
+        ...
+
+    def checksum(self, path: str) -> FileChecksum:
+        """The checksum that the store keeps; only called where ``has_checksums``."""
+        ...

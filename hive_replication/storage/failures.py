@@ -1,0 +1,54 @@
+"""From the errors of file systems to ours."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.storage.records import AlreadyExists
+
+# Hadoop's exceptions and hdfs-native's errors that pass by themselves, as they stand in the text of a RuntimeError.
+_TRANSIENT = ("SafeModeException", "RetriableException", "StandbyException", "DataTransferError", "BlocksNotFound")
+# Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
+_TAKEN = ("must both be directories",)
+_ERRNO = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may succeed a little later. Connections are repeated by the clients themselves."""
+    return isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT)
+
+
+@contextmanager
+def translated(uri: str, root: str) -> Generator[None]:
+    """Turns errors of a file system into ours; says where.
+
+    Args:
+        uri: what was asked for.
+        root: the storage root it lies under, named where it cannot be reached.
+    """
+    try:
+        yield
+    except ReplicationError:
+        raise
+    except (FileNotFoundError, PermissionError) as error:
+        if "://" in str(error.filename):  # From a stream that is being written elsewhere: it is named already.
+            raise
+        raise type(error)(error.errno or _ERRNO[type(error)], error.strerror or _first_line(error), uri) from error
+    except FileExistsError as error:
+        raise AlreadyExists(f"{uri} exists already") from error
+    except OSError as error:
+        if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
+            raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}") from error
+        raise ReplicationError(f"{uri}: {error}") from error
+    except RuntimeError as error:
+        if any(text in str(error) for text in _TAKEN):
+            raise AlreadyExists(f"{uri} exists already") from error
+        raise ReplicationError(f"{uri}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    # Hadoop's messages carry a Java stack trace, with real or escaped line ends.
+    return str(error).split("\n", 1)[0].split("\\n", 1)[0]

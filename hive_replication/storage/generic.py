@@ -1,0 +1,156 @@
+"""Every store but HDFS, through fsspec: local files and, with ``s3fs``, S3. Only calls that take names literally are used.
+
+fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in names.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+import fsspec  # pyright: ignore[reportMissingTypeStubs]
+
+from hive_replication.storage.records import FileChecksum, FileStatus
+
+
+class _FileSystem(Protocol):
+    """The part of fsspec's interface in use (fsspec has no types of its own)."""
+
+    def info(self, path: str) -> dict[str, Any]: ...
+    def ls(self, path: str, detail: bool = True) -> list[dict[str, Any]]: ...
+    def find(self, path: str, *, withdirs: bool = False, detail: bool = True) -> dict[str, dict[str, Any]]: ...
+    def open(self, path: str, mode: str) -> IO[bytes]: ...
+    def exists(self, path: str) -> bool: ...
+    def makedirs(self, path: str, exist_ok: bool = False) -> None: ...
+    def cp_file(self, path1: str, path2: str) -> None: ...
+    def rm_file(self, path: str) -> None: ...
+
+
+class FsspecBackend:
+    """A store that fsspec knows.
+
+    Args:
+        scheme: fsspec's protocol, e.g. ``file`` or ``s3``.
+        authority: the bucket, "" for local files.
+        options: of the fsspec class, e.g. ``endpoint_url`` for S3.
+    """
+
+    has_checksums = False
+
+    def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
+        """What a directory holds, one level."""
+        self._url = f"{scheme}://{authority}"
+        self._prefix = authority
+        make = cast("Any", fsspec).filesystem
+        self._files = cast("_FileSystem", make(scheme, use_listings_cache=False, skip_instance_cache=True, **options))
+
+    def status(self, path: str) -> FileStatus:
+        """Status of a file or directory."""
+        return self._status(self._files.info(self._key(path)))
+
+    def ls(self, path: str) -> list[FileStatus]:
+        """What a directory holds, one level."""
+        return [self._status(info) for info in self._files.ls(self._key(path), detail=True)]
+
+    def walk(self, path: str) -> list[FileStatus]:
+        """All files below a directory."""
+        self._files.info(self._key(path))  # find() says nothing about an absent directory.
+        return [self._status(info) for info in self._files.find(self._key(path), detail=True).values()]
+
+    def stream(self, path: str, size: int) -> Iterator[bytes]:
+        """Content in pieces."""
+        with self._files.open(self._key(path), "rb") as file:
+            while piece := file.read(size):
+                yield piece
+
+    def create(self, path: str, chunks: Iterable[bytes], *, overwrite: bool, **_hdfs_only: int | None) -> int:
+        """Writes a file; block size and replication mean nothing here."""
+        key = self._key(path)
+        self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+        file = self._files.open(key, "wb" if overwrite else "xb")
+        try:
+            size = sum(file.write(chunk) for chunk in chunks)
+            file.close()
+        except BaseException:
+            with suppress(OSError):
+                file.close()
+            with suppress(OSError):
+                self._files.rm_file(key)
+            raise
+        return size
+
+    def rename(self, source: str, target: str) -> None:
+        """Moves a file or directory to a free name."""
+        source, target = self._key(source), self._key(target)
+        if self._files.exists(target):
+            raise FileExistsError(target)
+        self._rename(source, target)
+
+    def delete(self, path: str, *, recursive: bool) -> bool:
+        """Removes a file or directory; False where there was none."""
+        key = self._key(path)
+        try:
+            info = self._files.info(key)
+        except FileNotFoundError:
+            return False
+        if info["type"] != "directory":
+            self._files.rm_file(key)
+            return True
+        if not recursive and self._files.ls(key, detail=True):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), key)
+        self._delete_directory(key)
+        return True
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a directory and its parents."""
+        self._files.makedirs(self._key(path), exist_ok=True)
+
+    def checksum(self, path: str) -> FileChecksum:
+        """None of these stores has one that Hive knows."""
+        raise NotImplementedError(f"{self._url} keeps no checksums that Hive knows; asked for {path}")
+
+    def _rename(self, source: str, target: str) -> None:
+        # Object stores cannot rename: copy, then delete.
+        keys = [source] if self._files.info(source)["type"] != "directory" else list(self._files.find(source, detail=True))
+        for key in keys:
+            self._files.cp_file(key, target + key[len(source) :])
+        for key in keys:
+            self._files.rm_file(key)
+
+    def _delete_directory(self, key: str) -> None:
+        for child in self._files.find(key, detail=True):
+            self._files.rm_file(child)
+
+    def _key(self, path: str) -> str:
+        return self._prefix + path
+
+    def _status(self, info: dict[str, Any]) -> FileStatus:
+        is_dir = info["type"] == "directory"
+        uri = self._url + cast("str", info["name"]).removeprefix(self._prefix).rstrip("/")
+        return FileStatus(uri, 0 if is_dir else int(info["size"] or 0), is_dir, _modified(info))
+
+
+class LocalBackend(FsspecBackend):
+    """Local files, and whatever is mounted there."""
+
+    def _rename(self, source: str, target: str) -> None:
+        if Path(source).is_dir():
+            Path(source).rename(target)
+        else:
+            # A link, unlike a rename, fails where another process made the target meanwhile.
+            Path(target).hardlink_to(source)
+            Path(source).unlink()
+
+    def _delete_directory(self, key: str) -> None:
+        shutil.rmtree(key)
+
+
+def _modified(info: Mapping[str, Any]) -> float:
+    value = info.get("mtime") or info.get("LastModified") or 0.0
+    return value.timestamp() if isinstance(value, datetime) else float(value)

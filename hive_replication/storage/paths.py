@@ -1,0 +1,61 @@
+"""URIs of files, taken literally: nothing is percent-decoded, ``#``, ``?``, ``%`` and ``*`` are ordinary characters of names.
+
+``urllib.parse`` and most URI libraries would lose such names; Hadoop's ``Path.toString`` writes them unescaped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hive_replication.errors import Refused
+
+_URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*)?", re.DOTALL)
+
+
+def split(uri: str) -> tuple[str, str, str]:
+    """Scheme (lowercase), authority and absolute path without trailing slash; ``file:/x`` is ``file:///x``, as Hadoop writes it.
+
+    Raises:
+        Refused: not a full URI, or the path has empty, ``.`` or ``..`` segments or a NUL: it could mean a place outside its root.
+    """
+    match = _URI.fullmatch(uri)
+    if not match or (match["authority"] is None and not match["path"]):
+        raise Refused(f"{uri!r} is not a full URI such as hdfs://namenode:8020/path")
+    path = match["path"] or "/"
+    path = path[:-1] if path.endswith("/") and path != "/" else path
+    if path != "/" and any(segment in ("", ".", "..") for segment in path[1:].split("/")):
+        raise Refused(f"{uri!r} has an empty, '.' or '..' segment; such paths are refused")
+    if "\0" in path:
+        raise Refused(f"{uri!r} holds a NUL character")
+    return match["scheme"].lower(), match["authority"] or "", path
+
+
+def normalise(uri: str) -> str:
+    """The one spelling of a URI that the rest of the system compares.
+
+    Raises:
+        Refused: see :func:`split`.
+    """
+    scheme, authority, path = split(uri)
+    return f"{scheme}://{authority}{path}"
+
+
+def parent(uri: str) -> str:
+    """URI of the directory that holds a file or directory; the root is its own parent."""
+    scheme, authority, path = split(uri)
+    return f"{scheme}://{authority}{path.rpartition('/')[0] or '/'}"
+
+
+def name(uri: str) -> str:
+    """The last segment of a URI, "" for the root."""
+    return split(uri)[2].rpartition("/")[2]
+
+
+def is_under(uri: str, root: str) -> bool:
+    """Whether a normalised URI is a normalised root itself or lies below it."""
+    return uri == root or uri.startswith(root.rstrip("/") + "/")
+
+
+def is_hidden(relative: str) -> bool:
+    """Whether Hive ignores a file as data: a segment of its path below the table's directory starts with ``.`` or ``_``."""
+    return any(segment.startswith((".", "_")) for segment in relative.split("/"))

@@ -1,0 +1,45 @@
+"""What storage says about a file, and its own error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.errors import ReplicationError
+
+
+class AlreadyExists(ReplicationError, FileExistsError):
+    """A file or directory has the name that was to be given; nothing was overwritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """A file or directory.
+
+    Args:
+        uri: full URI, never percent-encoded.
+        size: bytes; 0 for a directory.
+        is_dir: whether it is a directory.
+        modified: seconds since the epoch.
+        block_size: bytes of an HDFS block, None for directories and other stores.
+        replication: copies that HDFS keeps of each block, None for directories, erasure-coded files and other stores.
+    """
+
+    uri: str
+    size: int
+    is_dir: bool
+    modified: float
+    block_size: int | None = None
+    replication: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileChecksum:
+    """A checksum kept by the store itself.
+
+    Args:
+        algorithm: Hadoop's name, e.g. ``MD5-of-0MD5-of-512CRC32C``.
+        value: lowercase hex of the bytes of Hadoop's ``FileSystem.getFileChecksum``, as Hive records it.
+    """
+
+    algorithm: str
+    value: str

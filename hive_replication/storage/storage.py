@@ -1,0 +1,226 @@
+"""Storage of one side: all roots of a warehouse behind one interface of full URIs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from hive_replication.errors import Refused, ReplicationError
+from hive_replication.policy import Root
+from hive_replication.storage import paths
+from hive_replication.storage.backend import Backend
+from hive_replication.storage.failures import is_transient, translated
+from hive_replication.storage.generic import FsspecBackend, LocalBackend
+from hive_replication.storage.hdfs import HdfsBackend
+from hive_replication.storage.records import FileChecksum, FileStatus
+
+T = TypeVar("T")
+MIB = 1 << 20
+_ATTEMPTS = 4
+
+
+class Storage:
+    """Files under the roots of one warehouse (or of several: roots may be on any number of stores).
+
+    Every URI is checked first: a dump is untrusted input, no path in it may lead outside the roots (design, section 5). Names
+    are literal. Connections are made when first needed, once per store and process, and shared by threads; a pickled Storage
+    carries its roots only. Metadata calls that meet a passing trouble are repeated a few times.
+
+    Absent files raise FileNotFoundError, names already taken :class:`~hive_replication.storage.AlreadyExists`, a store that does
+    not answer :class:`~hive_replication.errors.Unreachable`, anything else a :class:`~hive_replication.errors.ReplicationError`.
+
+    Args:
+        roots: of the policy.
+    """
+
+    def __init__(self, roots: tuple[Root, ...]) -> None:
+        self.roots = roots
+        self._prefixes = [(paths.normalise(root.uri), root) for root in roots]
+        self._backends: dict[tuple[int, str], Backend] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[Storage], tuple[tuple[Root, ...]]]:
+        return type(self), (self.roots,)
+
+    def check(self, uri: str) -> str:
+        """The URI in its normal spelling: scheme in lower case, no trailing slash, ``file:///`` for ``file:/``.
+
+        Raises:
+            Refused: it does not lie under a root, or has ``.``, ``..`` or empty segments.
+        """
+        return self._locate(uri)[0]
+
+    def status(self, uri: str) -> FileStatus | None:
+        """Status of a file or directory, None where there is none."""
+        try:
+            return self._call(uri, lambda store, path: store.status(path))
+        except FileNotFoundError:
+            return None
+
+    def exists(self, uri: str) -> bool:
+        """Whether there is a file or directory."""
+        return self.status(uri) is not None
+
+    def ls(self, uri: str) -> list[FileStatus]:
+        """What a directory holds, one level, sorted by URI; for a file, itself; [] where there is none."""
+        return self._list(uri, lambda store, path: store.ls(path))
+
+    def files(self, uri: str, *, hidden: bool = False) -> list[FileStatus]:
+        """All files below a directory, sorted by URI; [] where there is none.
+
+        Args:
+            uri: the directory.
+            hidden: also those that Hive does not read as data: a name below ``uri`` starts with ``.`` or ``_``.
+        """
+        below = len(self.check(uri).rstrip("/")) + 1
+        found = self._list(uri, lambda store, path: store.walk(path))
+        return [status for status in found if hidden or not paths.is_hidden(status.uri[below:])]
+
+    def read(self, uri: str) -> bytes:
+        """The whole content of a (small) file."""
+        return b"".join(self.stream(uri))
+
+    def stream(self, uri: str, size: int = 4 * MIB) -> Iterator[bytes]:
+        """Content in pieces of up to ``size`` bytes. Not repeated on trouble: the caller starts again."""
+        _, path, root = self._locate(uri)
+        with translated(uri, root.uri):
+            yield from self._backend(uri, root).stream(path, size)
+
+    def create(
+        self,
+        uri: str,
+        chunks: Iterable[bytes],
+        *,
+        block_size: int | None = None,
+        replication: int | None = None,
+        overwrite: bool = False,
+    ) -> int:
+        """Writes a file and makes its directories; a file that could not be written whole is removed.
+
+        Args:
+            uri: of the file.
+            chunks: its content.
+            block_size: bytes of an HDFS block; the store's default where None.
+            replication: copies HDFS keeps; the store's default where None.
+            overwrite: replace an existing file, else :class:`~hive_replication.storage.AlreadyExists`.
+
+        Returns:
+            Bytes written.
+        """
+        _, path, root = self._locate(uri)
+        with translated(uri, root.uri):
+            store = self._backend(uri, root)
+            return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite)
+
+    def write(self, uri: str, data: bytes, *, overwrite: bool = True) -> None:
+        """Writes a small file."""
+        self.create(uri, [data], overwrite=overwrite)
+
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file or directory another name on the same store, making the directories of that name.
+
+        Raises:
+            AlreadyExists: the name is taken; nothing is ever overwritten.
+            Refused: from one store to another, or a root itself.
+        """
+        if paths.split(source)[:2] != paths.split(target)[:2]:
+            raise Refused(f"{source} cannot be renamed to {target}: they are on different stores")
+        self._refuse_root(source)
+        source_path = paths.split(source)[2]
+
+        def move(store: Backend, path: str) -> None:
+            store.mkdirs(paths.split(paths.parent(target))[2])
+            store.rename(source_path, path)
+
+        self._call(target, move)
+
+    def delete(self, uri: str, *, recursive: bool = False) -> bool:
+        """Removes a file, an empty directory or, if ``recursive``, a directory with all it holds.
+
+        Returns:
+            False where there was none.
+
+        Raises:
+            Refused: a root itself.
+        """
+        self._refuse_root(uri)
+        return self._call(uri, lambda store, path: store.delete(path, recursive=recursive))
+
+    def mkdirs(self, uri: str) -> None:
+        """Makes a directory and its parents; no error where it exists."""
+        self._call(uri, lambda store, path: store.mkdirs(path))
+
+    def has_checksums(self, uri: str) -> bool:
+        """Whether :meth:`checksum` gives one here: HDFS whose root names its WebHDFS address."""
+        _, _, root = self._locate(uri)
+        with translated(uri, root.uri):
+            return self._backend(uri, root).has_checksums
+
+    def checksum(self, uri: str) -> FileChecksum | None:
+        """The checksum that the store itself keeps, as Hive records it in events; None for stores without.
+
+        Raises:
+            FileNotFoundError: no such file.
+        """
+        if not self.has_checksums(uri):
+            return None
+        return self._call(uri, lambda store, path: store.checksum(path))
+
+    def _list(self, uri: str, lister: Callable[[Backend, str], list[FileStatus]]) -> list[FileStatus]:
+        # A directory below may vanish while the listing goes on; that is no reason to call the whole absent.
+        for attempt in range(_ATTEMPTS):
+            try:
+                return sorted(self._call(uri, lister), key=lambda status: status.uri)
+            except FileNotFoundError:
+                if not self.exists(uri):
+                    return []
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _call(self, uri: str, call: Callable[[Backend, str], T]) -> T:
+        _, path, root = self._locate(uri)
+        retrying = Retrying(
+            retry=retry_if_exception(is_transient),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(0.2, max=5),
+            reraise=True,
+        )
+        with translated(uri, root.uri):
+            return retrying(call, self._backend(uri, root), path)
+
+    def _locate(self, uri: str) -> tuple[str, str, Root]:
+        normal = paths.normalise(uri)
+        for prefix, root in self._prefixes:
+            if paths.is_under(normal, prefix):
+                return normal, paths.split(normal)[2], root
+        known = ", ".join(prefix for prefix, _ in self._prefixes)
+        raise Refused(f"{uri!r} lies outside the storage roots of the policy ({known})")
+
+    def _refuse_root(self, uri: str) -> None:
+        if any(paths.is_under(prefix, self.check(uri)) for prefix, _ in self._prefixes):
+            raise Refused(f"{uri} is a storage root, which is never moved or deleted")
+
+    def _backend(self, uri: str, root: Root) -> Backend:
+        scheme, authority, _ = paths.split(uri)
+        url = f"{scheme}://{authority}"
+        key = (os.getpid(), url)  # A forked process must not use its parent's connections.
+        with self._lock:
+            if key not in self._backends:
+                self._backends[key] = _connect(scheme, authority, root)
+            return self._backends[key]
+
+
+def _connect(scheme: str, authority: str, root: Root) -> Backend:
+    if scheme == "hdfs":
+        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs)
+    if scheme == "file":
+        return LocalBackend(scheme, authority, root.options)
+    try:
+        return FsspecBackend(scheme, authority, root.options)
+    except (ImportError, ValueError) as error:
+        raise ReplicationError(f"no file system for {scheme}:// is installed: {error}") from error
