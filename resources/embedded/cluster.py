@@ -18,7 +18,8 @@ from rich.progress import Progress
 from hive_replication.errors import BadRequest
 from resources.embedded import hdfs, jars, java, metastore, processes
 from resources.embedded.hdfs import Hdfs
-from resources.embedded.metastore import Metastore, Software
+from resources.embedded.jars import Group
+from resources.embedded.metastore import Metastore
 
 DEFAULT_SIDES = ("source", "target")
 # Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
@@ -97,8 +98,8 @@ class Cluster:
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._locked():
             ports = self._assign_ports(names)
-            hadoop, software = self._software({_hive(name) for name in names}, progress)
-            self._start(names, ports, hadoop, software, progress)
+            if not all(processes.running(self.directory / server) for server in self._servers_of(names)):
+                self._start(names, ports, progress)
 
     def down(self, names: Sequence[str] | None = None) -> None:
         """Stops servers, metastores before the HDFS that they write to; data and ports stay.
@@ -131,26 +132,26 @@ class Cluster:
         if name not in ports:
             raise BadRequest(f"no side {name!r} in {self.directory}; start it with: hive-repl embedded up {name}")
         store = Hdfs(_parse(name), self.directory, ports[_parse(name)], ())
-        address = ports[name]["metastore"]
-        web = f"http://127.0.0.1:{store.ports['namenode_http']}"
-        home = f"{store.uri}/{name}"
         return Side(
-            name, f"thrift://127.0.0.1:{address}", f"{store.uri}/", web, f"{home}/warehouse", f"{home}/cmroot", store.conf
+            name=name,
+            metastore=f"thrift://127.0.0.1:{ports[name]['metastore']}",
+            hdfs=f"{store.uri}/",
+            webhdfs=f"http://127.0.0.1:{store.ports['namenode_http']}",
+            warehouse=metastore.warehouse(store, name),
+            cm_root=metastore.cm_root(store, name),
+            conf=store.conf,
         )
 
     def sides(self) -> list[str]:
         """Names of the sides ever started here."""
         return [name for name, ports in self._ports().items() if "metastore" in ports]
 
-    def _start(
-        self,
-        names: Sequence[str],
-        ports: dict[str, dict[str, int]],
-        hadoop: tuple[Path, ...],
-        software: dict[int, Software],
-        progress: Progress | None,
-    ) -> None:
-        stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop) for owner in dict.fromkeys(map(_parse, names))}
+    def _start(self, names: Sequence[str], ports: dict[str, dict[str, int]], progress: Progress | None) -> None:
+        own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in names}
+        groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
+        hadoop = groups["hadoop"]
+        stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
+        metastores = [self._metastore(name, ports, stores, hadoop, groups[group]) for name, group in own.items()]
         servers = 2 * len(stores) + len(names)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
 
@@ -160,36 +161,16 @@ class Cluster:
 
         with ThreadPoolExecutor(len(stores) + len(names)) as pool:
             ready = {owner: pool.submit(_start_hdfs, store, advance) for owner, store in stores.items()}
-            started = [pool.submit(self._start_metastore, name, ports, stores, software, ready, advance) for name in names]
+            started = [pool.submit(_start_metastore, store, ready[store.hdfs.name], advance) for store in metastores]
             for future in (*ready.values(), *started):
                 future.result()
 
-    def _start_metastore(
-        self,
-        name: str,
-        ports: dict[str, dict[str, int]],
-        stores: dict[str, Hdfs],
-        software: dict[int, Software],
-        ready: dict[str, Future[None]],
-        advance: Callable[[int], None],
-    ) -> None:
+    def _metastore(
+        self, name: str, ports: dict[str, dict[str, int]], stores: dict[str, Hdfs], hadoop: Group, own: Group
+    ) -> Metastore:
+        software = metastore.software(_hive(name), hadoop, own)
         extra = dict(self.properties.get(name, {}))
-        store = stores[_parse(name)]
-        server = Metastore(name, self.directory, ports[name]["metastore"], store, software[_hive(name)], extra)
-        if not processes.running(server.server.folder):
-            server.prepare(jars.cache_home())
-            ready[store.name].result()  # it makes its directories at start, which takes an HDFS that serves
-            processes.start(server.server)
-        processes.wait(server.server)
-        advance(1)
-
-    def _software(self, versions: set[int], progress: Progress | None) -> tuple[tuple[Path, ...], dict[int, Software]]:
-        groups = {"hadoop": jars.locked("hadoop"), **{name: jars.locked(name) for name in sorted(map(_group, versions))}}
-        files = iter(jars.fetch([jar for group in groups.values() for jar in group], progress))
-        fetched = {name: [(jar, next(files)) for jar in group] for name, group in groups.items()}
-        hadoop = [path for _, path in fetched["hadoop"]]
-        cache = jars.cache_home()
-        return tuple(hadoop), {hive: metastore.software(hive, hadoop, fetched[_group(hive)], cache) for hive in versions}
+        return Metastore(name, self.directory, ports[name]["metastore"], stores[_parse(name)], software, extra)
 
     def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
         ports = self._ports()
@@ -207,6 +188,14 @@ class Cluster:
     def _servers(self) -> dict[str, int]:
         roles = ("namenode", "datanode", "metastore")
         return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in roles if role in ports}
+
+    def _servers_of(self, names: Sequence[str]) -> list[str]:
+        return [
+            server
+            for server in self._servers()
+            for name in names
+            if server in {f"{name}.metastore", f"{_parse(name)}.namenode", f"{_parse(name)}.datanode"}
+        ]
 
     def _select(self, name: str) -> list[str]:
         side, _, part = name.partition(".")
@@ -245,6 +234,16 @@ def _start_hdfs(store: Hdfs, advance: Callable[[int], None]) -> None:
         advance(1)
 
 
+def _start_metastore(store: Metastore, hdfs_serves: Future[None], advance: Callable[[int], None]) -> None:
+    server = store.server
+    if not processes.running(server.folder):
+        store.prepare()
+        hdfs_serves.result()  # it makes its directories at start, which takes an HDFS that serves
+        processes.start(server)
+    processes.wait(server)
+    advance(1)
+
+
 def _parse(name: str) -> str:
     """Name of the HDFS of a side."""
     found = _SIDE.fullmatch(name)
@@ -255,10 +254,6 @@ def _parse(name: str) -> str:
 
 def _hive(name: str) -> int:
     return 4 if name.endswith("4") else 3
-
-
-def _group(hive: int) -> str:
-    return {3: "hms3", 4: "hive4"}[hive]
 
 
 def _free_port(taken: set[int]) -> int:

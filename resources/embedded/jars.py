@@ -8,7 +8,7 @@ import shutil
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,10 +43,22 @@ class Jar:
         packaging, classifier = middle or ("jar", "")
         return context.project(group, name).at_version(version).artifact(classifier=classifier, packaging=packaging)
 
-    @property
-    def is_distribution(self) -> bool:
-        """Whether this is a tarball to unpack, not a jar for the class path."""
-        return ":tar.gz:" in self.coordinate
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one group of the lock file.
+
+    Args:
+        jars: in class path order.
+        distribution: the unpacked tarball of the group, if it has one.
+    """
+
+    jars: tuple[Path, ...]
+    distribution: Path | None = None
+
+    def without(self, *prefixes: str) -> list[Path]:
+        """The jars whose names do not start with any of these."""
+        return [path for path in self.jars if not path.name.startswith(prefixes)]
 
 
 def locked(group: str, lock: Path = LOCK) -> list[Jar]:
@@ -83,9 +95,27 @@ def fetch(jars: list[Jar], progress: Progress | None = None) -> list[Path]:
     return paths
 
 
-def unpacked(jar: Jar, archive: Path, cache: Path) -> Path:
-    """The folder that holds a distribution's content; unpacked once into ``cache``."""
-    folder = cache / f"{archive.name.removesuffix('.tar.gz')}-{jar.sha256[:8]}"
+def fetch_groups(names: Iterable[str], progress: Progress | None = None) -> dict[str, Group]:
+    """Fetches groups of the lock file, all at once, and unpacks their distributions into :func:`cache_home`.
+
+    Raises:
+        BadRequest: a file's SHA-256 is not the locked one.
+        Unreachable: an artifact cannot be downloaded.
+    """
+    wanted = {name: locked(name) for name in names}
+    every = list(dict.fromkeys(jar for group in wanted.values() for jar in group))
+    paths = dict(zip(every, fetch(every, progress), strict=True))
+    return {name: _group([(jar, paths[jar]) for jar in group]) for name, group in wanted.items()}
+
+
+def _group(files: list[tuple[Jar, Path]]) -> Group:
+    tarballs = [(jar, path) for jar, path in files if ":tar.gz:" in jar.coordinate]
+    distribution = _unpacked(*tarballs[0]) if tarballs else None
+    return Group(tuple(path for jar, path in files if (jar, path) not in tarballs), distribution)
+
+
+def _unpacked(jar: Jar, archive: Path) -> Path:
+    folder = cache_home() / f"{archive.name.removesuffix('.tar.gz')}-{jar.sha256[:8]}"
     if not folder.is_dir():
         with staging(folder) as scratch, tarfile.open(archive) as tar:
             tar.extractall(scratch, filter="data")
@@ -114,7 +144,7 @@ def _fetch(jar: Jar, progress: Progress | None) -> Path:
     path: Path = jar.artifact(jgo.maven.MavenContext()).cached_path
     if not path.is_file():
         _download(jar, path, progress)
-    elif (actual := _sha256(path)) != jar.sha256:
+    elif (actual := sha256(path)) != jar.sha256:
         raise BadRequest(f"{jar.coordinate} has SHA-256 {actual} instead of {jar.sha256}; delete {path} and try again")
     return path
 
@@ -128,7 +158,7 @@ def _download(jar: Jar, path: Path, progress: Progress | None) -> None:
             fresh: Path = jar.artifact(context).resolve()
         except (OSError, RuntimeError, requests.RequestException) as error:
             raise Unreachable(f"cannot download {jar.coordinate}: {error}") from error
-        if (actual := _sha256(fresh)) != jar.sha256:
+        if (actual := sha256(fresh)) != jar.sha256:
             raise BadRequest(f"{jar.coordinate} was downloaded with SHA-256 {actual} instead of {jar.sha256}: not used")
         fresh.replace(path)
 
@@ -148,6 +178,7 @@ def _resolver(progress: Progress | None) -> Any:
     return jgo.maven.PythonResolver(progress_callback=bar)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Lowercase hex of a file's SHA-256."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

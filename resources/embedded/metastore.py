@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from resources.embedded import jars, java, processes
 from resources.embedded.hdfs import Hdfs, write_xml
-from resources.embedded.jars import Jar
+from resources.embedded.jars import Group
 from resources.embedded.processes import Server
 
+_SCHEMA_TOOL = threading.Lock()  # source and target want the same database: one makes it
 _TOOL = {
     3: "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
     4: "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool",
@@ -57,16 +59,6 @@ class Metastore:
     properties: dict[str, str] = field(default_factory=dict)
 
     @property
-    def warehouse(self) -> str:
-        """URI of the warehouse directory."""
-        return f"{self.hdfs.uri}/{self.name}/warehouse"
-
-    @property
-    def cm_root(self) -> str:
-        """URI of the directory that keeps deleted files (``hive.repl.cmrootdir``)."""
-        return f"{self.hdfs.uri}/{self.name}/cmroot"
-
-    @property
     def server(self) -> Server:
         """The metastore's process."""
         folder = self.folder / f"{self.name}.metastore"
@@ -75,26 +67,26 @@ class Metastore:
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
-    def prepare(self, cache: Path) -> None:
+    def prepare(self) -> None:
         """Writes the configuration and makes the database if it is new."""
         folder = self.server.folder
         folder.mkdir(parents=True, exist_ok=True)
         self._configure(folder)
         if not (folder / "db").is_dir():
             with jars.staging(folder / "db") as scratch:
-                shutil.copytree(_schema(self.software, cache), scratch, dirs_exist_ok=True)
+                shutil.copytree(_schema(self.software), scratch, dirs_exist_ok=True)
 
     def _configure(self, folder: Path) -> None:
         settings = {
             **_database(folder / "db"),
-            "hive.metastore.warehouse.dir": self.warehouse,
+            "hive.metastore.warehouse.dir": warehouse(self.hdfs, self.name),
             "hive.metastore.transactional.event.listeners": "org.apache.hive.hcatalog.listener.DbNotificationListener",
             # 3.1.3 reads the name with its own prefix twice.
             "hive.metastore.event.db.notification.api.auth": "false",
             "metastore.metastore.event.db.notification.api.auth": "false",
             "hive.metastore.dml.events": "true",
             "hive.repl.cm.enabled": "true",
-            "hive.repl.cmrootdir": self.cm_root,
+            "hive.repl.cmrootdir": cm_root(self.hdfs, self.name),
             "hive.stats.autogather": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
             **_BY_VERSION[self.software.hive],
@@ -103,6 +95,16 @@ class Metastore:
         (folder / "conf").mkdir(exist_ok=True)
         for name in ("hive-site.xml", "metastore-site.xml"):
             write_xml(folder / "conf" / name, settings)
+
+
+def warehouse(hdfs: Hdfs, name: str) -> str:
+    """URI of a metastore's warehouse directory."""
+    return f"{hdfs.uri}/{name}/warehouse"
+
+
+def cm_root(hdfs: Hdfs, name: str) -> str:
+    """URI of the directory that keeps the deleted files of a metastore's tables (``hive.repl.cmrootdir``)."""
+    return f"{hdfs.uri}/{name}/cmroot"
 
 
 _TXN = "org.apache.hadoop.hive.metastore.txn.service"
@@ -132,45 +134,49 @@ def _database(path: Path) -> dict[str, str]:
     }
 
 
-def _schema(software: Software, cache: Path) -> Path:
+def _schema(software: Software) -> Path:
     """An empty metastore database, made once by the schema tool and kept to be copied.
 
     Without the tool's scripts Derby makes event messages LONG VARCHAR, and any event over 32,700 characters fails.
     """
-    made = cache / f"derby-{software.distribution.parent.name}"
-    if not made.is_dir():
-        with jars.staging(made) as scratch:
-            write_xml(scratch / "metastore-site.xml", _database(scratch / "db"))
-            path = ":".join(map(str, (scratch, *software.tool_jars)))
-            command = [str(software.java), *java.ADD_OPENS, *java.QUICK, "-cp", path, _TOOL[software.hive]]
-            home = {"METASTORE_HOME": str(software.distribution), "HIVE_HOME": str(software.distribution)}
-            processes.run_once([*command, "-dbType", "derby", "-initSchema"], scratch, home, "schema.log")
+    made = jars.cache_home() / f"derby-{software.distribution.parent.name}"
+    with _SCHEMA_TOOL:
+        if not made.is_dir():
+            _make_schema(software, made)
     return made / "db"
 
 
-def software(hive: int, hadoop: list[Path], group: list[tuple[Jar, Path]], cache: Path) -> Software:
+def _make_schema(software: Software, made: Path) -> None:
+    with jars.staging(made) as scratch:
+        write_xml(scratch / "metastore-site.xml", _database(scratch / "db"))
+        path = ":".join(map(str, (scratch, *software.tool_jars)))
+        command = [str(software.java), *java.ADD_OPENS, *java.QUICK, "-cp", path, _TOOL[software.hive]]
+        home = {"METASTORE_HOME": str(software.distribution), "HIVE_HOME": str(software.distribution)}
+        processes.run_once([*command, "-dbType", "derby", "-initSchema"], scratch, home, "schema.log")
+
+
+def software(hive: int, hadoop: Group, own: Group) -> Software:
     """Puts the class paths together.
 
     Args:
         hive: major version, 3 or 4.
-        hadoop: files of the group ``hadoop``.
-        group: artifacts and files of the group ``hms3`` or ``hive4``.
-        cache: where distributions are unpacked.
+        hadoop: the group ``hadoop``.
+        own: the group ``hms3`` or ``hive4``.
     """
-    distribution = next(jars.unpacked(jar, path, cache) for jar, path in group if jar.is_distribution)
-    own = [path for jar, path in group if not jar.is_distribution]
-    lib = sorted((distribution / "lib").glob("*.jar"))
+    if own.distribution is None:
+        raise ValueError("a metastore's group has a distribution with its schema scripts")
+    shipped = [path for path in sorted((own.distribution / "lib").glob("*.jar")) if not path.name.startswith("derby")]
     if hive == 3:
-        client = _without(hadoop, "slf4j-simple", "hadoop-client-minicluster")
-        path = (*_without(lib, "derby"), *own[:-1], *client, own[-1])
-        return Software(3, java.java(), path, distribution, path)
-    tool = [*_without(lib, "derby", "hadoop-"), *_only(own, "derby"), *_without(hadoop, "slf4j-simple")]
-    return Software(4, java.newer_java(), (*_without(hadoop, "slf4j"), *own), distribution, tuple(tool))
-
-
-def _without(paths: list[Path], *prefixes: str) -> list[Path]:
-    return [path for path in paths if not path.name.startswith(prefixes)]
-
-
-def _only(paths: list[Path], *prefixes: str) -> list[Path]:
-    return [path for path in paths if path.name.startswith(prefixes)]
+        client = hadoop.without("slf4j-simple", "hadoop-client-minicluster")
+        # Last, for its many copies of other libraries' classes; partition expressions of Hive clients need it.
+        hive_exec = [path for path in own.jars if path.name.startswith("hive-exec")]
+        path = (*shipped, *own.without("hive-exec"), *client, *hive_exec)
+        return Software(3, java.java(), path, own.distribution, path)
+    derby = [path for path in own.jars if path.name.startswith("derby")]
+    return Software(
+        hive=4,
+        java=java.newer_java(),
+        jars=(*hadoop.without("slf4j"), *own.jars),
+        distribution=own.distribution,
+        tool_jars=(*shipped, *derby, *hadoop.without("slf4j-simple")),
+    )

@@ -1,0 +1,202 @@
+"""Runs SQL on a real Hive driver, 3.1.3 or 4.2.0: a Java process that reads statements and answers, kept for many statements."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from hive_replication.errors import BadRequest, ReplicationError
+from resources.embedded import jars, java, processes
+from resources.embedded.cluster import Side
+from resources.embedded.hdfs import write_xml
+
+_SOURCE = Path(__file__).parent / "java" / "HiveDriver.java"
+_CAPABILITIES = "HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVEMANAGEDINSERTREAD,HIVEMANAGEDINSERTWRITE,EXTWRITE,EXTREAD"
+_BY_VERSION = {
+    # DDL, LOAD DATA and REPL run on 3.1.3; queries that need a job do not.
+    3: {"hive.support.concurrency": "false"},
+    # Everything runs on 4.2.0, ACID included, with MapReduce in the driver's process.
+    4: {
+        "hive.support.concurrency": "true",
+        "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+        "hive.metastore.client.capabilities": _CAPABILITIES,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatementResult:
+    """What Hive answered to one statement.
+
+    Args:
+        seconds: wall time in Hive.
+        statement: what was asked.
+        rows: result rows, columns separated by tabs.
+        error: Hive's message, or "".
+    """
+
+    seconds: float
+    statement: str
+    rows: tuple[str, ...]
+    error: str
+
+
+@dataclass
+class HiveDriver:
+    """A driver for one side; a context manager that ends the Java process. It starts in about ten seconds, on entry.
+
+    Args:
+        side: whose metastore it works on; the side's version decides between Hive 3.1.3 and 4.2.0.
+        repl_root: URI for Hive's own dumps (``hive.repl.rootdir``); on the side's HDFS by default. Hive 4.2.0 finds the
+            dump to load there, so that the drivers of source and target need the same.
+        properties: added to its configuration, over the defaults.
+    """
+
+    side: Side
+    repl_root: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        self.repl_root = self.repl_root or f"{self.side.hdfs}{self.side.name}/repl"
+        self._process: subprocess.Popen[str] | None = None
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="hive-driver-"))
+        self._configure(self._folder)
+        with (self._folder / "driver.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                _command(self.side.hive),
+                cwd=self._folder,
+                env={**os.environ, "HIVE_DRIVER_CP": _class_path(self.side.hive, self._folder)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                encoding="ascii",
+            )
+        self._read()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._process:
+            self._process.communicate(timeout=60)  # closes its stdin, at which it ends
+            self._process = None
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def log(self) -> Path:
+        """What the Java process prints; gone after the end."""
+        return self._started()[1] / "driver.log"
+
+    def run(self, statements: Sequence[str]) -> list[StatementResult]:
+        """Runs statements one after another; an error does not keep the next ones from running.
+
+        Args:
+            statements: SQL without ``;``. ``set key=value`` changes the configuration of the statements after it.
+
+        Raises:
+            ReplicationError: the Java process ended.
+        """
+        return [self._run(statement.strip()) for statement in statements]
+
+    def execute(self, *statements: str) -> list[StatementResult]:
+        """Like :meth:`run`, for statements that must not fail.
+
+        Raises:
+            ReplicationError: Hive answered with an error.
+        """
+        results = []
+        for statement in statements:
+            results.append(self._run(statement.strip()))
+            if results[-1].error:
+                raise ReplicationError(f"Hive {self.side.hive}: {results[-1].error} (statement: {statement})")
+        return results
+
+    def _run(self, statement: str) -> StatementResult:
+        process, _ = self._started()
+        pipe = _open(process.stdin)
+        pipe.write(base64.b64encode(statement.encode()).decode() + "\n")
+        pipe.flush()
+        nanoseconds, error, *rows = self._read().split("\t")
+        return StatementResult(int(nanoseconds) / 1e9, statement, tuple(map(_decoded, rows)), _decoded(error))
+
+    def _read(self) -> str:
+        process, _ = self._started()
+        line = _open(process.stdout).readline()
+        if not line:
+            tail = self.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise ReplicationError(f"the Hive driver ended with exit code {process.wait()}; its last words: {tail}")
+        return line.rstrip("\n")
+
+    def _started(self) -> tuple[subprocess.Popen[str], Path]:
+        if self._process is None or self._folder is None:
+            raise BadRequest("this Hive driver is not started: use it in a with statement")
+        return self._process, self._folder
+
+    def _configure(self, folder: Path) -> None:
+        conf = folder / "conf"
+        shutil.copytree(self.side.conf, conf)
+        settings = {
+            "hive.metastore.uris": self.side.metastore,
+            "metastore.thrift.uris": self.side.metastore,
+            "hive.metastore.warehouse.dir": self.side.warehouse,
+            "hive.metastore.dml.events": "true",
+            "hive.repl.cm.enabled": "true",
+            "hive.repl.cmrootdir": self.side.cm_root,
+            "hive.repl.rootdir": self.repl_root,
+            "hive.distcp.privileged.doAs": "root",
+            "hive.exec.scratchdir": f"{self.repl_root}-scratch",
+            "hive.exec.local.scratchdir": str(folder / "scratch"),
+            "hive.execution.engine": "mr",
+            "mapreduce.framework.name": "local",
+            "hive.stats.autogather": "false",
+            "hive.mapred.mode": "nonstrict",
+            "hive.exec.dynamic.partition.mode": "nonstrict",
+            "hive.strict.checks.bucketing": "false",
+            **_BY_VERSION[self.side.hive],
+            **self.properties,
+        }
+        write_xml(conf / "hive-site.xml", settings)
+
+
+def _command(hive: int) -> list[str]:
+    # Whoever compares times wants Hive at its best: none of the options for small servers here.
+    program = java.java() if hive == 3 else java.newer_java()
+    return [str(program), *java.ADD_OPENS, "-Xmx1500m", "-cp", str(_compiled()), "HiveDriver"]
+
+
+def _compiled() -> Path:
+    folder = jars.cache_home() / f"hive-driver-{jars.sha256(_SOURCE)[:12]}"
+    if not folder.is_dir():
+        (compiler,) = jars.fetch_groups(["compiler"])["compiler"].jars
+        with jars.staging(folder) as scratch, tempfile.TemporaryDirectory() as logs:
+            command = [str(java.java()), "-jar", str(compiler), "-17", "-d", str(scratch), str(_SOURCE)]
+            processes.run_once(command, Path(logs), {}, "compiler.log")
+    return folder
+
+
+def _class_path(hive: int, folder: Path) -> str:
+    groups = jars.fetch_groups(["hadoop", f"hive{hive}"])
+    hadoop = groups["hadoop"].without("slf4j")
+    own = groups[f"hive{hive}"].jars
+    ordered = [*own, *hadoop] if hive == 3 else [*hadoop, *own]
+    return os.pathsep.join([f"{folder / 'conf'}{os.sep}", *map(str, ordered)])
+
+
+def _open(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None  # noqa: S101 - both are pipes
+    return pipe
+
+
+def _decoded(text: str) -> str:
+    return base64.b64decode(text).decode()

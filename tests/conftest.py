@@ -1,0 +1,85 @@
+"""The servers that tests share, started once a session.
+
+Name a data folder in HIVE_REPL_TEST_CLUSTER to use the servers there instead, and to leave them running for the next session.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from resources.embedded.cluster import Cluster, Side
+from resources.embedded.hive import HiveDriver
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Source and target, each with its own HDFS and metastore 3.1.3."""
+    kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
+    servers = Cluster(Path(kept) if kept else tmp_path_factory.mktemp("cluster"))
+    try:
+        servers.up()
+        yield servers
+    finally:
+        if not kept:
+            servers.down()
+
+
+@pytest.fixture(scope="session")
+def source(cluster: Cluster) -> Side:
+    return cluster.side("source")
+
+
+@pytest.fixture(scope="session")
+def target(cluster: Cluster) -> Side:
+    return cluster.side("target")
+
+
+@pytest.fixture(scope="session")
+def source4(cluster: Cluster) -> Side:
+    """A metastore 4.2.0 on the source's HDFS."""
+    cluster.up(["source4"])
+    return cluster.side("source4")
+
+
+@pytest.fixture(scope="session")
+def target4(cluster: Cluster) -> Side:
+    """A metastore 4.2.0 on the target's HDFS."""
+    cluster.up(["target4"])
+    return cluster.side("target4")
+
+
+@pytest.fixture(scope="session")
+def hive3(source: Side, target: Side) -> Iterator[HiveDriver]:
+    """Hive 3.1.3 on the source; DDL, LOAD DATA and REPL, no queries that need a job."""
+    with HiveDriver(source, repl_root=f"{target.hdfs}repl/hive3") as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def hive3_target(target: Side) -> Iterator[HiveDriver]:
+    with HiveDriver(target, repl_root=f"{target.hdfs}repl/hive3") as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def hive4(source4: Side, target4: Side) -> Iterator[HiveDriver]:
+    """Hive 4.2.0 on source4; everything runs, ACID included."""
+    with HiveDriver(source4, repl_root=f"{target4.hdfs}repl/hive4") as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def hive4_target(target4: Side) -> Iterator[HiveDriver]:
+    with HiveDriver(target4, repl_root=f"{target4.hdfs}repl/hive4") as driver:
+        yield driver
+
+
+@pytest.fixture
+def unique() -> str:
+    """A database name that nobody else has."""
+    return f"t{uuid.uuid4().hex[:10]}"
