@@ -9,7 +9,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from hive_metastore.ThriftHiveMetastore import Client
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TException
@@ -108,7 +108,7 @@ class Connections:
         """
         attempts = Retrying(
             stop=stop_after_attempt(self._retries),
-            wait=wait_exponential_jitter(initial=0.2, max=10, jitter=0.2),
+            wait=wait_exponential(multiplier=0.2, max=10) + wait_random(0, 0.2),
             retry=retry_if_exception(lambda error: isinstance(error, _Lost) and error.again),
             reraise=True,
         )

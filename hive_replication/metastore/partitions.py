@@ -65,9 +65,10 @@ class Partitions(Tables):
         self.write(what, lambda client: client.rename_partition(db, table, list(old_values), partition), done=done)
 
     def drop_partitions(self, db: str, table: str, names: Iterable[str], *, delete_data: bool = False) -> None:
-        """Drops the named partitions, a batch a call and an event; those that do not exist are passed over.
+        """Drops the named partitions, a batch a call; those that do not exist are passed over.
 
-        A metastore makes one SQL condition of a call's names, which its database may refuse (Derby: somewhere above 500).
+        Hive 3.1 writes an event for each partition, Hive 4 one for the call. A metastore makes one SQL
+        condition of a call's names, which its database may refuse if it is long (Derby does between 500 and 1,100 names).
         """
         for batch in batches(names, self._batch):
             request = DropPartitionsRequest(

@@ -53,7 +53,7 @@ def loads(kind: type[T], text: str) -> T:
         except json.JSONDecodeError:
             value = json.loads(_LIST_AS_KEY.sub(lambda found: f"{found[1]}{json.dumps(found[2])}:", text))
         return _read_struct(kind, value)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"not the TJSON form of {kind.__name__}: {error}; it begins with {text[:80]!r}") from error
 
 
@@ -99,6 +99,7 @@ def _read_struct(kind: type[T], fields: dict[str, dict[str, Any]]) -> T:
             continue
         number, field_kind, name, spec, _ = field
         typed = fields.get(str(number), {})
+        _expect(isinstance(typed, dict), f"field {number} has no type")  # pyright: ignore[reportUnnecessaryIsInstance]
         if _TAGS[field_kind] in typed:
             setattr(made, name, _read(field_kind, spec, typed[_TAGS[field_kind]]))
         elif name == "parameters":

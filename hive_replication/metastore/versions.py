@@ -81,7 +81,10 @@ class Dialect:
 
     def database(self, client: Client, name: str) -> Database:
         """A database; raises what the server raises."""
-        request = GetDatabaseRequest(name=name, processorCapabilities=CAPABILITIES, processorIdentifier=PROCESSOR)
+        # Hive 4.2 does not find any database where the catalog is left out.
+        request = GetDatabaseRequest(
+            name=name, catalogName="hive", processorCapabilities=CAPABILITIES, processorIdentifier=PROCESSOR
+        )
         return self._first(
             ("get_database_req", lambda: client.get_database_req(request)),
             ("get_database", lambda: client.get_database(name)),

@@ -288,7 +288,12 @@ class ClientCapabilities(_Struct):
 
 class GetDatabaseRequest(_Struct):
     def __init__(
-        self, name: str = ..., *, processorCapabilities: list[str] | None = ..., processorIdentifier: str | None = ...
+        self,
+        name: str = ...,
+        catalogName: str | None = ...,
+        *,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
     ) -> None: ...
 
 class GetTableRequest(_Struct):
