@@ -83,13 +83,25 @@ class HiveDriver:
                 text=True,
                 encoding="ascii",
             )
-        self._read()
+        try:
+            self._read()
+        except ReplicationError:
+            self.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._process:
-            self._process.communicate(timeout=60)  # closes its stdin, at which it ends
-            self._process = None
+        self.close()
+
+    def close(self) -> None:
+        """Ends the Java process."""
+        process, self._process = self._process, None
+        if process:
+            try:
+                process.communicate(timeout=30)  # closes its stdin, at which it ends
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -160,6 +172,7 @@ class HiveDriver:
             "hive.execution.engine": "mr",
             "mapreduce.framework.name": "local",
             "hive.stats.autogather": "false",
+            "hive.query.results.cache.enabled": "false",
             "hive.mapred.mode": "nonstrict",
             "hive.exec.dynamic.partition.mode": "nonstrict",
             "hive.strict.checks.bucketing": "false",
