@@ -1,0 +1,76 @@
+"""Many files at once in threads: in the driver for small windows, and inside every Spark task for large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+from hive_replication.copy.one import copy_file
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.storage import Storage
+
+
+class ThreadCopier:
+    """Copies files in threads of this process. Picklable where ``on_result`` is.
+
+    Copying small files waits far more than it works (closing one on HDFS takes half a second), so there are many threads.
+
+    Args:
+        source: where files and cmroot are read.
+        target: where replicas go.
+        threads: files in flight.
+        on_result: called in the consumer's thread with each answer, e.g. for progress.
+        executor: what the results say about who copied.
+    """
+
+    def __init__(
+        self,
+        source: Storage,
+        target: Storage,
+        *,
+        threads: int = 128,
+        on_result: Callable[[CopyResult | CopyFailure], None] | None = None,
+        executor: str = "threads",
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._threads = threads
+        self._on_result = on_result
+        self._executor = executor
+
+    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
+        """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done."""
+        answers: SimpleQueue[CopyResult | CopyFailure] = SimpleQueue()
+        in_flight = 0
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="copy")
+        try:
+            for task in tasks:
+                pool.submit(self._work, task, answers)
+                in_flight += 1
+                if in_flight >= 2 * self._threads:
+                    yield self._taken(answers)
+                    in_flight -= 1
+            for _ in range(in_flight):
+                yield self._taken(answers)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def copy_packs(self, packs: Iterable[list[CopyTask]]) -> Iterator[CopyResult | CopyFailure]:
+        """The same for packs, as Spark's ``mapPartitions`` hands them over."""
+        return self.copy(task for pack in packs for task in pack)
+
+    def _taken(self, answers: SimpleQueue[CopyResult | CopyFailure]) -> CopyResult | CopyFailure:
+        answer = answers.get()
+        if self._on_result:
+            self._on_result(answer)
+        return answer
+
+    def _work(self, task: CopyTask, answers: SimpleQueue[CopyResult | CopyFailure]) -> None:
+        answers.put(self._answer(task))
+
+    def _answer(self, task: CopyTask) -> CopyResult | CopyFailure:
+        try:
+            return copy_file(task, self._source, self._target, executor=self._executor)
+        except Exception as error:  # noqa: BLE001 (every task gets its answer; the others go on)
+            return CopyFailure(task, f"{task.object_name}, event {task.evid}: {type(error).__name__}: {error}")
