@@ -63,7 +63,8 @@ class Metastore:
         """The metastore's process."""
         folder = self.folder / f"{self.name}.metastore"
         path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars)))
-        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", f"-Dderby.system.home={folder}", "-cp", path)
+        # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack.
+        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-Xss16m", f"-Dderby.system.home={folder}", "-cp", path)
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
