@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from hive_replication.errors import ReplicationError
+from resources.embedded import java
 from resources.embedded.cluster import DEFAULT_SIDES, Cluster
 from resources.embedded.policy import write_policy
 
@@ -34,6 +35,7 @@ def up(
     """Starts the servers that do not run yet; the first time it downloads their jars."""
     cluster = Cluster(directory)
     with _errors_shown():
+        java.java()  # before the progress bar, so that an error is all that is printed
         with _progress() as progress:
             cluster.up(names or cluster.sides() or DEFAULT_SIDES, progress)
         path = cluster.directory / "policy.yaml"

@@ -1,4 +1,7 @@
-"""Fetches the pinned artifacts of jars.toml with jgo into the local Maven repository and proves each by its SHA-256."""
+"""Fetches the pinned artifacts of jars.toml with jgo into the local Maven repository and proves each by its SHA-256.
+
+They come from Maven Central, or from the repository whose address is in ``HIVE_REPL_MAVEN_URL``.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,7 @@ def _download(jar: Jar, path: Path, progress: Progress | None) -> None:
     # jgo writes straight to its final name and only warns about wrong checksums: download aside, check, then rename.
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".download-", dir=path.parent) as scratch:
-        context = jgo.maven.MavenContext(resolver=_resolver(progress), repo_cache=Path(scratch), timeout=60)
+        context = jgo.maven.MavenContext(_resolver(progress), repo_cache=Path(scratch), remote_repos=_mirror(), timeout=60)
         try:
             fresh: Path = jar.artifact(context).resolve()
         except (OSError, RuntimeError, requests.RequestException) as error:
@@ -161,6 +164,11 @@ def _download(jar: Jar, path: Path, progress: Progress | None) -> None:
         if (actual := sha256(fresh)) != jar.sha256:
             raise BadRequest(f"{jar.coordinate} was downloaded with SHA-256 {actual} instead of {jar.sha256}: not used")
         fresh.replace(path)
+
+
+def _mirror() -> dict[str, str] | None:
+    url = os.environ.get("HIVE_REPL_MAVEN_URL")
+    return {"mirror": url.rstrip("/")} if url else None
 
 
 def _resolver(progress: Progress | None) -> Any:

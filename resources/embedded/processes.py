@@ -89,7 +89,9 @@ def running(folder: Path) -> psutil.Process | None:
         record = json.loads(_pid_file(folder).read_text(encoding="utf-8"))
         process = psutil.Process(record["pid"])
         same = abs(process.create_time() - record["started"]) < 1.0
-        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        # The first thread of a dying JVM is a zombie while others still hold its ports.
+        ended = process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+        return process if same and not ended else None
     except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
         return None
 

@@ -1,0 +1,186 @@
+"""The embedded servers start, stop and keep their data; what can go wrong at their start says so in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import psutil
+import pytest
+from hive_metastore import ThriftHiveMetastore
+from hive_metastore.ttypes import Database
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+from typer.testing import CliRunner
+
+from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.policy import load_policy
+from resources.embedded import jars, java, processes
+from resources.embedded.cli import app
+from resources.embedded.cluster import Cluster, Side
+from resources.embedded.jars import Jar
+
+
+def states(cluster: Cluster) -> dict[str, str]:
+    return {server.name.partition(".")[2]: server.state for server in cluster.status()}
+
+
+def pids(cluster: Cluster) -> dict[str, int | None]:
+    return {server.name: server.pid for server in cluster.status()}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def make_database(side: Side, name: str) -> None:
+    transport = TBufferedTransport(TSocket("127.0.0.1", int(side.metastore.rpartition(":")[2])))
+    transport.open()
+    try:
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        if name not in client.get_all_databases():
+            client.create_database(Database(name=name, parameters={}))
+        assert client.get_database(name).locationUri == f"{side.warehouse}/{name}.db"
+    finally:
+        transport.close()
+
+
+def folder_exists(side: Side, path: str) -> bool:
+    with urllib.request.urlopen(f"{side.webhdfs}/webhdfs/v1{path}?op=LISTSTATUS", timeout=10) as answer:
+        return answer.status == 200
+
+
+@pytest.mark.servers
+def test_life_of_a_cluster(tmp_path: Path) -> None:
+    # One test for what happens one after another: every start of real servers takes seconds.
+    cluster = Cluster(tmp_path / "data")
+    try:
+        cluster.up(["source"])
+        assert states(cluster) == {"namenode": "running", "datanode": "running", "metastore": "running"}
+        side = cluster.side("source")
+        make_database(side, "kept")
+        first = pids(cluster)
+
+        cluster.up(["source"])
+        assert pids(cluster) == first, "what runs is left alone"
+
+        psutil.Process(first["source.metastore"]).kill()
+        wait_for(lambda: states(cluster)["metastore"] == "died")
+        stranger = socket.create_server(("127.0.0.1", int(side.metastore.rpartition(":")[2])))
+        with stranger, pytest.raises(BadRequest, match=r"source\.metastore cannot start: another program listens on its port"):
+            cluster.up(["source"])
+        cluster.up(["source"])
+        assert states(cluster)["metastore"] == "running"
+        assert pids(cluster)["source.namenode"] == first["source.namenode"]
+        assert pids(cluster)["source.metastore"] != first["source.metastore"]
+
+        cluster.down(["source.metastore"])
+        assert states(cluster) == {"namenode": "running", "datanode": "running", "metastore": "stopped"}
+        cluster.down()
+        assert set(states(cluster).values()) == {"stopped"}
+        assert not processes.listening(int(side.metastore.rpartition(":")[2]))
+
+        cluster.up(["source"])
+        assert cluster.side("source") == side, "addresses stay"
+        make_database(side, "kept")
+        assert folder_exists(side, "/source/warehouse/kept.db")
+    finally:
+        cluster.down()
+
+
+@pytest.mark.servers
+def test_policy_for_the_servers(cluster: Cluster, source: Side, target: Side, tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["status", "--dir", str(cluster.directory)], env={"COLUMNS": "200"})
+    assert source.metastore in shown.output
+    assert target.hdfs.rstrip("/") in shown.output
+    assert shown.output.count("running") >= 6
+    started = CliRunner().invoke(app, ["up", "--dir", str(cluster.directory), "source", "target"])
+    assert f"export HIVE_REPL_CONFIG={cluster.directory / 'policy.yaml'}" in started.output.replace("\n", "")
+    policy = load_policy(cluster.directory / "policy.yaml")
+    assert policy.source.metastore == source.metastore
+    assert policy.source.roots[0].webhdfs == source.webhdfs
+    assert policy.dump_root == f"{target.hdfs}repl/dumps"
+    assert policy.external_root == f"{target.hdfs}external"
+
+
+def test_without_java_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    result = CliRunner().invoke(app, ["up", "--dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.output.startswith(f"error: {java.NEEDED}")
+    assert result.output.count("\n") == 1
+
+
+def test_old_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(BadRequest, match=r"Java 17 or 21 is needed.* is Java 8\)"):
+        java.java()
+
+
+@pytest.mark.parametrize("names", [["up", "Source!"], ["down", "nobody"]])
+def test_unknown_names_are_refused(names: list[str], tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [*names, "--dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert names[1] in result.output
+
+
+def test_a_stranger_with_a_recorded_pid_is_never_stopped(tmp_path: Path) -> None:
+    (tmp_path / "pid.json").write_text(json.dumps({"pid": os.getpid(), "started": 1.0}))
+    assert processes.running(tmp_path) is None
+    processes.stop([tmp_path])  # this very process, were it not for its start time
+    assert not (tmp_path / "pid.json").exists()
+
+
+@pytest.fixture
+def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A Maven repository on loopback with one artifact, and an empty local repository."""
+    folder = tmp_path / "remote" / "org" / "example" / "thing" / "1.0"
+    folder.mkdir(parents=True)
+    (folder / "thing-1.0.jar").write_bytes(b"content of the jar")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "remote"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
+    monkeypatch.setenv("HIVE_REPL_MAVEN_URL", f"http://127.0.0.1:{server.server_port}/")
+    monkeypatch.setenv("M2_REPO", str(tmp_path / "local"))
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+def test_jars_are_fetched_once_and_proven(maven: Path, tmp_path: Path) -> None:
+    jar = Jar("org.example:thing:1.0", hashlib.sha256(b"content of the jar").hexdigest())
+    (path,) = jars.fetch([jar])
+    assert path == tmp_path / "local" / "org" / "example" / "thing" / "1.0" / "thing-1.0.jar"
+    assert path.read_bytes() == b"content of the jar"
+    (maven / "thing-1.0.jar").unlink()
+    assert jars.fetch([jar]) == [path], "present: nothing is downloaded"
+    path.write_bytes(b"something else")
+    with pytest.raises(BadRequest, match=rf"org\.example:thing:1.0 has SHA-256 .*delete {path}"):
+        jars.fetch([jar])
+
+
+def test_a_wrong_download_is_not_kept(maven: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match=r"org\.example:thing:1.0 was downloaded with SHA-256"):
+        jars.fetch([Jar("org.example:thing:1.0", "0" * 64)])
+    assert not list((tmp_path / "local").rglob("*.jar"))
+    with pytest.raises(Unreachable, match=r"cannot download org\.example:other:1.0"):
+        jars.fetch([Jar("org.example:other:1.0", "0" * 64)])
