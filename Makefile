@@ -1,0 +1,53 @@
+# All commands run in .venv, which `make install` fills from requirements.lock. PYTHON names another interpreter.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+UNIT := tests/unit tests/behaviour
+
+.DEFAULT_GOAL := help
+.PHONY: help install lint test test-fast test-long demo demo-reset clean python java
+
+help: ## Show these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY) ## Make the environment in .venv from requirements.lock
+
+$(READY): requirements.lock pyproject.toml | python
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "Python cannot make environments: install python3-venv" >&2; exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $(READY)
+
+lint: $(READY) ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+test: java lint ## All that CI runs: style, types, every test but the long ones
+	$(BIN)/python -m pytest -m "not long"
+
+test-fast: $(READY) ## Tests without servers, under two minutes
+	$(BIN)/python -m pytest -m "not servers and not hive and not ui and not long"
+
+test-long: java $(READY) ## The long tests: many partitions, faults, Hive as a peer
+	$(BIN)/python -m pytest -m long
+
+demo: java $(READY) ## Two real warehouses on this machine, replicated before your eyes (HEADLESS=1: without a browser)
+	$(BIN)/python -m resources.embedded.demo $(if $(HEADLESS),--headless)
+
+demo-reset: $(READY) ## Stop the demo and delete its data
+	$(BIN)/python -m resources.embedded.demo --reset
+
+clean: ## Delete the environment, the demo's servers and all caches
+	@if [ -x $(BIN)/hive-repl ] && [ -d .embedded ]; then $(BIN)/hive-repl embedded down; fi
+	rm -rf $(VENV) .embedded .dagster_home .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Python 3.11 or later is needed: install it, or name it with PYTHON=python3.12" >&2; exit 1; }
+
+java:
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || \
+	  { echo "Java 17 or 21 is needed: install e.g. openjdk-17-jre-headless, or set JAVA_HOME" >&2; exit 1; }

@@ -1,0 +1,10 @@
+"""The commands by their names; modules of this package import the rest of the library only when a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hive_replication.cli.commands.comparisons import lag, verify
+from hive_replication.cli.commands.statements import plan, repl
+
+COMMANDS: dict[str, Callable[..., None]] = {"REPL": repl, "plan": plan, "verify": verify, "lag": lag}

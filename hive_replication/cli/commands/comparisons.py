@@ -1,0 +1,71 @@
+"""``verify`` and ``lag``: source and target as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, settings
+
+Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", show_default=False)]
+
+
+def verify(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:
+    """Compares source and target: partitions, files, checksums, schema. Exit code 1 where they differ."""
+    from hive_replication.statements import ReplStatus, parse
+    from hive_replication.verify import compare_database
+
+    parsed = parse(f"REPL STATUS {name}")  # the same grammar of names
+    assert isinstance(parsed, ReplStatus)  # noqa: S101
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    with shown() as progress:
+        compared = compare_database(connection.source, connection.target, parsed.database, table=parsed.table, progress=progress)
+        found = list(compared)
+    columns = ("table", "partitions", "on target", "files", "on target", "proven", "differences")
+    rows = (
+        (
+            c.table,
+            c.partitions_source,
+            c.partitions_target,
+            c.files_source,
+            c.files_target,
+            c.files_proven,
+            _joined(c.differences),
+        )
+        for c in found
+    )
+    different = any(comparison.differences for comparison in found)
+    chosen.output.table(columns, rows, {"equal": not different, "tables": [asdict(comparison) for comparison in found]})
+    raise typer.Exit(1 if different else 0)
+
+
+def lag(context: typer.Context, config: Config = None, json: Json = False) -> None:
+    """Shows for each database of the policy where it stands, what waits and how many seconds it is behind."""
+    from hive_replication.verify import lag as lag_of
+
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    found = [lag_of(connection.source, connection.target, name) for name in connection.source.policy.databases]
+    columns = ("database", "target", "applied", "source", "waiting", "seconds behind", "held")
+    rows = (
+        (
+            one.database,
+            one.target_database,
+            "not bootstrapped" if one.applied is None else one.applied,
+            one.current,
+            one.waiting,
+            None if one.seconds_behind is None else round(one.seconds_behind),
+            _joined(f"{table}: {reason}" for table, reason in one.held),
+        )
+        for one in found
+    )
+    chosen.output.table(columns, rows, [{**asdict(one), "held": dict(one.held)} for one in found])
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    return "\n".join(sentences)

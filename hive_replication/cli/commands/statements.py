@@ -1,0 +1,91 @@
+"""``REPL DUMP | LOAD | STATUS`` and ``plan``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_replication.cli import describe
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, Settings, settings
+from hive_replication.cli.words import statement
+from hive_replication.errors import BadRequest
+
+if TYPE_CHECKING:
+    from hive_replication.statements import ReplDump, ReplLoad, ReplStatus
+
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="STATEMENT", help="Its words, or one quoted argument.", show_default=False)
+]
+
+
+def repl(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
+    r"""Runs a REPL DUMP, REPL LOAD or REPL STATUS.
+
+    DUMP <db>\[.<table>] \[FROM <evid> \[TO <evid>] \[BATCH <n>]]: writes a dump, prints its directory and last event id.
+
+    LOAD \[<db>\[.<table>]] FROM <dir>: applies a dump to the target; prints nothing.
+
+    STATUS <db>\[.<table>]: prints the last event id of a target, or nothing where no replication is known.
+    """
+    from hive_replication.statements import ReplDump, ReplLoad, parse
+
+    parsed = parse(f"REPL {statement(words or [])}")
+    chosen = settings(context, config, json)
+    if isinstance(parsed, ReplDump):
+        _dump(chosen, parsed)
+    elif isinstance(parsed, ReplLoad):
+        _load(chosen, parsed)
+    else:
+        _status(chosen, parsed)
+
+
+def plan(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
+    r"""Shows what a REPL LOAD would do, and why it would skip events; changes nothing.
+
+    Takes a whole REPL LOAD statement or what follows its LOAD: \[<db>\[.<table>]] FROM <dir>.
+    """
+    from hive_replication.load.command import plan_load
+    from hive_replication.statements import ReplLoad, parse
+
+    text = statement(words or [])
+    parsed = parse(text if text[:5].upper().strip() == "REPL" else f"REPL LOAD {text}")
+    if not isinstance(parsed, ReplLoad):
+        raise BadRequest("only a REPL LOAD has a plan to show")
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    planned = plan_load(connection.target, parsed, connection.store)
+    chosen.output.table(describe.PLAN_COLUMNS, describe.plan_rows(planned), describe.plan_data(planned))
+
+
+def _dump(chosen: Settings, parsed: ReplDump) -> None:
+    from hive_replication.dump.command import repl_dump
+
+    connection = chosen.connect()
+    with shown() as progress:
+        result = repl_dump(connection.source, parsed, connection.store, progress=progress)
+    for table, reason in result.header.skipped.items():
+        chosen.output.remark(f"left out: {parsed.database}.{table}: {reason}")
+    chosen.output.table(("dir-name", "last-evid"), [(result.directory, result.last_evid)], describe.dump_data(result))
+
+
+def _load(chosen: Settings, parsed: ReplLoad) -> None:
+    from hive_replication.load.command import repl_load
+
+    connection = chosen.connect()
+    with shown() as progress:
+        report = repl_load(connection.target, parsed, connection.store, connection.copier, progress=progress)
+    if chosen.json:
+        chosen.output.table((), (), describe.load_data(report))
+    chosen.output.remark(*describe.load_lines(report))
+    raise typer.Exit(report.exit_code)
+
+
+def _status(chosen: Settings, parsed: ReplStatus) -> None:
+    from hive_replication.load.status import repl_status
+
+    last = repl_status(chosen.connect().target.metastore, parsed.database, parsed.table)
+    rows = [] if last is None else [(last,)]
+    if rows or chosen.json:
+        chosen.output.table(("last-evid",), rows, {"last-evid": last})

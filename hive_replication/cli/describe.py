@@ -1,0 +1,96 @@
+"""Results as JSON data, table rows and lines for people (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hive_replication.cli.output import size
+
+if TYPE_CHECKING:
+    from hive_replication.copy.tasks import CopyResult
+    from hive_replication.dump.records import DumpResult
+    from hive_replication.load.command import LoadPlan
+    from hive_replication.load.report import LoadReport
+
+PLAN_COLUMNS = ("lane", "evid", "object", "operation", "files", "size", "why not")
+
+
+def dump_data(result: DumpResult) -> dict[str, Any]:
+    """What REPL DUMP answers."""
+    return {
+        "dir-name": result.directory,
+        "last-evid": result.last_evid,
+        "kind": result.header.kind,
+        "from-evid": result.header.from_evid,
+        "tables": result.tables,
+        "partitions": result.partitions,
+        "events": result.events,
+        "files": result.files,
+        "left-out": dict(result.header.skipped),
+    }
+
+
+def load_data(report: LoadReport) -> dict[str, Any]:
+    """What REPL LOAD did, with the proof of every file."""
+    return {
+        "directory": report.directory,
+        "database": report.database,
+        "from-evid": report.from_evid,
+        "to-evid": report.to_evid,
+        "applied": dict(report.applied),
+        "files": dict(report.files_by_origin),
+        "bytes-copied": report.bytes_copied,
+        "copies": [_copy(result) for result in report.copies],
+        "skipped": [asdict(skipped) for skipped in report.skipped],
+        "held": [asdict(held) for held in report.held],
+        "seconds": dict(report.seconds),
+        "exit_code": report.exit_code,
+    }
+
+
+def load_lines(report: LoadReport) -> Iterator[str]:
+    """What REPL LOAD did, for people."""
+    operations = ", ".join(f"{number} {kind}" for kind, number in sorted(report.applied.items())) or "nothing to do"
+    yield f"{report.database} loaded from event {report.from_evid} to {report.to_evid}: {operations}"
+    if report.copies:
+        origins = ", ".join(f"{number} from {origin}" for origin, number in sorted(report.files_by_origin.items()))
+        origins = origins.replace("from present", "present already")
+        yield f"files: {len(report.copies)} ({origins}), {size(report.bytes_copied)} copied, all proven"
+    for skipped in report.skipped:
+        yield f"skipped: event {skipped.evid} on {skipped.what}: {skipped.reason}"
+    for held in report.held:
+        yield f"held: {', '.join(held.tables)} at event {held.after}, event {held.evid} failed: {held.reason}"
+
+
+def plan_rows(plan: LoadPlan) -> Iterator[tuple[object, ...]]:
+    """Operations by lane in order, then what is skipped."""
+    for number, lane in enumerate(plan.lanes, 1):
+        for operation in lane:
+            yield number, operation.evid, operation.object_name, operation.kind, operation.files, size(operation.bytes), ""
+    for skipped in plan.skipped:
+        yield "skipped", skipped.evid, skipped.what, "", "", "", skipped.reason
+
+
+def plan_data(plan: LoadPlan) -> dict[str, Any]:
+    """The same for programs."""
+    fields = ("evid", "object_name", "kind", "files", "bytes")
+    return {
+        "lanes": [[{field: getattr(operation, field) for field in fields} for operation in lane] for lane in plan.lanes],
+        "skipped": [asdict(skipped) for skipped in plan.skipped],
+    }
+
+
+def _copy(result: CopyResult) -> dict[str, Any]:
+    return {
+        "source": result.task.file.uri,
+        "target": result.task.target,
+        "evid": result.task.evid,
+        "object": result.task.object_name,
+        "origin": result.origin,
+        "size": result.size,
+        "attempts": result.attempts,
+        "executor": result.executor,
+        "proof": asdict(result.proof),
+    }

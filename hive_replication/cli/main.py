@@ -1,0 +1,110 @@
+"""The program: finds the command, runs it, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import version as metadata_version
+from typing import Annotated
+
+import typer
+
+from hive_replication.cli import commands
+from hive_replication.cli.output import print_json
+from hive_replication.cli.settings import DEFAULT_CONFIG, Json, RootConfig, Settings
+from hive_replication.cli.words import arrange, command_of
+from hive_replication.errors import ReplicationError
+
+PROGRAM = "hive-repl"
+GROUP = "hive_replication.commands"
+INTERRUPTED = 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(metadata_version("hive-replication"))
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True, show_default=False)
+]
+
+
+def main() -> None:
+    """The console script ``hive-repl``."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Runs one command line.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 bad request, 3 refused to protect data, 130 interrupted (design: commands).
+    """
+    words = arrange(argv) or ["--help"]
+    as_json = "--json" in argv
+    try:
+        code: int = application(words)(words, prog_name=PROGRAM, standalone_mode=False) or 0
+    except ReplicationError as error:
+        return _failed(str(error), error.exit_code, as_json=as_json)
+    except typer.TyperException as error:
+        return _failed(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code, as_json=as_json)
+    if code == INTERRUPTED:
+        return _failed("interrupted", INTERRUPTED, as_json=as_json)
+    return code
+
+
+def application(words: Sequence[str]) -> typer.Typer:
+    """All commands; those of other packages are loaded only where ``words`` call them or a shell asks for completions."""
+    app = typer.Typer(name=PROGRAM, pretty_exceptions_enable=False, callback=root)
+    for name, command in commands.COMMANDS.items():
+        app.command(name)(command)
+    position = command_of(words)
+    called = words[position] if position is not None else ""
+    completing = any(name.endswith("_COMPLETE") for name in os.environ)
+    for entry in sorted(entry_points(group=GROUP)):
+        if completing or entry.name == called:
+            app.add_typer(entry.load(), name=entry.name)
+        else:
+            app.command(entry.name, help=_summary(entry))(_never)
+    return app
+
+
+def root(
+    context: typer.Context,
+    config: RootConfig = None,
+    json: Json = False,
+    _version: Version = False,
+) -> None:
+    """Replicates Hive warehouses: metadata through dumps, files once and proven, from source storage to target storage."""
+    context.obj = Settings(config or DEFAULT_CONFIG, json)
+
+
+def _summary(entry: EntryPoint) -> str:
+    """The first line of the module that offers a command, without running it."""
+    import ast
+    from importlib.util import find_spec
+
+    spec = find_spec(entry.module)
+    if spec is None or spec.origin is None:
+        return f"(in {entry.module})"
+    with open(spec.origin, encoding="utf-8") as text:  # noqa: PTH123
+        first = (ast.get_docstring(ast.parse(text.read())) or "").partition("\n")[0]
+    return first.rpartition("``: ")[2]
+
+
+def _never() -> None:
+    raise AssertionError("a stand-in for a command that was not called")
+
+
+def _failed(message: str, code: int, *, as_json: bool) -> int:
+    line = re.sub(r"\s*\n\s*", " ", message.strip())
+    if as_json:
+        print_json({"error": line, "exit_code": code})
+    else:
+        print(f"{PROGRAM}: {line}", file=sys.stderr)
+    return code

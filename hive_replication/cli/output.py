@@ -1,0 +1,72 @@
+"""Results on stdout: a table on a terminal, tab-separated lines in a pipe, JSON if asked; remarks on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command's results go.
+
+    Args:
+        json: print JSON instead of tables.
+    """
+
+    json: bool
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], data: object) -> None:
+        """Prints rows, or ``data`` as JSON.
+
+        Args:
+            columns: headings, shown on a terminal only.
+            rows: cells; None is shown as "".
+            data: the same for programs.
+        """
+        if self.json:
+            print_json(data)
+        elif sys.stdout.isatty():
+            self._drawn(columns, rows)
+        else:
+            for row in rows:
+                print("\t".join(" ".join(_text(cell).split()) for cell in row))
+
+    def remark(self, *lines: str) -> None:
+        """Prints lines for people on stderr; nothing where JSON was asked for."""
+        if not self.json:
+            for line in lines:
+                print(line, file=sys.stderr)
+
+    def _drawn(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table()
+        for column in columns:
+            table.add_column(column, overflow="fold")  # a path that is cut off cannot be copied
+        for row in rows:
+            table.add_row(*(Text(_text(cell)) for cell in row))
+        Console().print(table)
+
+
+def print_json(data: object) -> None:
+    """Prints one JSON document on stdout."""
+    print(json.dumps(data, ensure_ascii=False))
+
+
+def size(number: int) -> str:
+    """A number of bytes for people, in binary units."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell)

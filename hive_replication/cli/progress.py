@@ -1,0 +1,49 @@
+"""Progress bars on a terminal's stderr; nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hive_replication.progress import Item, Progress, Silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+
+class TerminalProgress:
+    """A bar for each running step; see :class:`hive_replication.progress.Progress`."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+
+    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
+        """A step of a known number of items."""
+        return self.count(items, label, len(items))
+
+    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
+        """A step of a stream of items; its bar goes when it ends."""
+        task = self._bars.add_task(label, total=total)
+        try:
+            for item in items:
+                yield item
+                self._bars.advance(task)
+        finally:
+            self._bars.remove_task(task)
+
+
+@contextmanager
+def shown() -> Generator[Progress, None, None]:
+    """Shows progress while the context is open."""
+    if not sys.stderr.isatty():
+        yield Silent()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield TerminalProgress(bars)

@@ -1,0 +1,66 @@
+"""Options that every command takes, before or after its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_replication.cli.output import Output
+
+if TYPE_CHECKING:
+    from hive_replication.connect import Connection
+    from hive_replication.policy import Policy
+
+DEFAULT_CONFIG = Path("hive-repl.yaml")
+_CONFIG_HELP = "The policy, a YAML file; ./hive-repl.yaml where none is named."
+_JSON_HELP = "Print JSON for programs."
+
+# Only the option before the command reads the environment, else it would win over a --config given there.
+RootConfig = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", envvar="HIVE_REPL_CONFIG", help=_CONFIG_HELP, show_default=False)
+]
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help=_CONFIG_HELP, show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help=_JSON_HELP, show_default=False)]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the global options say.
+
+    Args:
+        config: the policy's file.
+        json: whether to print JSON.
+    """
+
+    config: Path
+    json: bool
+
+    @property
+    def output(self) -> Output:
+        """Where results go."""
+        return Output(json=self.json)
+
+    def policy(self) -> Policy:
+        """Reads the policy.
+
+        Raises:
+            BadRequest: it is absent or invalid.
+        """
+        from hive_replication.policy import load_policy
+
+        return load_policy(self.config)
+
+    def connect(self) -> Connection:
+        """Both sides of the policy; a server is called only when something is asked of it."""
+        from hive_replication.connect import connect
+
+        return connect(self.policy())
+
+
+def settings(context: typer.Context, config: Path | None, json: bool) -> Settings:
+    """Joins the options given before the command with those after it; those after it win."""
+    before: Settings = context.find_root().obj
+    return Settings(config or before.config, json or before.json)

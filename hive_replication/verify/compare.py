@@ -1,0 +1,131 @@
+"""Comparing one object of the source with its replica (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.shape import partition_shape, shape_differences, source_paths, spark_path, table_shape
+
+#: Differences of one table that are told one by one; the others are counted.
+TOLD = 20
+
+SameContent = Callable[[FileRef, FileRef], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TableComparison:
+    """How a table and its replica compare now.
+
+    Args:
+        table: name.
+        partitions_source, partitions_target: numbers of partitions.
+        files_source, files_target: numbers of data files.
+        files_proven: files that are on both sides with the same checksum.
+        differences: one sentence each, the first :data:`TOLD` of them; empty where the replica is right.
+    """
+
+    table: str
+    partitions_source: int = 0
+    partitions_target: int = 0
+    files_source: int = 0
+    files_target: int = 0
+    files_proven: int = 0
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table or partition of one side, with its files."""
+
+    thing: Table | Partition
+    files: tuple[FileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An object on both sides, or on one.
+
+    Args:
+        name: partition name, "" for the table itself.
+        source, target: what is there; None where there is no such object.
+    """
+
+    name: str
+    source: Listed | None
+    target: Listed | None
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Compares pairs.
+
+    Args:
+        source_roots, target_roots: storage roots of both sides.
+        same_content: reads two files where their stores' checksums do not decide (files of other block sizes, other stores).
+    """
+
+    source_roots: Sequence[str]
+    target_roots: Sequence[str]
+    same_content: SameContent
+
+    def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
+        """Adds up a table: the pair of the table itself and those of its partitions."""
+        total = TableComparison(name)
+        told: list[str] = []
+        untold = 0
+        for pair in pairs:
+            proven, differences = self._pair(pair)
+            total = _add(total, pair, proven)
+            for difference in differences:
+                if len(told) < TOLD:
+                    told.append(difference)
+                else:
+                    untold += 1
+        more = (f"and {untold} more differences",) if untold else ()
+        return replace(total, differences=(*told, *more))
+
+    def _pair(self, pair: Pair) -> tuple[int, list[str]]:
+        what = f"partition {pair.name}" if pair.name else "the table"
+        if pair.source is None or pair.target is None:
+            missing, present = ("target", "source") if pair.target is None else ("source", "target")
+            return 0, [f"{what} is on the {present}, not on the {missing}"]
+        proven, differences = self._files(pair.source.files, pair.target.files)
+        differences += self._metadata(pair.source.thing, pair.target.thing)
+        prefix = f"partition {pair.name}: " if pair.name else ""
+        return proven, [prefix + difference for difference in differences]
+
+    def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
+        ours, theirs = (_shape(thing) for thing in (source, target))
+        yield from shape_differences(ours, theirs, self.source_roots)
+        yield from source_paths(target, self.source_roots, self.target_roots)
+        if not list(spark_path(source)):
+            yield from spark_path(target)
+
+    def _files(self, source: Iterable[FileRef], target: Iterable[FileRef]) -> tuple[int, list[str]]:
+        ours, theirs = ({file.relative: file for file in files} for files in (source, target))
+        differences = [f"file {name} is on the source only" for name in sorted(ours.keys() - theirs.keys())]
+        differences += [f"file {name} is on the target only" for name in sorted(theirs.keys() - ours.keys())]
+        common = sorted(ours.keys() & theirs.keys())
+        differing = [name for name in common if not self._equal(ours[name], theirs[name])]
+        return len(common) - len(differing), differences + [f"file {name} has other content" for name in differing]
+
+    def _equal(self, source: FileRef, target: FileRef) -> bool:
+        return bool(source.checksum and source.checksum == target.checksum) or self.same_content(source, target)
+
+
+def _shape(thing: Table | Partition) -> dict[str, str]:
+    return table_shape(thing) if isinstance(thing, Table) else partition_shape(thing)
+
+
+def _add(total: TableComparison, pair: Pair, proven: int) -> TableComparison:
+    return replace(
+        total,
+        partitions_source=total.partitions_source + bool(pair.name and pair.source),
+        partitions_target=total.partitions_target + bool(pair.name and pair.target),
+        files_source=total.files_source + (len(pair.source.files) if pair.source else 0),
+        files_target=total.files_target + (len(pair.target.files) if pair.target else 0),
+        files_proven=total.files_proven + proven,
+    )

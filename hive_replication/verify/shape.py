@@ -1,0 +1,126 @@
+"""What of a table or partition has to be equal on both sides, and what must not be: paths of the source (pure)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from hive_replication.load.state import is_state
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+
+# Written by each metastore for itself: times, and statistics that a changed file system listing changes.
+_OWN = frozenset(
+    {
+        "COLUMN_STATS_ACCURATE",
+        "DO_NOT_UPDATE_STATS",
+        "STATS_GENERATED",
+        "last_modified_by",
+        "last_modified_time",
+        "numFiles",
+        "numFilesErasureCoded",
+        "numPartitions",
+        "numRows",
+        "rawDataSize",
+        "totalSize",
+        "transient_lastDdlTime",
+    }
+)
+# A Hive 4 metastore turns managed tables that are not transactional into external ones and says so (Hive 4, HIVE-23387).
+_TRANSLATED = "TRANSLATED_TO_EXTERNAL"
+_TRANSLATION = frozenset({"EXTERNAL", _TRANSLATED, "external.table.purge"})
+
+
+def table_shape(table: Table) -> dict[str, str]:
+    """Aspects of a table by their names; equal on both sides if the replica is right."""
+    parameters = table.parameters or {}
+    translated = parameters.get(_TRANSLATED, "").upper() == "TRUE"
+    kept = {key: value for key, value in parameters.items() if not (translated and key in _TRANSLATION)}
+    return {
+        "type": "MANAGED_TABLE" if translated else table.tableType,
+        "partition columns": _columns(table.partitionKeys),
+        "view text": table.viewExpandedText or table.viewOriginalText or "",
+        **_storage_shape(table.sd),
+        **_parameters(kept),
+    }
+
+
+def partition_shape(partition: Partition) -> dict[str, str]:
+    """Aspects of a partition by their names; see :func:`table_shape`."""
+    return {**_storage_shape(partition.sd), **_parameters(partition.parameters)}
+
+
+def shape_differences(source: Mapping[str, str], target: Mapping[str, str], source_roots: Sequence[str]) -> Iterator[str]:
+    """Aspects that differ. Values that hold a path of the source are others on the target: only their presence counts."""
+    for aspect in sorted(source.keys() | target.keys()):
+        ours, theirs = source.get(aspect), target.get(aspect)
+        if ours and theirs and any(_names(ours, root) for root in source_roots):
+            continue
+        if ours != theirs:
+            yield f"{aspect} is {_shown(theirs)} on the target, {_shown(ours)} on the source"
+
+
+def source_paths(thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str]) -> Iterator[str]:
+    """Places of a target object that point at the source; whoever reads them there would read, or change, the source's data.
+
+    Args:
+        thing: of the target.
+        source_roots: storage roots of the source.
+        target_roots: storage roots of the target; where one lies below a root of the source, its paths are the target's.
+    """
+    values = {"location": thing.sd.location or ""}
+    values |= {f"parameter {key}": value for key, value in (thing.parameters or {}).items()}
+    values |= {f"serde parameter {key}": value for key, value in _serde_parameters(thing.sd).items()}
+    roots = [root for root in source_roots if root not in target_roots]
+    for place, value in values.items():
+        foreign = value
+        for root in target_roots:
+            foreign = _pattern(root).sub("", foreign)
+        if any(_names(foreign, root) for root in roots):
+            yield f"{place} points at the source: {value}"
+
+
+def spark_path(thing: Table | Partition) -> Iterator[str]:
+    """Whether Spark would look elsewhere than Hive: its tables follow the serde parameter ``path``."""
+    path = _serde_parameters(thing.sd).get("path")
+    if path and path.rstrip("/") != (thing.sd.location or "").rstrip("/"):
+        yield f"serde parameter path is {path}, location is {thing.sd.location}"
+
+
+def _storage_shape(sd: StorageDescriptor) -> dict[str, str]:
+    serde = sd.serdeInfo
+    return {
+        "columns": _columns(sd.cols),
+        "input format": sd.inputFormat or "",
+        "output format": sd.outputFormat or "",
+        "serde": (serde.serializationLib if serde else None) or "",
+        "buckets": f"{sd.numBuckets} {sd.bucketCols or []}" if sd.bucketCols else "",
+        "sort columns": ", ".join(f"{column.col} {column.order}" for column in sd.sortCols or []),
+        **{f"serde parameter {key}": value for key, value in _serde_parameters(sd).items()},
+    }
+
+
+def _serde_parameters(sd: StorageDescriptor) -> Mapping[str, str]:
+    return (sd.serdeInfo.parameters if sd.serdeInfo else None) or {}
+
+
+def _columns(columns: Sequence[FieldSchema] | None) -> str:
+    return ", ".join(
+        f"{column.name} {column.type}" + (f" '{column.comment}'" if column.comment else "") for column in columns or []
+    )
+
+
+def _parameters(values: Mapping[str, str] | None) -> dict[str, str]:
+    return {f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in _OWN}
+
+
+def _names(value: str, root: str) -> bool:
+    return bool(_pattern(root).search(value))
+
+
+def _pattern(root: str) -> re.Pattern[str]:
+    # The root without its slash, and nothing that would make it the beginning of another name (port 80 of 8020).
+    return re.compile(re.escape(root.rstrip("/")) + r"(?![\w.:%-])", re.IGNORECASE)
+
+
+def _shown(value: str | None) -> str:
+    return "absent" if value is None else repr(value)
