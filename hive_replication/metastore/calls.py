@@ -77,9 +77,13 @@ class Calls(Connections):
             cascade: also drop what is in it; otherwise the metastore refuses unless it is empty.
         """
         try:
-            self.call(f"drop_database {name}", lambda client: client.drop_database(name, delete_data, cascade))
+            self.write(
+                f"drop_database {name}",
+                lambda client: client.drop_database(name, delete_data, cascade),
+                done=lambda: self.database(name) is None,
+            )
         except MetastoreError:
-            # Hive 3.1.3 answers with a null pointer where there is no such database. A repeat comes here too: it was dropped.
+            # Hive 3.1.3 answers with a null pointer where there is no such database.
             if self.database(name) is None:
                 return False
             raise

@@ -17,7 +17,7 @@ class Metastore(Partitions, NotificationLog):
     Args:
         uri: ``thrift://host:port``, or several joined by commas that share one database.
         timeout: seconds to wait for the answer of one call.
-        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them.
+        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         batch: tables or partitions read in one call.
         user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
         kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.

@@ -9,7 +9,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from hive_metastore.ThriftHiveMetastore import Client
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TException
@@ -67,7 +67,7 @@ class Connections:
     Args:
         uri: ``thrift://host:port``, or several joined by commas; the first that answers is used.
         timeout: seconds to wait for the answer of one call.
-        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them.
+        retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
         kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
             ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
@@ -107,7 +107,7 @@ class Connections:
             MetastoreError: the metastore refused the call.
         """
         attempts = Retrying(
-            stop=stop_after_attempt(self._retries),
+            stop=stop_after_attempt(self._retries) | stop_after_delay(2 * self._timeout),
             wait=wait_exponential(multiplier=0.2, max=10) + wait_random(0, 0.2),
             retry=retry_if_exception(lambda error: isinstance(error, _Lost) and error.again),
             reraise=True,

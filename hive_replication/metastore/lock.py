@@ -47,6 +47,12 @@ def _machine() -> str:
     return socket.gethostname()
 
 
+def _user() -> str:
+    with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
+        return getpass.getuser()
+    return str(os.getuid())
+
+
 def _runs_here(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -129,11 +135,11 @@ class MetastoreLock:
             type=LockType.EXCLUSIVE,
             level=LockLevel.TABLE,
             dbname=RESERVED_DATABASE,
-            tablename=self.name,
+            tablename=self.name.lower(),
             operationType=DataOperationType.NO_TXN,
             isTransactional=False,
         )
-        request = LockRequest(component=[component], txnid=0, user=getpass.getuser(), hostname=_machine(), agentInfo=self._agent)
+        request = LockRequest(component=[component], txnid=0, user=_user(), hostname=_machine(), agentInfo=self._agent)
         # May be repeated: a lock whose id got lost carries our name and is removed below.
         answer = self._metastore.call(f"lock {self.name}", lambda client: client.lock(request))
         if answer.state == LockState.ACQUIRED:
@@ -146,7 +152,7 @@ class MetastoreLock:
         return False
 
     def _clear(self, own: int) -> None:
-        request = ShowLocksRequest(dbname=RESERVED_DATABASE, tablename=self.name)
+        request = ShowLocksRequest(dbname=RESERVED_DATABASE, tablename=self.name.lower())
         locks = self._metastore.call(f"show_locks {self.name}", lambda client: client.show_locks(request)).locks or []
         now = next((lock.lastheartbeat for lock in locks if lock.lockid == own), 0)  # the metastore's clock, not ours
         for lock in locks:

@@ -22,7 +22,10 @@ class Partitions(Tables):
         Raises:
             NotFound: there is no such table.
         """
-        return self.call(f"get_partition_names {db}.{table}", lambda client: client.get_partition_names(db, table, -1))
+        names = self.call(f"get_partition_names {db}.{table}", lambda client: client.get_partition_names(db, table, -1))
+        if not names and self.table(db, table) is None:  # Hive 4 has no partitions of a table that it does not have
+            raise NotFound(f"{db}.{table} at {self.uri}: no such table")
+        return names
 
     def partition_count(self, db: str, table: str) -> int:
         """How many partitions a table has (0 if it is not partitioned)."""
