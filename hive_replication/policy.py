@@ -27,8 +27,12 @@ class Root(_Settings):
     """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
 
     uri: Annotated[str, AfterValidator(_storage_root)] = Field(description="e.g. hdfs://namenode:8020/")
-    webhdfs: str | None = Field(None, description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870")
-    options: dict[str, str] = Field(default_factory=dict[str, str], description="Options of the file system (Hadoop's or fsspec's names)")
+    webhdfs: str | None = Field(
+        default=None, description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870"
+    )
+    options: dict[str, str] = Field(
+        default_factory=dict[str, str], description="Options of the file system (Hadoop's or fsspec's names)"
+    )
 
 
 class Warehouse(_Settings):
@@ -44,18 +48,20 @@ class Policy(_Settings):
     ``databases`` maps source names to target names. ``tables`` and ``exclude`` are shell patterns of table names.
     """
 
-    name: str = Field("default", pattern=r"^[A-Za-z0-9_]+$")
+    name: str = Field(default="default", pattern=r"^[A-Za-z0-9_]+$")
     source: Warehouse
     target: Warehouse
     dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
     databases: dict[str, str] = Field(min_length=1)
     tables: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
-    external_root: str | None = Field(None, description="Where external data outside its database's directory goes; its path is kept below")
-    without_cmroot: bool = Field(False, description="Go on where repl.source.for cannot be set on the source database")
-    max_events: int = Field(10_000, gt=0, description="Most events of one window")
-    driver_max_files: int = Field(64, ge=0, description="Windows with more files are copied in Spark executors")
-    driver_max_bytes: int = Field(64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    external_root: str | None = Field(
+        default=None, description="Where external data outside its database's directory goes; its path is kept below"
+    )
+    without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
+    max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
+    driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
+    driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
 
     def target_of(self, database: str) -> str:
@@ -77,7 +83,9 @@ def load_policy(path: Path) -> Policy:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadRequest(f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG") from error
+        raise BadRequest(
+            f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG"
+        ) from error
     try:
         return Policy.model_validate(yaml.safe_load(text))
     except ValidationError as error:

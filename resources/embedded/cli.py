@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +78,7 @@ def _progress() -> Progress:
 
 
 @contextmanager
-def _errors_shown() -> Iterator[None]:
+def _errors_shown() -> Generator[None]:
     try:
         yield
     except ReplicationError as error:

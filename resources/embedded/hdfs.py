@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -45,9 +45,8 @@ class Hdfs:
     def servers(self) -> tuple[Server, Server]:
         """NameNode and DataNode; the DataNode is ready once the NameNode counts it and has left safe mode."""
         namenode = self._server("namenode", "namenode.NameNode", ("namenode", "namenode_http"))
-        ready = self._serves_blocks
-        datanode = self._server("datanode", "datanode.DataNode", ("datanode_http", "datanode", "datanode_ipc"), ready)
-        return namenode, datanode
+        datanode = self._server("datanode", "datanode.DataNode", ("datanode_http", "datanode", "datanode_ipc"))
+        return namenode, replace(datanode, ready=self._serves_blocks)
 
     def prepare(self) -> None:
         """Writes the configuration and formats the file system if it is new."""
@@ -59,10 +58,9 @@ class Hdfs:
             command = [*self._java(), f"{_HADOOP}.namenode.NameNode", "-format", "-force"]
             processes.run_once(command, namenode.folder, {}, "format.log")
 
-    def _server(self, role: str, main: str, ports: tuple[str, ...], ready: object = None) -> Server:
+    def _server(self, role: str, main: str, ports: tuple[str, ...]) -> Server:
         folder = self.folder / f"{self.name}.{role}"
-        command = (*self._java(), f"{_HADOOP}.{main}")
-        return Server(folder.name, folder, command, tuple(self.ports[port] for port in ports), *([ready] if ready else []))
+        return Server(folder.name, folder, (*self._java(), f"{_HADOOP}.{main}"), tuple(self.ports[port] for port in ports))
 
     def _java(self) -> tuple[str, ...]:
         path = ":".join(map(str, (self.conf, *self.jars)))

@@ -127,7 +127,7 @@ class HiveDriver:
         Raises:
             ReplicationError: Hive answered with an error.
         """
-        results = []
+        results: list[StatementResult] = []
         for statement in statements:
             results.append(self._run(statement.strip()))
             if results[-1].error:

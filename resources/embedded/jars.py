@@ -11,10 +11,11 @@ import shutil
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def _unpacked(jar: Jar, archive: Path) -> Path:
 
 
 @contextmanager
-def staging(folder: Path) -> Iterator[Path]:
+def staging(folder: Path) -> Generator[Path]:
     """A scratch folder that becomes ``folder`` when the block ends well, so that nobody ever sees half of it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -176,10 +177,10 @@ def _resolver(progress: Progress | None) -> Any:
         return jgo.maven.PythonResolver()
 
     @contextmanager
-    def bar(filename: str, size: int) -> Iterator[Any]:
+    def bar(filename: str, size: int) -> Generator[Any]:
         task = progress.add_task(filename, total=size)
         try:
-            yield lambda count: progress.advance(task, count)
+            yield partial(progress.advance, task)
         finally:
             progress.remove_task(task)
 

@@ -56,7 +56,7 @@ class Metastore:
     port: int
     hdfs: Hdfs
     software: Software
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def server(self) -> Server:
@@ -82,7 +82,7 @@ class Metastore:
             **_database(folder / "db"),
             "hive.metastore.warehouse.dir": warehouse(self.hdfs, self.name),
             "hive.metastore.transactional.event.listeners": "org.apache.hive.hcatalog.listener.DbNotificationListener",
-            # 3.1.3 reads the name with its own prefix twice.
+            # The name in MetastoreConf repeats the prefix.
             "hive.metastore.event.db.notification.api.auth": "false",
             "metastore.metastore.event.db.notification.api.auth": "false",
             "hive.metastore.dml.events": "true",

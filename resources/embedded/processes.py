@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -30,7 +30,6 @@ class Server:
         command: program and arguments.
         ports: loopback ports it listens on; the first is the one that clients use.
         ready: answers whether it serves; called only once the first port listens.
-        environment: set besides the caller's environment.
     """
 
     name: str
@@ -38,7 +37,6 @@ class Server:
     command: tuple[str, ...]
     ports: tuple[int, ...]
     ready: Callable[[], bool] = lambda: True
-    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -140,7 +138,6 @@ def _spawn(server: Server) -> int:
     shell = subprocess.run(
         ["/bin/sh", "-c", '"$@" </dev/null >server.log 2>&1 & echo $!', "sh", *server.command],
         cwd=server.folder,
-        env={**os.environ, **server.environment},
         stdout=subprocess.PIPE,
         start_new_session=True,
         check=True,

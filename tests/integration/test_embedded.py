@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +18,17 @@ from pathlib import Path
 import psutil
 import pytest
 from hive_metastore import ThriftHiveMetastore
-from hive_metastore.ttypes import Database
+from hive_metastore.ttypes import (
+    CheckLockRequest,
+    Database,
+    DataOperationType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+)
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
@@ -46,16 +57,27 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def make_database(side: Side, name: str) -> None:
+@contextmanager
+def metastore(side: Side) -> Iterator[ThriftHiveMetastore.Client]:
     transport = TBufferedTransport(TSocket("127.0.0.1", int(side.metastore.rpartition(":")[2])))
     transport.open()
     try:
-        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+    finally:
+        transport.close()
+
+
+def make_database(side: Side, name: str) -> None:
+    with metastore(side) as client:
         if name not in client.get_all_databases():
             client.create_database(Database(name=name, parameters={}))
         assert client.get_database(name).locationUri == f"{side.warehouse}/{name}.db"
-    finally:
-        transport.close()
+
+
+def lock(side: Side) -> LockResponse:
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "reserved", "name", operationType=DataOperationType.NO_TXN)
+    with metastore(side) as client:
+        return client.lock(LockRequest([component], txnid=0, user="test", hostname="localhost"))
 
 
 def folder_exists(side: Side, path: str) -> bool:
@@ -99,6 +121,24 @@ def test_life_of_a_cluster(tmp_path: Path) -> None:
         assert folder_exists(side, "/source/warehouse/kept.db")
     finally:
         cluster.down()
+
+
+@pytest.mark.servers
+def test_locks_of_dead_clients_time_out(cluster: Cluster) -> None:
+    name = "source-locks"
+    soon = dict.fromkeys(("metastore.timedout.txn.reaper.start", "metastore.timedout.txn.reaper.interval"), "1s")
+    own = Cluster(cluster.directory, {name: {"hive.txn.timeout": "2s", **soon}})
+    try:
+        own.up([name])
+        side = own.side(name)
+        assert lock(side).state == LockState.ACQUIRED
+        waiting = lock(side)
+        assert waiting.state == LockState.WAITING
+        with metastore(side) as client:
+            request = CheckLockRequest(lockid=waiting.lockid)
+            wait_for(lambda: client.check_lock(request).state == LockState.ACQUIRED)
+    finally:
+        own.down([f"{name}.metastore"])
 
 
 @pytest.mark.servers
