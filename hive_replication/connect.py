@@ -39,7 +39,7 @@ def connect(policy: Policy) -> Connection:
         BadRequest: an address of the policy is malformed, or its dump root lies under no root of source or target.
     """
     source = Source(Metastore(policy.source.metastore), Storage(policy.source.roots), policy)
-    target = Target(Metastore(policy.target.metastore), Storage(policy.target.roots), policy)
+    target = Target(Metastore(policy.target.metastore), Storage(policy.target.roots), policy, source.storage)
     root = dump_root(policy)
     return Connection(source, target, TreeStore(Storage((root,)), root.uri), ThreadCopier(source.storage, target.storage))
 

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from hive_replication.connect import Connection, connect
+from hive_replication.policy import load_policy
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
+from resources.embedded.policy import write_policy
+from tests.warehouse import Warehouse
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +87,19 @@ def hive4_target(target4: Side) -> Iterator[HiveDriver]:
 def unique() -> str:
     """A database name that nobody else has."""
     return f"t{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture(scope="session")
+def connection(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Connection:
+    """Both sides of a policy over the embedded servers."""
+    path = tmp_path_factory.mktemp("policy") / "policy.yaml"
+    write_policy(cluster, path)
+    return connect(load_policy(path))
+
+
+@pytest.fixture
+def warehouse(connection: Connection, hive3: HiveDriver, unique: str) -> Warehouse:
+    """A fresh source database, not replicated yet."""
+    results = hive3.run([f"CREATE DATABASE {unique}", f"ALTER DATABASE {unique} SET OWNER USER hive"])
+    assert not [result.error for result in results if result.error]
+    return Warehouse(connection, hive3, unique)

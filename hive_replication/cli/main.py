@@ -60,7 +60,7 @@ def run(argv: Sequence[str]) -> int:
 
 def application(words: Sequence[str]) -> typer.Typer:
     """All commands; those of other packages are loaded only where ``words`` call them or a shell asks for completions."""
-    app = typer.Typer(name=PROGRAM, pretty_exceptions_enable=False, callback=root)
+    app = typer.Typer(name=PROGRAM, rich_markup_mode=None, pretty_exceptions_enable=False, callback=root)
     for name, command in commands.COMMANDS.items():
         app.command(name)(command)
     position = command_of(words)
@@ -94,7 +94,8 @@ def _summary(entry: EntryPoint) -> str:
         return f"(in {entry.module})"
     with open(spec.origin, encoding="utf-8") as text:  # noqa: PTH123
         first = (ast.get_docstring(ast.parse(text.read())) or "").partition("\n")[0]
-    return first.rpartition("``: ")[2]
+    summary = first.rpartition("``: ")[2]
+    return summary[:1].upper() + summary[1:]
 
 
 def _never() -> None:

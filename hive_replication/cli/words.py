@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-_TAKE_A_VALUE = ("--config", "--install-completion", "--show-completion")
-_QUOTES = "'\"`"
-_NEED_QUOTES = frozenset(" \t\n;" + _QUOTES)
+_TAKE_A_VALUE = ("--config",)
+_QUOTES = "`'\""  # in the order of choice: between the first nothing is special
+_PLAIN = re.compile(r"[\w./:=%#+,@~-]+")
 
 
 def command_of(argv: Sequence[str]) -> int | None:
@@ -25,10 +26,10 @@ def arrange(argv: Sequence[str]) -> list[str]:
     position = command_of(argv)
     if position is None:
         return list(argv)
-    first, _, rest = argv[position].strip().partition(" ")
+    first, *rest = argv[position].split(maxsplit=1) or [""]
     if first.upper() != "REPL":
         return list(argv)
-    return [*argv[:position], "REPL", *([rest] if rest.strip() else []), *argv[position + 1 :]]
+    return [*argv[:position], "REPL", *rest, *argv[position + 1 :]]
 
 
 def statement(words: Sequence[str]) -> str:
@@ -42,7 +43,7 @@ def statement(words: Sequence[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    if not _NEED_QUOTES & set(word):
+    if _PLAIN.fullmatch(word):
         return word
-    mark = next((mark for mark in _QUOTES if mark not in word), "'")
+    mark = next((mark for mark in _QUOTES if mark not in word), _QUOTES[0])
     return f"{mark}{word}{mark}"

@@ -11,7 +11,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from hive_replication.copy.proof import Crc32c, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.storage import AlreadyExists, FileStatus, Storage, paths
 
 T = TypeVar("T")
@@ -42,7 +42,8 @@ def copy_file(task: CopyTask, source: Storage, target: Storage, *, executor: str
     try:
         return retrying(copying.run)
     except (ReplicationError, OSError) as error:
-        return copying.failure(f"{task.file.uri} could not be copied to {task.target}: {error}")
+        kind = "unreachable" if isinstance(error, Unreachable) else "failed"
+        return copying.failure(f"{task.file.uri} could not be copied to {task.target}: {error}", kind)
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -77,7 +78,7 @@ class _Copying:
                 missing.append(f"{uri} {gone}")
         return self._missing(missing)
 
-    def failure(self, reason: str, kind: Literal["gone", "conflict", "failed"] = "failed") -> CopyFailure:
+    def failure(self, reason: str, kind: Literal["gone", "conflict", "unreachable", "failed"] = "failed") -> CopyFailure:
         """The answer where there is no proven replica."""
         return CopyFailure(self._task, f"{self._task.object_name}, event {self._task.evid}: {reason}", kind)
 

@@ -71,12 +71,13 @@ class CopyFailure:
     Args:
         task: what was asked.
         reason: one sentence for operators, naming both paths where the file is gone.
-        kind: ``gone`` (neither at source nor cmroot), ``conflict`` (other content under the target's name), ``failed``.
+        kind: ``gone`` (neither at source nor cmroot), ``conflict`` (other content under the target's name),
+            ``unreachable`` (a storage does not answer, so that the whole window fails and no lane is held), ``failed``.
     """
 
     task: CopyTask
     reason: str
-    kind: Literal["gone", "conflict", "failed"] = "failed"
+    kind: Literal["gone", "conflict", "unreachable", "failed"] = "failed"
 
 
 class Copier(Protocol):

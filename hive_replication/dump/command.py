@@ -12,7 +12,12 @@ from hive_replication.statements import ReplDump
 
 
 def repl_dump(
-    source: Source, statement: ReplDump, store: DumpStore, *, partitions: tuple[str, ...] | None = None, progress: Progress | None = None
+    source: Source,
+    statement: ReplDump,
+    store: DumpStore,
+    *,
+    partitions: tuple[str, ...] | None = None,
+    progress: Progress | None = None,
 ) -> DumpResult:
     """Runs ``REPL DUMP``: a bootstrap without FROM, else the events after it. Returns when the dump is complete.
 

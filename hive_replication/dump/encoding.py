@@ -37,7 +37,9 @@ def fields(data: bytes) -> dict[str, Any]:
 def header_text(header: DumpHeader) -> bytes:
     """The content of ``_dumpmetadata``."""
     plain = {key: getattr(header, key) for key in _HEADER_PLAIN}
-    return text(plain | {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)})
+    return text(
+        plain | {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)}
+    )
 
 
 _HEADER_PLAIN = ("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created")

@@ -49,4 +49,6 @@ class Lister:
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         checksum = self._storage.checksum(uri)
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
-        return FileRef(uri, checksum.value if checksum else "", self._cm_root if kept and checksum else "", "" if parent == "." else parent)
+        return FileRef(
+            uri, checksum.value if checksum else "", self._cm_root if kept and checksum else "", "" if parent == "." else parent
+        )

@@ -90,4 +90,3 @@ class ObjectReader:
         if part is not None:
             files = self.lister.files(part.partition.sd.location, kept=kept)
             self.writer.put_partition(PartitionRecord(table, partition, part.partition, files))
-

@@ -106,4 +106,3 @@ def is_external(table: Table) -> bool:
 def has_files(table: Table) -> bool:
     """Whether a table's own directory holds its files: no view, and not partitioned."""
     return table.tableType != "VIRTUAL_VIEW" and not table.partitionKeys and bool(table.sd.location)
-

@@ -153,7 +153,9 @@ class TreeWriter(_Tree):
 
     def finish(self, header: DumpHeader) -> DumpResult:
         if header.kind == "bootstrap":
-            self._write(f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)}))
+            self._write(
+                f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)})
+            )
         self._write(f"{self.directory}/_dumpmetadata", encoding.header_text(header))
         self._flush()
         self._pool.shutdown()
@@ -224,12 +226,16 @@ class TreeReader(_Tree):
         row, groups, numbers = encoding.event_of(self._storage.read(f"{path}/_metadata"))
         if row.evid != evid:
             raise ValueError(f"{path} holds event {row.evid}")
-        files = (self._read_files(_group_path(path, group.partition), number) for group, number in zip(groups, numbers, strict=True))
+        files = (
+            self._read_files(_group_path(path, group.partition), number) for group, number in zip(groups, numbers, strict=True)
+        )
         return EventRecord(row, tuple(FileGroup(g.partition, refs, g.listed) for g, refs in zip(groups, files, strict=True)))
 
     def _expect(self, what: str, found: int) -> None:
         if self._counts.get(what) != found:
-            raise BadRequest(f"the dump {self.directory} is incomplete: {found} {what} instead of {self._counts.get(what)}; dump again")
+            raise BadRequest(
+                f"the dump {self.directory} is incomplete: {found} {what} instead of {self._counts.get(what)}; dump again"
+            )
 
     def _guard(self, read: Callable[[], Value]) -> Value:
         """Turns whatever a damaged dump makes of itself into one clear error."""

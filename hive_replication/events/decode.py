@@ -46,7 +46,9 @@ def notification(event: NotificationEvent) -> r.Notification:
         try:
             text = gzip.decompress(base64.b64decode(text)).decode()
         except (ValueError, OSError, EOFError) as error:
-            raise UnreadableMessage(f"event {event.eventId} ({event.eventType}): message is not {event.messageFormat}: {error}") from error
+            raise UnreadableMessage(
+                f"event {event.eventId} ({event.eventType}): message is not {event.messageFormat}: {error}"
+            ) from error
     database, table = (event.dbName or "").lower(), (event.tableName or "").lower()
     return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text)
 
@@ -134,7 +136,9 @@ def _insert(head: Head, message: Message) -> r.Event:
     part = tjson.loads(Partition, text) if text else None
     name = _partition_name(table, part) if part else ""
     replace = _flag(message.get("replace"))
-    return r.Insert(*head, table_object=table, partition=part, partition_name=name, replace=replace, files=_files(message.get("files")))
+    return r.Insert(
+        *head, table_object=table, partition=part, partition_name=name, replace=replace, files=_files(message.get("files"))
+    )
 
 
 DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {

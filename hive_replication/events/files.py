@@ -41,7 +41,9 @@ class FileRef:
 
     def encode(self) -> str:
         """The line for ``_files``; ``#`` and ``%`` in paths are percent-encoded (Hive leaves them and so cannot read them back)."""
-        return "#".join(part.replace("%", "%25").replace("#", "%23") for part in (self.uri, self.checksum, self.cm_root, self.subdir))
+        return "#".join(
+            part.replace("%", "%25").replace("#", "%23") for part in (self.uri, self.checksum, self.cm_root, self.subdir)
+        )
 
     @classmethod
     def decode(cls, line: str) -> FileRef:

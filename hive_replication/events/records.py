@@ -182,5 +182,3 @@ def _name(table: Table) -> str:
 
 def _location(table: Table) -> str:
     return table.sd.location or ""
-
-

@@ -17,8 +17,10 @@ class Target:
         metastore: the target's metastore.
         storage: the target's storage roots.
         policy: names and limits.
+        source_storage: the source's storage roots, where the files of a dump are read; no path outside them is.
     """
 
     metastore: Metastore
     storage: Storage
     policy: Policy
+    source_storage: Storage

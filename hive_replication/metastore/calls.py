@@ -40,6 +40,10 @@ class Calls(Connections):
         """What tells this metastore's database from others, or "" where it has none (Hive 2)."""
         return self.features.uuid
 
+    def config_value(self, name: str, default: str) -> str:
+        """A setting of the server, by Hive's name (``hive...``); the default where it is not set."""
+        return self.call("get_config_value", lambda client: client.get_config_value(name, default)) or default
+
     def databases(self, pattern: str = "*") -> list[str]:
         """Names of databases; ``*`` stands for any text and ``|`` joins patterns, as in Hive's SHOW DATABASES."""
         return self.call(f"get_databases {pattern}", lambda client: client.get_databases(pattern))

@@ -133,8 +133,12 @@ class Storage:
         source_path = paths.split(source)[2]
 
         def move(store: Backend, path: str) -> None:
-            store.mkdirs(paths.split(paths.parent(target))[2])
-            store.rename(source_path, path)
+            try:
+                store.rename(source_path, path)
+            except FileNotFoundError:  # Of the source or of the target's directory.
+                store.status(source_path)
+                store.mkdirs(paths.split(paths.parent(target))[2])
+                store.rename(source_path, path)
 
         self._call(target, move)
 

@@ -6,22 +6,27 @@ import getpass
 import os
 from itertools import cycle
 from typing import TypedDict
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-import requests
-from requests.adapters import HTTPAdapter
+import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import ReplicationError
 from hive_replication.storage.records import FileChecksum
 
-_CONNECTIONS = 256
-_TIMEOUT = (5, 60)  # Seconds to connect, and to wait for a DataNode that reads the checksums of all blocks.
+_HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
+_CONNECTIONS = 256  # To one host: as many as there are threads of a copier.
+_TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
+_REDIRECTS = urllib3.Retry(connect=0, read=0, other=0, redirect=3)
 _ATTEMPTS = 4
 
 
 class _Busy(OSError):
-    """The server could not answer now: standby NameNode, safe mode, a lost DataNode."""
+    """No answer now: nobody listens, a standby NameNode, safe mode."""
+
+
+class _Failing(ReplicationError):
+    """An answer that may be better next time: the DataNode that was asked is lost."""
 
 
 class _Answer(TypedDict):
@@ -33,15 +38,15 @@ class _Answer(TypedDict):
 class WebHdfs:
     """The WebHDFS of one cluster. Safe to use from many threads.
 
+    ``requests`` would need three times the CPU per checksum, which is most of the CPU that copying a small file needs.
+
     Args:
         addresses: e.g. ``http://namenode:9870``; several, comma-separated, are tried in turn (standby NameNodes refuse).
     """
 
     def __init__(self, addresses: str) -> None:
         self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
-        self._session = requests.Session()
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, HTTPAdapter(_CONNECTIONS // 16, _CONNECTIONS))
+        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, timeout=_TIMEOUT, retries=_REDIRECTS)
         # As hdfs-native and Hadoop's simple authentication do.
         self._user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
@@ -52,9 +57,10 @@ class WebHdfs:
             FileNotFoundError: no such file (or a directory).
             PermissionError: the user may not read it.
             OSError: no answer after several attempts.
+            ReplicationError: another answer, e.g. that blocks are lost.
         """
         retrying = Retrying(
-            retry=retry_if_exception_type((_Busy, requests.ConnectionError, requests.Timeout)),
+            retry=retry_if_exception_type((_Busy, _Failing)),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
             reraise=True,
@@ -63,22 +69,26 @@ class WebHdfs:
         return retrying(lambda: self._checksum_from(next(addresses), path))
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
-        url = f"{address}/webhdfs/v1{quote(path)}"
-        response = self._session.get(url, params={"op": "GETFILECHECKSUM", "user.name": self._user}, timeout=_TIMEOUT)
-        if response.status_code == 200:
+        query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
+        try:
+            response = self._pool.request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
+        except urllib3.exceptions.HTTPError as error:
+            raise _Busy(f"no answer from WebHDFS: {error}") from error
+        if response.status == 200:
             answer: _Answer = response.json()["FileChecksum"]
             # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
             return FileChecksum(answer["algorithm"], answer["bytes"][: 2 * answer["length"]].lower())
-        raise _error(path, response)
+        raise _error(path, response.status, response.data.decode(errors="replace"))
 
 
-def _error(path: str, response: requests.Response) -> Exception:
+def _error(path: str, status: int, body: str) -> Exception:
     """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
-    text = " ".join(response.text.split())[:300]
-    if response.status_code == 404:
+    text = " ".join(body.split())[:300]
+    if status == 404:
         return FileNotFoundError(path)
-    if "StandbyException" in text or "RetriableException" in text or response.status_code >= 500:
-        return _Busy(f"WebHDFS answered {response.status_code} for {path}: {text}")
-    if response.status_code in (401, 403) and "FileNotFound" not in text:
+    if "StandbyException" in text or "RetriableException" in text:
+        return _Busy(f"WebHDFS answered {status}: {text}")
+    if status == 401 or "AccessControlException" in text or "SecurityException" in text:
         return PermissionError(f"WebHDFS refused the checksum of {path}: {text}")
-    return ReplicationError(f"WebHDFS answered {response.status_code} for the checksum of {path}: {text}")
+    # Hadoop answers 403 to any IOException that it knows no better code for.
+    return (_Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for the checksum of {path}: {text}")

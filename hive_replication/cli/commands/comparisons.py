@@ -15,7 +15,10 @@ Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the sou
 
 
 def verify(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:
-    """Compares source and target: partitions, files, checksums, schema. Exit code 1 where they differ."""
+    """Compares source and target as they are now.
+
+    Partitions, files, checksums, schema, and whether anything on the target points at the source. Exit code 1 where they differ.
+    """
     from hive_replication.statements import ReplStatus, parse
     from hive_replication.verify import compare_database
 
@@ -45,7 +48,10 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
 
 
 def lag(context: typer.Context, config: Config = None, json: Json = False) -> None:
-    """Shows for each database of the policy where it stands, what waits and how many seconds it is behind."""
+    """Shows what waits, and how many seconds the target is behind.
+
+    For each database of the policy: where it stands, the source's newest event, and the tables held.
+    """
     from hive_replication.verify import lag as lag_of
 
     chosen = settings(context, config, json)

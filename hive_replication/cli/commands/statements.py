@@ -21,13 +21,13 @@ Words = Annotated[
 
 
 def repl(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
-    r"""Runs a REPL DUMP, REPL LOAD or REPL STATUS.
+    """Runs a REPL DUMP, REPL LOAD or REPL STATUS.
 
-    DUMP <db>\[.<table>] \[FROM <evid> \[TO <evid>] \[BATCH <n>]]: writes a dump, prints its directory and last event id.
+    DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id.
 
-    LOAD \[<db>\[.<table>]] FROM <dir>: applies a dump to the target; prints nothing.
+    LOAD [<db>[.<table>]] FROM <dir>: applies a dump to the target; prints nothing.
 
-    STATUS <db>\[.<table>]: prints the last event id of a target, or nothing where no replication is known.
+    STATUS <db>[.<table>]: prints the last event id of a target, or nothing where no replication is known.
     """
     from hive_replication.statements import ReplDump, ReplLoad, parse
 
@@ -42,17 +42,19 @@ def repl(context: typer.Context, words: Words = None, config: Config = None, jso
 
 
 def plan(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
-    r"""Shows what a REPL LOAD would do, and why it would skip events; changes nothing.
+    """Shows what a REPL LOAD would do; changes nothing.
 
-    Takes a whole REPL LOAD statement or what follows its LOAD: \[<db>\[.<table>]] FROM <dir>.
+    The operations of each lane in order with their files, and why events would be skipped. Takes a whole REPL LOAD
+    statement, or what follows its LOAD: [<db>[.<table>]] FROM <dir>.
     """
-    from hive_replication.load.command import plan_load
     from hive_replication.statements import ReplLoad, parse
 
     text = statement(words or [])
     parsed = parse(text if text[:5].upper().strip() == "REPL" else f"REPL LOAD {text}")
     if not isinstance(parsed, ReplLoad):
         raise BadRequest("only a REPL LOAD has a plan to show")
+    from hive_replication.load.command import plan_load
+
     chosen = settings(context, config, json)
     connection = chosen.connect()
     planned = plan_load(connection.target, parsed, connection.store)

@@ -1,0 +1,158 @@
+"""Carrying out a segment of a plan: places, then all copies, then the flips, lanes in parallel; a failing lane is held alone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load import operations as op
+from hive_replication.load.flip import Flipper
+from hive_replication.load.place import Placed, Placer
+from hive_replication.load.plan import LanePlan, Obstacle
+from hive_replication.load.report import Held
+from hive_replication.load.target import Target
+from hive_replication.progress import Progress
+
+_LANES = 16
+
+
+@dataclass
+class Work:
+    """What a load has done so far."""
+
+    applied: Counter[str] = field(default_factory=Counter[str])
+    copies: list[CopyResult] = field(default_factory=list[CopyResult])
+    operations: list[op.Operation] = field(default_factory=list[op.Operation])
+    seconds: Counter[str] = field(default_factory=Counter[str])
+
+
+@dataclass
+class _Run:
+    """A lane under way; ``obstacle`` is where it has to stop."""
+
+    lane: LanePlan
+    placed: Placed
+    obstacle: Obstacle | None
+
+    def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
+        """Stops the lane at an event, or earlier where it stops already."""
+        if self.obstacle is None or evid < self.obstacle.evid:
+            self.obstacle = Obstacle(evid, reason, refused)
+
+
+class Executor:
+    """Carries out plans in one target database.
+
+    Args:
+        target: the target side.
+        database: its database.
+        location: the database's directory.
+        source: identity of the source.
+        copier: copies files.
+        check: raises where the load has lost its lock; called before each flip.
+        progress: who is told.
+        work: where what is done is added up.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        database: str,
+        location: str,
+        source: str,
+        copier: Copier,
+        check: Callable[[], None],
+        progress: Progress,
+        work: Work,
+    ) -> None:
+        self._target = target
+        self._placer = Placer(target, database, location)
+        self._flipper = Flipper(target, database, location, source)
+        self._copier, self._check, self._progress, self.work = copier, check, progress, work
+
+    def run(self, lanes: Iterable[LanePlan]) -> list[Held]:
+        """Carries out lanes; answers those that are held now.
+
+        Raises:
+            Unreachable: a metastore or storage does not answer: the window fails as a whole.
+        """
+        with ThreadPoolExecutor(_LANES, thread_name_prefix="lane") as pool:
+            runs = list(pool.map(self._place, lanes))
+            began = time.monotonic()
+            self._copy(runs)
+            self.work.seconds["copy"] += round(time.monotonic() - began, 3)
+            began = time.monotonic()
+            list(pool.map(self._flip, runs))
+            self.work.seconds["apply"] += round(time.monotonic() - began, 3)
+        return [_held(run.lane, run.obstacle) for run in runs if run.obstacle is not None]
+
+    def _place(self, lane: LanePlan) -> _Run:
+        try:
+            return _Run(lane, self._placer.place(lane), lane.obstacle)
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            first = lane.operations[0].evid
+            return _Run(lane, Placed(lane), Obstacle(first, str(error), isinstance(error, Refused)))
+
+    def _copy(self, runs: list[_Run]) -> None:
+        waiting: dict[str, _Run] = {}
+        tasks: list[CopyTask] = []
+        for run in runs:
+            for number, task in run.placed.tasks:
+                if run.obstacle is None or run.lane.operations[number].evid < run.obstacle.evid:
+                    waiting[task.target] = run
+                    tasks.append(task)
+            self.work.copies.extend(run.placed.present)
+        for answer in self._progress.count(self._copier.copy(self._sized(tasks)), "files copied", len(tasks)):
+            if isinstance(answer, CopyResult):
+                self.work.copies.append(answer)
+            else:
+                _fail(waiting[answer.task.target], answer)
+
+    def _sized(self, tasks: list[CopyTask]) -> list[CopyTask]:
+        """Looks up the bytes of files where there are so few that the choice of the copier depends on them."""
+        if len(tasks) > self._target.policy.driver_max_files:
+            return tasks
+        with ThreadPoolExecutor(_LANES, thread_name_prefix="size") as pool:
+            return list(pool.map(lambda task: replace(task, size=size_of(self._target, task)), tasks))
+
+    def _flip(self, run: _Run) -> None:
+        for number, operation in enumerate(run.lane.operations):
+            if run.obstacle is not None and operation.evid >= run.obstacle.evid:
+                return
+            try:
+                self._check()
+                self._flipper.flip(run.placed, number)
+            except Unreachable:
+                raise
+            except ReplicationError as error:
+                run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
+                return
+            self.work.applied[operation.kind] += 1
+            self.work.operations.append(operation)
+
+
+def size_of(target: Target, task: CopyTask) -> int:
+    """Bytes of a file at its source path or in cmroot; -1 where it is at neither."""
+    for uri in filter(None, (task.file.uri, task.file.cm_uri)):
+        status = target.source_storage.status(uri)
+        if status is not None:
+            return status.size
+    return -1
+
+
+def _fail(run: _Run, failure: CopyFailure) -> None:
+    if failure.kind == "unreachable":
+        raise Unreachable(failure.reason)
+    run.stop(failure.task.evid, failure.reason, refused=failure.kind == "conflict")
+
+
+def _held(lane: LanePlan, obstacle: Obstacle) -> Held:
+    passed = [operation.evid for operation in lane.operations if operation.evid < obstacle.evid]
+    return Held(lane.names, max([lane.base, *passed]), obstacle.evid, obstacle.reason, obstacle.refused)

@@ -1,0 +1,213 @@
+"""Carrying out one operation on the target's metastore, after its files are copied and proven.
+
+Locations are read again from the metastore before each change; each change sets the object's state id in the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from hive_replication.errors import Refused, ReplicationError
+from hive_replication.load import operations as op
+from hive_replication.load.mapping import placed as point_at
+from hive_replication.load.place import Placed
+from hive_replication.load.retention import Retention
+from hive_replication.load.state import PREFIX, is_ours
+from hive_replication.load.target import Target
+from hive_replication.metastore.names import partition_values
+from hive_replication.metastore.types import Partition, Table, copy_of
+
+Thing = TypeVar("Thing", Table, Partition)
+
+
+class Flipper:
+    """Carries out operations in one target database.
+
+    Args:
+        target: the target side.
+        database: its database.
+        location: the database's directory.
+        source: identity of the source, which every replica carries.
+    """
+
+    def __init__(self, target: Target, database: str, location: str, source: str) -> None:
+        self._metastore, self._storage = target.metastore, target.storage
+        self._database, self._location, self._source = database, location.rstrip("/"), source
+        self._retention = Retention(target.storage, location)
+
+    def flip(self, lane: Placed, number: int) -> None:
+        """Carries out one operation of a placed lane.
+
+        Raises:
+            Refused: an object in the way is not our replica.
+            ReplicationError: it failed.
+        """
+        operation = lane.lane.operations[number]
+        match operation:
+            case op.CreateTable():
+                self._create_table(operation, lane.directories.get((number, "")))
+            case op.AlterTable():
+                self._alter_table(operation)
+            case op.RenameTable():
+                self._rename_table(operation)
+            case op.DropTable():
+                self._drop_table(operation)
+            case op.AddPartitions():
+                self._add_partitions(operation, {name: lane.directories[number, name] for name, _ in operation.contents})
+            case op.AlterPartitions():
+                self._alter_partitions(operation)
+            case op.RenamePartition():
+                self._rename_partition(operation)
+            case op.DropPartitions():
+                self._drop_partitions(operation)
+            case op.ReplaceData() | op.AppendData():
+                key = number, operation.partition
+                self._change_data(operation, lane.directories[key], lane.modes[key])
+            case _:
+                raise AssertionError(f"no way to carry out {operation.kind}")
+
+    def _table(self, name: str) -> Table:
+        table = self._metastore.table(self._database, name)
+        if table is None:
+            raise ReplicationError(f"the target table {op.object_name(self._database, name)} went away during the load")
+        if not is_ours(table, self._source):
+            shown = op.object_name(self._database, name)
+            raise Refused(f"the target table {shown} is not a replica of this source: rename or drop it there")
+        return table
+
+    def _partition(self, table: str, name: str) -> Partition:
+        part = next(iter(self._metastore.partitions(self._database, table, [name])), None)
+        if part is None:
+            raise ReplicationError(
+                f"the target partition {op.object_name(self._database, table, name)} went away during the load"
+            )
+        return part
+
+    def _create_table(self, operation: op.CreateTable, directory: str | None) -> None:
+        image = copy_of(operation.image)
+        if directory is not None:
+            point_at(image.sd, directory)
+        self._metastore.create_table(image)
+
+    def _alter_table(self, operation: op.AlterTable) -> None:
+        current = self._table(operation.table)
+        self._metastore.alter_table(self._database, operation.table, _merged(operation.image, current, current.sd.location))
+
+    def _rename_table(self, operation: op.RenameTable) -> None:
+        current, new = self._table(operation.table), operation.image.tableName
+        image = _merged(operation.image, current, current.sd.location)
+        plain = f"{self._location}/{new}"
+        if (
+            current.tableType == "MANAGED_TABLE"
+            and (current.sd.location or "").rstrip("/") == f"{self._location}/{operation.table}"
+        ):
+            self._clear(plain, operation.evid)  # the metastore moves the data there, and refuses if anything is in the way
+            point_at(image.sd, plain)
+            image.sd.location = current.sd.location
+        self._metastore.alter_table(self._database, operation.table, image)
+        moved = self._table(new)
+        settled = _merged(moved, moved, moved.sd.location)
+        if settled != moved:  # the metastore moved the data, or did not, other than foreseen: the parameter path follows
+            self._metastore.alter_table(self._database, new, settled)
+
+    def _clear(self, directory: str, evid: int) -> None:
+        names = self._metastore.table_names(self._database) if self._storage.exists(directory) else []
+        for table in self._metastore.tables(self._database, names):
+            if (table.sd.location or "").rstrip("/") == directory:
+                shown = op.object_name(self._database, table.tableName)
+                raise ReplicationError(f"{directory}, which the metastore needs for a rename, holds the data of {shown}")
+        self._retention.retire(directory, evid)
+
+    def _drop_table(self, operation: op.DropTable) -> None:
+        if self._metastore.table(self._database, operation.table) is None:
+            return
+        table = self._table(operation.table)
+        locations = set(self._locations(table))
+        self._metastore.drop_table(self._database, operation.table, delete_data=False)
+        for location in sorted(locations):
+            self._retention.retire(location, operation.evid)
+
+    def _locations(self, table: Table) -> Iterator[str]:
+        """A table's directory and those of its partitions that lie elsewhere."""
+        base = (table.sd.location or "").rstrip("/")
+        if base:
+            yield base
+        if table.partitionKeys:
+            for part in self._metastore.partitions(self._database, table.tableName):
+                if not part.sd.location.startswith(base + "/"):
+                    yield part.sd.location
+
+    def _add_partitions(self, operation: op.AddPartitions, directories: dict[str, str]) -> None:
+        images: list[Partition] = []
+        for new in operation.added:
+            image = copy_of(new.image)
+            point_at(image.sd, directories[new.name])
+            images.append(image)
+        self._metastore.add_partitions(self._database, operation.table, images)
+
+    def _alter_partitions(self, operation: op.AlterPartitions) -> None:
+        images: list[Partition] = []
+        for name, image in operation.images:
+            current = self._partition(operation.table, name)
+            images.append(_merged(image, current, current.sd.location))
+        self._metastore.alter_partitions(self._database, operation.table, images)
+
+    def _rename_partition(self, operation: op.RenamePartition) -> None:
+        table, current = self._table(operation.table), self._partition(operation.table, operation.old)
+        image = _merged(operation.image, current, current.sd.location)
+        plain = f"{(table.sd.location or '').rstrip('/')}/{operation.new}"
+        if table.tableType == "MANAGED_TABLE" and current.sd.location != plain:
+            self._retention.retire(plain, operation.evid)
+        self._metastore.rename_partition(self._database, operation.table, partition_values(operation.old), image)
+
+    def _drop_partitions(self, operation: op.DropPartitions) -> None:
+        parts = list(self._metastore.partitions(self._database, operation.table, operation.names))
+        if not parts:
+            return
+        self._metastore.drop_partitions(self._database, operation.table, operation.names, delete_data=False)
+        for part in parts:
+            self._retention.retire(part.sd.location, operation.evid)
+
+    def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: str) -> None:
+        table = self._table(operation.table)
+        current = self._partition(operation.table, operation.partition) if operation.partition else table
+        live = (current.sd.location or "").rstrip("/")
+        if mode == "append":
+            self._append(directory, live, operation)
+        elif mode == "replace":
+            self._storage.mkdirs(directory)
+        location = directory if mode == "replace" else current.sd.location
+        image = operation.image
+        if isinstance(current, Partition):
+            changed = _merged(image if isinstance(image, Partition) else current, current, location)
+            if changed != current:
+                self._metastore.alter_partitions(self._database, operation.table, [changed])
+        else:
+            altered = _merged(image if isinstance(image, Table) else current, current, location)
+            if altered != current:
+                self._metastore.alter_table(self._database, operation.table, altered)
+        if mode == "replace":
+            self._retention.retire(live, operation.evid)
+
+    def _append(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
+        """Gives each staged file its name in the live directory, one after another."""
+        for file in operation.content.files:
+            source, place = f"{staged}/{file.relative}", f"{live}/{file.relative}"
+            if not self._storage.exists(source):
+                continue  # in place already, as the placement saw
+            if not self._storage.exists(place):
+                self._storage.rename(source, place)
+            elif self._storage.checksum(source) == self._storage.checksum(place):
+                self._storage.delete(source)
+            else:
+                raise ReplicationError(f"{place} exists on the target with other content than event {operation.evid} adds")
+
+
+def _merged(image: Thing, current: Thing, location: str | None) -> Thing:
+    """An image with the location given, keeping what only the target knows of the object."""
+    merged = copy_of(image)
+    point_at(merged.sd, location)
+    kept = {key: value for key, value in (current.parameters or {}).items() if key.startswith(PREFIX)}
+    merged.parameters = kept | (merged.parameters or {})
+    return merged

@@ -1,0 +1,102 @@
+"""Lanes: which events of a window depend on one another (pure).
+
+The unit of order, parallelism and quarantine is the lane: all table names that are joined by a rename. The creation and
+the drop of the database are barriers between segments, inside which lanes run in parallel; a change of its properties touches
+no table and is carried out at the end of its segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hive_replication.dump.records import EventRecord, FileGroup
+from hive_replication.events import records as r
+from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events.records import Notification
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEvent:
+    """An event of a window: decoded, or why it cannot be."""
+
+    row: Notification
+    event: r.Event | None
+    groups: tuple[FileGroup, ...]
+    error: str = ""
+
+    @property
+    def evid(self) -> int:
+        """Event id."""
+        return self.row.evid
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Source table names."""
+        return self.event.names if self.event else (self.row.table,)
+
+    def files(self, partition: str = "") -> FileGroup:
+        """The files of one object of the event."""
+        return next((group for group in self.groups if group.partition == partition), FileGroup(partition, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Source table names joined by renames, with their events in order."""
+
+    names: frozenset[str]
+    events: tuple[WindowEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Lanes that may run in parallel, changes of the database's properties, and the database's creation or drop at its end."""
+
+    lanes: tuple[Lane, ...]
+    alters: tuple[WindowEvent, ...]
+    barrier: WindowEvent | None
+
+
+def window_event(record: EventRecord) -> WindowEvent:
+    """Decodes one event; an unreadable message holds back its lane only."""
+    try:
+        return WindowEvent(record.notification, decode(record.notification), record.groups)
+    except UnreadableMessage as error:
+        return WindowEvent(record.notification, None, record.groups, str(error))
+
+
+def segments(events: Iterable[WindowEvent]) -> list[Segment]:
+    """Cuts a window into segments of lanes.
+
+    Names joined anywhere in the window are one lane in all its segments, so that a lane held in one is held in the next.
+    """
+    events = list(events)
+    groups = _joined(events)
+    result: list[Segment] = []
+    part: dict[frozenset[str], list[WindowEvent]] = {}
+    alters: list[WindowEvent] = []
+    for event in events:
+        match event.event:
+            case r.CreateDatabase() | r.DropDatabase():
+                result.append(_segment(part, alters, event))
+                part, alters = {}, []
+            case r.AlterDatabase():
+                alters.append(event)
+            case _ if event.row.table:
+                part.setdefault(groups[event.names[0]], []).append(event)
+            case _:
+                pass  # of the whole database, and of no kind that is applied: the caller reports it
+    return [*result, _segment(part, alters, None)]
+
+
+def _segment(part: dict[frozenset[str], list[WindowEvent]], alters: list[WindowEvent], barrier: WindowEvent | None) -> Segment:
+    lanes = tuple(Lane(names, tuple(events)) for names, events in part.items())
+    return Segment(lanes, tuple(alters), barrier)
+
+
+def _joined(events: Iterable[WindowEvent]) -> dict[str, frozenset[str]]:
+    groups: dict[str, frozenset[str]] = {}
+    for event in events:
+        union = frozenset(event.names).union(*(groups.get(name, frozenset()) for name in event.names))
+        groups |= dict.fromkeys(union, union)
+    return groups

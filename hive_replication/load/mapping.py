@@ -1,0 +1,116 @@
+"""Names and paths of the source as they are called on the target (pure).
+
+Event paths are mapped for new objects only; where an existing object's data lies is what the target's metastore says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hive_replication.load.state import LAST_ID, SOURCE, is_state
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
+
+#: Serde parameter that Spark's datasource tables follow instead of ``sd.location``.
+PATH = "path"
+
+
+@dataclass(frozen=True)
+class NameMapping:
+    """What source names and paths become.
+
+    Args:
+        source: identity of the source metastore and database, stamped on every replica.
+        source_database, target_database: names.
+        source_location, target_location: the databases' directories.
+        source_roots: storage roots of the source; no path under them stays in a replica's metadata.
+        external_root: directory for paths outside the source database's directory; "" for one below the target database.
+        source_table, target_table: a table-level load's names, or None.
+    """
+
+    source: str
+    source_database: str
+    target_database: str
+    source_location: str
+    target_location: str
+    source_roots: tuple[str, ...]
+    external_root: str = ""
+    source_table: str | None = None
+    target_table: str | None = None
+
+    def table(self, name: str) -> str:
+        """Target name of a source table."""
+        return self.target_table if self.target_table and name == self.source_table else name
+
+    def table_location(self, table: Table) -> str:
+        """Where a new table's directory goes: its place below the database's directory, else Hive's plain path.
+
+        External data outside the database's directory keeps its path below ``external_root``, if the policy names one.
+        """
+        location, renamed = table.sd.location or "", self.table(table.tableName.lower()) != table.tableName.lower()
+        below = _below(location, self.source_location)
+        if below and not renamed:
+            return f"{self.target_location}/{below}"
+        if location and not below and table.tableType == "EXTERNAL_TABLE" and self.external_root:
+            return f"{self.external_root.rstrip('/')}/{_path(location)}"
+        return f"{self.target_location}/{self.table(table.tableName.lower())}"
+
+    def new_table(self, table: Table, evid: int) -> Table:
+        """The image of a table for the target, without a location of its own yet."""
+        image = copy_of(table)
+        image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
+        image.catName = image.id = image.accessType = None
+        image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
+        self._map_serde(image.sd, self.table_location(table))
+        return image
+
+    def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
+        """The image of a partition for the target, without a location of its own yet."""
+        image = copy_of(partition)
+        image.dbName, image.tableName, image.catName = self.target_database, table, None
+        image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
+        self._map_serde(image.sd, "")
+        return image
+
+    def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
+        kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
+        return kept | {SOURCE: self.source, LAST_ID: str(evid)}
+
+    def _map_serde(self, sd: StorageDescriptor, new: str) -> None:
+        if sd.serdeInfo and sd.serdeInfo.parameters:
+            values = sd.serdeInfo.parameters
+            sd.serdeInfo.parameters = {key: self.value(value, sd.location or "", new) for key, value in values.items()}
+
+    def value(self, value: str, old: str = "", new: str = "") -> str:
+        """A parameter's value; one that holds a path under a source root is mapped.
+
+        Args:
+            value: of the source.
+            old: the object's own directory on the source.
+            new: that directory on the target, "" where it is not known yet.
+        """
+        if not value or not value.startswith(self.source_roots):
+            return value
+        if old and new and _below(value + "/", old) is not None:
+            return new + value[len(old) :]
+        below = _below(value, self.source_location)
+        if below is not None:
+            return f"{self.target_location}/{below}".rstrip("/")
+        return f"{(self.external_root or self.target_location + '/.repl/external').rstrip('/')}/{_path(value)}"
+
+
+def placed(sd: StorageDescriptor, location: str | None) -> None:
+    """Points a storage descriptor at a directory, the parameter ``path`` included."""
+    sd.location = location
+    if location and sd.serdeInfo and sd.serdeInfo.parameters and PATH in sd.serdeInfo.parameters:
+        sd.serdeInfo.parameters[PATH] = location
+
+
+def _below(uri: str, directory: str) -> str | None:
+    """The path of ``uri`` below a directory, or None where it does not lie there."""
+    prefix = directory.rstrip("/") + "/"
+    return uri[len(prefix) :].strip("/") if uri.startswith(prefix) and directory else None
+
+
+def _path(uri: str) -> str:
+    return uri.split("://", 1)[-1].partition("/")[2]

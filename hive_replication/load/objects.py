@@ -1,0 +1,127 @@
+"""Loading a dump of objects: a bootstrap, its continuation, a table alone, or a repair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from hive_replication.dump.records import PartitionRecord, TableRecord
+from hive_replication.errors import Refused
+from hive_replication.load import operations as op
+from hive_replication.load.plan import LanePlan, SegmentPlan
+from hive_replication.load.plan_objects import ObjectPlanner
+from hive_replication.load.report import Skipped
+from hive_replication.load.screen import screen_files, screen_name, screen_partition
+from hive_replication.load.session import Session
+from hive_replication.load.state import is_ours, object_id
+from hive_replication.load.view import read_view
+from hive_replication.load.window import database_image
+
+
+def load_objects(session: Session, *, repair: bool) -> None:
+    """Brings the target's objects to the state of the dump.
+
+    Args:
+        session: the load.
+        repair: compare and replace also what stands at the dump's event id already.
+
+    Raises:
+        Refused: the target is no replica of this source, or a table in the way is not.
+    """
+    session.require_ours()
+    header = session.reader.header
+    records = [_screened(session, record) for record in session.reader.tables()]
+    whole_database = header.scope.table is None
+    if whole_database and not repair and session.state.applied is not None and session.state.applied >= header.to_evid:
+        session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
+        return
+    session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
+    _refuse_strangers(session, records)
+    _begin(session, whole_database=whole_database)
+    lanes = _lanes(session, records, repair=repair, whole_database=whole_database)
+    session.carry_out(SegmentPlan(tuple(lanes)))
+    _finish(session, records, whole_database=whole_database)
+
+
+def _screened(session: Session, record: TableRecord) -> TableRecord:
+    screen_name(record.name, "a table")
+    screen_files(session.target, record.files, record.name)
+    return record
+
+
+def _screened_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
+    screen_partition(record.name)
+    screen_files(session.target, record.files, f"{record.table}/{record.name}")
+    return record
+
+
+def _refuse_strangers(session: Session, records: list[TableRecord]) -> None:
+    """A bootstrap is refused as a whole, before anything is written, where it would meet a stranger."""
+    mapping = session.mapping()
+    if not session.exists:
+        return
+    names = [mapping.table(record.name) for record in records]
+    for table in session.target.metastore.tables(session.database, names):
+        if not is_ours(table, session.identity):
+            shown = op.object_name(session.database, table.tableName)
+            raise Refused(f"the target table {shown} exists and is not a replica of this source: rename or drop it there")
+
+
+def _begin(session: Session, *, whole_database: bool) -> None:
+    """The target database exists, and says that a bootstrap is under way where it is one."""
+    checkpoint = session.reader.directory if whole_database else ""
+    if not session.exists:
+        image = database_image(session, session.reader.header.source_database)
+        if whole_database:
+            session.create_database(image, None, checkpoint)
+        else:
+            session.create_plain_database(image)
+    elif whole_database and session.state.applied is None:
+        session.write_state(replace(session.state, source=session.identity, checkpoint=checkpoint))
+
+
+def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> list[LanePlan]:
+    header, mapping = session.reader.header, session.mapping()
+    names = [mapping.table(record.name) for record in records]
+    others = session.target.metastore.table_names(session.database) if whole_database and _exists_now(session) else []
+    surplus = [name for name in others if name not in names and session.target.policy.includes(name)]
+    lanes: list[LanePlan] = []
+    for number, record in zip(count(), records, strict=False):
+        name = mapping.table(record.name)
+        view = read_view(session.target.metastore, session.database, session.state, [name], {name: header.scope.partitions})
+        planner = ObjectPlanner(
+            mapping,
+            view,
+            header.to_evid,
+            session.reader.directory,
+            repair=repair,
+            whole=header.scope.partitions is None,
+        )
+        partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
+        lane, skipped = planner.plan(number, record, partitions)
+        lanes.append(lane)
+        session.skipped += skipped
+    return lanes + [
+        LanePlan(
+            (table.tableName.lower(),), session.state.position(table.tableName), (op.DropTable(header.to_evid, table.tableName),)
+        )
+        for table in session.target.metastore.tables(session.database, surplus)
+        if is_ours(table, session.identity) and object_id(table) <= header.to_evid
+    ]
+
+
+def _exists_now(session: Session) -> bool:
+    return session.exists and session.target.metastore.database(session.database) is not None
+
+
+def _finish(session: Session, records: list[TableRecord], *, whole_database: bool) -> None:
+    """The state after the load. A bootstrap with a failed lane stays unfinished: loading it again does what is missing."""
+    header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
+    state = session.state
+    if whole_database and not held:
+        state = state.raised(header.to_evid, header.to_time, header.to_hash)
+        state = replace(state, at={name: there for name, there in state.at.items() if there > header.to_evid}, held={})
+    elif state.applied is not None and header.scope.partitions is None:
+        for name in sorted({session.mapping().table(record.name) for record in records} - held):
+            state = state.moved(name, max(header.to_evid, state.position(name)))
+    session.write_state(state)

@@ -1,0 +1,185 @@
+"""What a load does to the target, as plain data: the plan is a list of these, the execution carries them out in order.
+
+Each operation keeps the event id that it comes from. Images are as the target shall have them, except for locations: where data
+lies is decided when the operation is placed, and read again from the metastore before each flip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database, Partition, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Files that an object gets.
+
+    Args:
+        files: source files.
+        staging: name below ``.repl`` for data that cannot take Hive's plain path: ``<evid>-<n>``.
+        plain: whether a new object may take Hive's plain path (not while the lane renames tables: a directory made there would
+            be in the way of the metastore's own move).
+    """
+
+    files: tuple[FileRef, ...]
+    staging: str
+    plain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What all operations have: the event id and the target table's name at that moment."""
+
+    evid: int
+    table: str
+
+    @property
+    def kind(self) -> str:
+        """The operation's name for reports."""
+        return type(self).__name__
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """Partition name ("" for the table) and content of each object that gets data."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Operation):
+    """Creates a table or view; ``plain`` is Hive's plain path for it, "" for views."""
+
+    image: Table
+    content: Content
+    plain: str
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """The table's own files."""
+        yield "", self.content
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable(Operation):
+    """Changes metadata only."""
+
+    image: Table
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable(Operation):
+    """Renames ``table`` to ``image.tableName``; the metastore moves the data of plain managed tables."""
+
+    image: Table
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable(Operation):
+    """Drops a table; its directories go to retention."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartition:
+    """One partition of :class:`AddPartitions`."""
+
+    name: str
+    image: Partition
+    content: Content
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions(Operation):
+    """Adds partitions in one call."""
+
+    added: tuple[NewPartition, ...]
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """Each partition's files."""
+        return ((new.name, new.content) for new in self.added)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartitions(Operation):
+    """Changes metadata of partitions only, in one call."""
+
+    images: tuple[tuple[str, Partition], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePartition(Operation):
+    """Gives a partition other values; the metastore moves the data of managed tables."""
+
+    old: str
+    new: str
+    image: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions(Operation):
+    """Drops partitions in one call; their directories go to retention."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceData(Operation):
+    """Gives a table or partition new content: staged, then the location is flipped in one call.
+
+    Args:
+        partition: name, "" for the table itself.
+        image: metadata to set in the same call.
+        content: all files that it has then.
+        compare: look first what is there: nothing is done where the content is the same, and only what is missing is added
+            where nothing has to go (INSERTs without a file list, and repairs).
+    """
+
+    partition: str
+    image: Table | Partition
+    content: Content
+    compare: bool = False
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """The whole new content."""
+        yield self.partition, self.content
+
+
+@dataclass(frozen=True, slots=True)
+class AppendData(Operation):
+    """Adds files to a table or partition: staged, then each gets its name (as Hive's INSERT INTO)."""
+
+    partition: str
+    image: Table | Partition
+    content: Content
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """The files to add."""
+        yield self.partition, self.content
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Operation):
+    """Creates the target database, or the next one after a drop in the same window."""
+
+    image: Database
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase(Operation):
+    """Changes a database's properties, comment and owner; never its location."""
+
+    image: Database
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Operation):
+    """Drops the target database with everything in it; refused if anything in it is not our replica."""
+
+
+def object_name(database: str, table: str, partition: str = "") -> str:
+    """``db.table`` or ``db.table/ds=1``, for reports."""
+    return f"{database}.{table}" + (f"/{partition}" if partition else "")

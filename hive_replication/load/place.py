@@ -1,0 +1,174 @@
+"""Where the data of a lane goes, decided before anything is copied.
+
+New objects take Hive's plain path if it is absent or empty. Data that replaces or joins visible data is staged under the
+database's directory in ``.repl/<evid>-<n>/<partition name>``. A directory that holds nothing but files which the same object is
+waiting for was left by an earlier attempt: it is taken again, so that nothing is copied twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.events.files import FileRef
+from hive_replication.load import operations as op
+from hive_replication.load.plan import LanePlan
+from hive_replication.load.target import Target
+from hive_replication.metastore.types import Partition, Table
+
+_THREADS = 32
+Key = tuple[int, str]
+"""Number of the operation in its lane, and partition name ("" for the table)."""
+
+
+@dataclass
+class Placed:
+    """The places of one lane.
+
+    Args:
+        lane: its plan.
+        directories: where each content goes.
+        modes: how a ReplaceData or AppendData is carried out, after a look at what is there.
+        tasks: files to copy, with the number of the operation that waits for them.
+        present: files that are in the live directory already, proven.
+    """
+
+    lane: LanePlan
+    directories: dict[Key, str] = field(default_factory=dict[Key, str])
+    modes: dict[Key, Literal["same", "append", "replace"]] = field(
+        default_factory=dict[Key, Literal["same", "append", "replace"]]
+    )
+    tasks: list[tuple[int, CopyTask]] = field(default_factory=list[tuple[int, CopyTask]])
+    present: list[CopyResult] = field(default_factory=list[CopyResult])
+
+
+class Placer:
+    """Decides places under one target database.
+
+    Args:
+        target: the target side.
+        database: its database.
+        location: the database's directory.
+    """
+
+    def __init__(self, target: Target, database: str, location: str) -> None:
+        self._target, self._database, self._location = target, database, location.rstrip("/")
+
+    def place(self, lane: LanePlan) -> Placed:
+        """Decides the places of a lane's data; reads, but changes nothing."""
+        placed = Placed(lane)
+        bases: dict[str, str] = {}
+        for number, operation in enumerate(lane.operations):
+            match operation:
+                case op.CreateTable() if operation.plain:
+                    self._place_table(placed, number, operation, bases)
+                case op.AddPartitions():
+                    self._place_partitions(placed, number, operation, bases)
+                case op.ReplaceData() | op.AppendData():
+                    self._place_change(placed, number, operation, created=operation.table in bases)
+                case op.DropTable():
+                    bases.pop(operation.table, None)
+                case _:
+                    pass
+        return placed
+
+    def _place_table(self, placed: Placed, number: int, operation: op.CreateTable, bases: dict[str, str]) -> None:
+        wanted = {file.relative: file for file in operation.content.files}
+        for later in placed.lane.operations[number:]:
+            if isinstance(later, op.AddPartitions) and later.table == operation.table:
+                wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
+        directory = operation.plain
+        if not (operation.content.plain and self._free(directory, wanted) and not self._in_use(directory)):
+            directory = self._staged(operation.content, "", wanted)
+        bases[operation.table] = directory
+        self._want(placed, number, "", operation, operation.content.files, directory)
+
+    def _place_partitions(self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str]) -> None:
+        base = bases.get(operation.table) or self._live(operation.table, "") or f"{self._location}/{operation.table}"
+        untouched = not self._target.storage.exists(base)
+
+        def directory(new: op.NewPartition) -> str:
+            wanted = {file.relative: file for file in new.content.files}
+            plain = f"{base}/{new.name}"
+            if new.content.plain and (untouched or self._free(plain, wanted)):
+                return plain
+            return self._staged(new.content, new.name, wanted)
+
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="place") as pool:
+            for new, place in zip(operation.added, pool.map(directory, operation.added), strict=True):
+                self._want(placed, number, new.name, operation, new.content.files, place)
+
+    def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, *, created: bool) -> None:
+        live = None if created else self._live(operation.table, operation.partition)
+        wanted = {file.relative: file for file in operation.content.files}
+        mode = "append" if isinstance(operation, op.AppendData) else "replace"
+        present: dict[str, FileRef] = {}
+        if live and (mode == "append" or (isinstance(operation, op.ReplaceData) and operation.compare)):
+            found = self._found(live)
+            present = {name: file for name, file in wanted.items() if self._equal(found.get(name), file)}
+            if mode == "replace" and len(present) == len(found):
+                mode = "same" if len(present) == len(wanted) else "append"
+        if mode == "replace":
+            present = {}
+        placed.modes[number, operation.partition] = mode
+        missing = {name: file for name, file in wanted.items() if name not in present}
+        directory = self._staged(operation.content, operation.partition, missing, live)
+        self._want(placed, number, operation.partition, operation, missing.values(), directory)
+        for name, file in present.items():
+            task = CopyTask(file, f"{live}/{name}", operation.evid, self._shown(operation, operation.partition))
+            placed.present.append(CopyResult(task, "present", -1, Proof("HDFS checksum", file.checksum, recorded=True), 0))
+
+    def _want(
+        self, placed: Placed, number: int, partition: str, operation: op.Operation, files: Iterable[FileRef], directory: str
+    ) -> None:
+        placed.directories[number, partition] = directory
+        shown = self._shown(operation, partition)
+        for file in files:
+            placed.tasks.append((number, CopyTask(file, f"{directory}/{file.relative}", operation.evid, shown)))
+
+    def _shown(self, operation: op.Operation, partition: str) -> str:
+        return op.object_name(self._database, operation.table, partition)
+
+    def _live(self, table: str, partition: str) -> str | None:
+        """The directory of a table or partition now, as the target's metastore says."""
+        metastore = self._target.metastore
+        thing: Table | Partition | None
+        if partition:
+            thing = next(iter(metastore.partitions(self._database, table, [partition])), None)
+        else:
+            thing = metastore.table(self._database, table)
+        return thing.sd.location.rstrip("/") if thing is not None and thing.sd.location else None
+
+    def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str | None = None) -> str:
+        for attempt in range(1_000):
+            token = content.staging + (f"-{attempt}" if attempt else "")
+            directory = "/".join(filter(None, (self._location, ".repl", token, partition)))
+            if directory != live and self._free(directory, wanted):
+                return directory
+        raise AssertionError(f"no free staging directory for {content.staging}")
+
+    def _free(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
+        """Whether a directory is absent or empty, or holds nothing but files that are wanted there, as wanted."""
+        found = self._found(directory)
+        return all(name in wanted and self._equal(uri, wanted[name]) for name, uri in found.items())
+
+    def _found(self, directory: str) -> dict[str, str]:
+        """Data files below a directory: URI by relative path."""
+        return {status.uri[len(directory) + 1 :]: status.uri for status in self._target.storage.files(directory)}
+
+    def _equal(self, uri: str | None, file: FileRef) -> bool:
+        if uri is None or not file.checksum:
+            return False
+        found = self._target.storage.checksum(uri)
+        return found is not None and found.value == file.checksum
+
+    def _in_use(self, directory: str) -> bool:
+        """Whether an existing directory is another table's (a table keeps its directory when it is renamed)."""
+        if not self._target.storage.exists(directory):
+            return False
+        names = self._target.metastore.table_names(self._database)
+        locations = (table.sd.location for table in self._target.metastore.tables(self._database, names) if table.sd.location)
+        return any(location.rstrip("/") == directory for location in locations)

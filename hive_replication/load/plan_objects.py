@@ -1,0 +1,135 @@
+"""Objects of a dump against the target's state: bootstrap, its continuation after a crash, and repair (pure).
+
+One table is one lane. What is missing is created, what differs is replaced, what the source does not have is dropped. A
+partitioned table gets its state id last, after all its partitions: until then no window can take it for complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from hive_replication.dump.records import PartitionRecord, TableRecord
+from hive_replication.dump.source import has_files
+from hive_replication.load import operations as op
+from hive_replication.load.mapping import NameMapping
+from hive_replication.load.plan import LanePlan, Obstacle
+from hive_replication.load.report import Skipped
+from hive_replication.load.state import CHECKPOINT, is_ours, object_id
+from hive_replication.load.view import TargetView
+from hive_replication.metastore.types import Table
+
+_BATCH = 500
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class ObjectPlanner:
+    """Plans tables of a dump of objects.
+
+    Args:
+        mapping: names and paths.
+        view: the target's tables of the dump, with all their partitions.
+        evid: event id that the objects stand at.
+        checkpoint: dump directory, kept on every object as Hive does (``hive.repl.ckpt.key``).
+        repair: compare and replace also what stands at ``evid`` already.
+        whole: whether the dump has all partitions of its tables, so that others have to go.
+    """
+
+    mapping: NameMapping
+    view: TargetView
+    evid: int
+    checkpoint: str
+    repair: bool = False
+    whole: bool = True
+
+    def plan(self, number: int, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
+        """One table's lane.
+
+        Args:
+            number: of the table in the dump; makes its staging directories its own.
+            record: the table.
+            partitions: its partitions, by name.
+        """
+        name = self.mapping.table(record.name)
+        existing = self.view.tables.get(name)
+        shown = op.object_name(self.mapping.target_database, name)
+        base = self.view.state.position(name)
+        if existing is not None and not is_ours(existing, self.mapping.source):
+            reason = f"the target table {shown} exists and is not a replica of this source: rename or drop it there"
+            return LanePlan((name,), base, (), Obstacle(self.evid, reason, refused=True)), []
+        if existing is None and not self.whole:
+            return LanePlan(
+                (name,), base, (), Obstacle(self.evid, f"the target lacks {shown}: rebuild the whole table first")
+            ), []
+        if existing is not None and object_id(existing) > self.evid:
+            reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
+            return LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
+        return LanePlan((name,), base, tuple(self._operations(f"{self.evid}-{number}", record, existing, partitions))), []
+
+    def _operations(
+        self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        name = self.mapping.table(record.name)
+        image = self.mapping.new_table(record.table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        if existing is not None and self.whole and _other_shape(existing, record.table):
+            yield op.DropTable(self.evid, name)
+            existing = None
+        if existing is None:
+            yield self._create(staging, record, name)
+        elif has_files(record.table) and self._due(object_id(existing)):
+            content = op.Content(record.files, staging)
+            yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
+        yield from self._partitions(staging, name, existing, partitions)
+        late = bool(record.table.partitionKeys) if existing is None else not has_files(record.table)
+        if late and self.whole and (existing is None or self._due(object_id(existing))):
+            yield op.AlterTable(self.evid, name, image)
+
+    def _create(self, staging: str, record: TableRecord, name: str) -> op.CreateTable:
+        """A partitioned table begins with state id 0, as Hive's own replicas do."""
+        first = self.mapping.new_table(record.table, 0 if record.table.partitionKeys else self.evid)
+        first.parameters[CHECKPOINT] = self.checkpoint
+        plain = self.mapping.table_location(record.table) if record.table.sd.location else ""
+        return op.CreateTable(self.evid, name, first, op.Content(record.files, staging), plain)
+
+    def _partitions(
+        self, staging: str, table: str, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        present = {name: part for (owner, name), part in self.view.partitions.items() if owner == table} if existing else {}
+        seen: set[str] = set()
+        for batch in _batches(partitions):
+            seen |= {record.name for record in batch}
+            new = [record for record in batch if record.name not in present]
+            if new:
+                yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, table, record) for record in new))
+            for record in batch:
+                if record.name in present and self._due(object_id(present[record.name])):
+                    one = self._new_partition(staging, table, record)
+                    yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=True)
+        gone = sorted(name for name, part in present.items() if name not in seen and object_id(part) <= self.evid)
+        for names in _batches(gone if self.whole else ()):
+            yield op.DropPartitions(self.evid, table, tuple(names))
+
+    def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
+        image = self.mapping.new_partition(record.partition, table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        return op.NewPartition(record.name, image, op.Content(record.files, staging))
+
+    def _due(self, state_id: int) -> bool:
+        return state_id < self.evid or (self.repair and state_id == self.evid)
+
+
+def _other_shape(existing: Table, wanted: Table) -> bool:
+    """Whether a table cannot be altered into another: other partition keys, or a view against a table."""
+    keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
+    return keys[0] != keys[1] or (existing.tableType == "VIRTUAL_VIEW") != (wanted.tableType == "VIRTUAL_VIEW")
+
+
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    items = iter(items)
+    while batch := list(islice(items, _BATCH)):
+        yield batch

@@ -1,0 +1,223 @@
+"""One load under way: the dump, the target's state, the plan step by step, and the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.store import DumpReader
+from hive_replication.errors import Refused, ReplicationError
+from hive_replication.load import operations as op
+from hive_replication.load.execute import Executor, Work
+from hive_replication.load.mapping import NameMapping
+from hive_replication.load.plan import SegmentPlan
+from hive_replication.load.report import Held, LoadReport, Skipped
+from hive_replication.load.retention import Retention
+from hive_replication.load.state import ReplicaState, is_ours, replica_state, with_state
+from hive_replication.load.target import Target
+from hive_replication.load.touched import touched_tables
+from hive_replication.metastore.types import Database, copy_of
+from hive_replication.progress import Progress
+
+
+@dataclass
+class Session:
+    """A load of one dump into one target database, under its lock.
+
+    Args:
+        target: the target side.
+        reader: the dump.
+        database: target database name.
+        table: target table name of a table-level load, or None.
+        copier: copies files; None for a plan only, which changes nothing.
+        check: raises where the lock is lost.
+        progress: who is told.
+    """
+
+    target: Target
+    reader: DumpReader
+    database: str
+    table: str | None
+    copier: Copier | None
+    check: Callable[[], None]
+    progress: Progress
+    state: ReplicaState = field(init=False)
+    exists: bool = field(init=False)
+    work: Work = field(default_factory=Work)
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    held: list[Held] = field(default_factory=list[Held])
+    planned: list[SegmentPlan] = field(default_factory=list[SegmentPlan])
+
+    def __post_init__(self) -> None:
+        found = self.target.metastore.database(self.database)
+        self.exists = found is not None
+        self.state = self._written = replica_state(found)
+
+    @property
+    def identity(self) -> str:
+        """What the replicas of this dump are stamped with."""
+        return f"{self.reader.header.source}/{self.reader.header.scope.database}"
+
+    @property
+    def dry(self) -> bool:
+        """Whether this is a plan only."""
+        return self.copier is None
+
+    def location(self) -> str:
+        """The target database's directory: its own, or where the metastore would make it."""
+        found = self.target.metastore.database(self.database)
+        if found is not None and found.locationUri:
+            return found.locationUri.rstrip("/")
+        warehouse = self.target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
+        return f"{warehouse.rstrip('/')}/{self.database}.db"
+
+    def mapping(self) -> NameMapping:
+        """Names and paths of this load."""
+        header, policy = self.reader.header, self.target.policy
+        return NameMapping(
+            source=self.identity,
+            source_database=header.scope.database,
+            target_database=self.database,
+            source_location=(header.source_database.locationUri or "").rstrip("/"),
+            target_location=self.location(),
+            source_roots=tuple(root.uri for root in policy.source.roots),
+            external_root=policy.external_root or "",
+            source_table=header.scope.table,
+            target_table=self.table,
+        )
+
+    def includes(self, table: str) -> bool:
+        """Whether a source table belongs to the dump's scope."""
+        scope = self.reader.header.scope
+        return self.target.policy.includes(table) if scope.table is None else table == scope.table
+
+    def require_ours(self) -> None:
+        """Makes sure that the target database is a replica of this source, or holds nothing that is not.
+
+        Raises:
+            Refused: it is another source's replica, or holds a table that is not our replica.
+        """
+        if self.state.source not in ("", self.identity):
+            raise Refused(
+                f"the target database {self.database!r} is a replica of {self.state.source}, and this dump is of {self.identity}: "
+                "load it under another name"
+            )
+        if self.state.source or not self.exists:
+            return
+        names = self.target.metastore.table_names(self.database)
+        strangers = [t.tableName for t in self.target.metastore.tables(self.database, names) if not is_ours(t, self.identity)]
+        if strangers and self.reader.header.scope.table is None:
+            raise Refused(
+                f"the target database {self.database!r} exists and is not a replica of this source (it holds {strangers[0]!r}): "
+                "load under another name, or drop it there"
+            )
+
+    def carry_out(self, plan: SegmentPlan) -> None:
+        """Carries out a segment, or only notes it where this is a plan."""
+        self.planned.append(plan)
+        lanes = [lane for lane in plan.lanes if lane.operations or lane.obstacle]
+        if self.copier is not None and lanes:
+            location = self.location()
+            executor = Executor(
+                self.target, self.database, location, self.identity, self.copier, self.check, self.progress, self.work
+            )
+            self.held.extend(executor.run(lanes))
+        for alter in plan.alters if self.copier is not None else ():
+            self._alter_database(alter)
+        if isinstance(plan.barrier, op.DropDatabase):
+            self._drop_database(plan.barrier)
+        elif plan.barrier is not None:
+            self.create_database(plan.barrier.image, plan.barrier.evid)
+
+    def create_database(self, image: Database, evid: int | None, checkpoint: str = "") -> None:
+        """Creates the target database; its state is set in the creating call.
+
+        Args:
+            image: its properties.
+            evid: event id that it stands at, or None while a bootstrap is under way.
+            checkpoint: the bootstrap's dump directory.
+        """
+        self.state, self.exists = ReplicaState(source=self.identity, applied=evid, checkpoint=checkpoint), True
+        if self.dry:
+            return
+        self.check()
+        database = copy_of(image)
+        database.parameters = with_state(image.parameters, self.state)
+        self.target.metastore.create_database(database)
+        self._written = self.state
+        self.work.applied["CreateDatabase"] += 1
+
+    def create_plain_database(self, image: Database) -> None:
+        """Creates the target database for a table-level load: it is no replica itself."""
+        self.exists = True
+        if not self.dry:
+            self.check()
+            self.target.metastore.create_database(image)
+            self.work.applied["CreateDatabase"] += 1
+
+    def _alter_database(self, operation: op.AlterDatabase) -> None:
+        current = self.target.metastore.database(self.database)
+        if current is None:
+            raise ReplicationError(f"the target database {self.database!r} went away during the load")
+        altered = copy_of(current)
+        image = operation.image
+        altered.description, altered.ownerName, altered.ownerType = image.description, image.ownerName, image.ownerType
+        altered.parameters = with_state(image.parameters, self._written)
+        if altered != current:
+            self.check()
+            self.target.metastore.alter_database(self.database, altered)
+            self.work.applied["AlterDatabase"] += 1
+
+    def _drop_database(self, operation: op.DropDatabase) -> None:
+        metastore = self.target.metastore
+        if self.exists and not self.dry:
+            location, names = self.location(), metastore.table_names(self.database)
+            for table in metastore.tables(self.database, names):
+                if not is_ours(table, self.identity):
+                    raise Refused(
+                        f"the target database {self.database!r} cannot be dropped: {table.tableName!r} is not our replica"
+                    )
+            self.check()
+            for name in names:
+                metastore.drop_table(self.database, name, delete_data=False)
+            metastore.drop_database(self.database, delete_data=False, cascade=True)
+            Retention(self.target.storage, location).retire_database(operation.evid)
+            self.work.applied["DropDatabase"] += 1
+        self.held.clear()
+        self.exists = False
+        self.state = self._written = ReplicaState()
+
+    def write_state(self, state: ReplicaState) -> None:
+        """Writes the database's state, if it changed."""
+        self.state = state
+        if self.dry or state == self._written:
+            return
+        current = self.target.metastore.database(self.database)
+        if current is None:
+            return
+        self.check()
+        altered = copy_of(current)
+        altered.parameters = with_state(current.parameters, state)
+        if altered.parameters != current.parameters:
+            self.target.metastore.alter_database(self.database, altered)
+        self._written = state
+
+    def report(self, began: float) -> LoadReport:
+        """What was done; ``began`` is the monotonic time of the load's begin."""
+        header = self.reader.header
+        spent = dict(self.work.seconds)
+        spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0), 3)
+        return LoadReport(
+            directory=self.reader.directory,
+            database=self.database,
+            from_evid=header.from_evid,
+            to_evid=self.state.applied if self.state.applied is not None else header.to_evid,
+            applied=dict(self.work.applied),
+            copies=tuple(self.work.copies),
+            skipped=tuple(self.skipped),
+            held=tuple(self.held),
+            touched=touched_tables(self.work.operations, header.scope.table, self.table),
+            seconds=spent,
+        )

@@ -1,0 +1,124 @@
+"""Replication state of a target: the parameters of its database, tables and partitions (design: load, state).
+
+The database carries where the replica stands (``hive_replication.applied.id``), names that stand elsewhere
+(``hive_replication.at.<name>``: behind where held, ahead where repaired) and why a name is held.
+``repl.last.id``, which REPL STATUS prints, is the lower of the applied id and the lowest held one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hive_replication.metastore.types import Database, Partition, Table
+
+LAST_ID = "repl.last.id"
+CHECKPOINT = "hive.repl.ckpt.key"
+TARGET_FOR = "repl.target.for"
+PREFIX = "hive_replication."
+SOURCE = PREFIX + "source"
+_APPLIED = PREFIX + "applied.id"
+_APPLIED_EVENT = PREFIX + "applied.event"
+_AT = PREFIX + "at."
+_HELD = PREFIX + "held."
+#: Derby and MySQL keep at most 4,000 characters of a database parameter.
+_REASON_LIMIT = 1_000
+
+
+@dataclass(frozen=True)
+class ReplicaState:
+    """Where a target database stands.
+
+    Args:
+        source: identity of the source metastore and database; "" where the database is no replica.
+        applied: end of the last window done; None while a bootstrap is not finished.
+        applied_time: commit time of that event at the source, seconds since the epoch; 0 where unknown.
+        applied_hash: hash of its message, to recognise another history.
+        at: event ids of names that stand elsewhere.
+        held: why names are held.
+        checkpoint: dump directory of the bootstrap under way, or "".
+    """
+
+    source: str = ""
+    applied: int | None = None
+    applied_time: int = 0
+    applied_hash: str = ""
+    at: Mapping[str, int] = field(default_factory=dict[str, int])
+    held: Mapping[str, str] = field(default_factory=dict[str, str])
+    checkpoint: str = ""
+
+    def position(self, table: str) -> int:
+        """Event id up to which everything about a table's name is applied, its own state ids aside."""
+        return self.at.get(table, self.applied or 0)
+
+    @property
+    def last_id(self) -> int | None:
+        """What REPL STATUS prints for the database."""
+        if self.applied is None:
+            return None
+        return min(self.applied, *self.at.values()) if self.at else self.applied
+
+    def moved(self, table: str, evid: int) -> ReplicaState:
+        """The name stands at an event id now and is not held."""
+        at = {name: there for name, there in self.at.items() if name != table}
+        held = {name: reason for name, reason in self.held.items() if name != table}
+        return replace(self, at=at | ({table: evid} if evid != self.applied else {}), held=held)
+
+    def hold(self, table: str, after: int, reason: str) -> ReplicaState:
+        """The name is held at an event id."""
+        return replace(self, at={**self.at, table: after}, held={**self.held, table: reason})
+
+    def raised(self, evid: int, time: int, message_hash: str) -> ReplicaState:
+        """A window up to ``evid`` is done; names that are level now lose their entry."""
+        if self.applied is not None and evid <= self.applied:
+            return self
+        behind = self.applied or 0
+        at = {name: there for name, there in self.at.items() if there > evid or there < behind or name in self.held}
+        return replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="")
+
+    def parameters(self) -> dict[str, str]:
+        """The database parameters that say all this."""
+        values = {SOURCE: self.source, TARGET_FOR: "true"} if self.source else {}
+        if self.applied is not None:
+            values |= {_APPLIED: str(self.applied), LAST_ID: str(self.last_id)}
+            values[_APPLIED_EVENT] = f"{self.applied}:{self.applied_time}:{self.applied_hash}"
+        if self.checkpoint:
+            values[CHECKPOINT] = self.checkpoint
+        values |= {_AT + name: str(evid) for name, evid in self.at.items()}
+        return values | {_HELD + name: reason[:_REASON_LIMIT] for name, reason in self.held.items()}
+
+
+def replica_state(database: Database | None) -> ReplicaState:
+    """Reads the state of a target database; that of no replica where it is absent or none."""
+    found = (database.parameters if database else None) or {}
+    _, time, message_hash = (found.get(_APPLIED_EVENT) or "::").split(":", 2)
+    return ReplicaState(
+        source=found.get(SOURCE, ""),
+        applied=int(found[_APPLIED]) if _APPLIED in found else None,
+        applied_time=int(time or 0),
+        applied_hash=message_hash,
+        at={key.removeprefix(_AT): int(value) for key, value in found.items() if key.startswith(_AT)},
+        held={key.removeprefix(_HELD): value for key, value in found.items() if key.startswith(_HELD)},
+        checkpoint=found.get(CHECKPOINT, ""),
+    )
+
+
+def is_state(key: str) -> bool:
+    """Whether a parameter is replication state, which never travels from source to target."""
+    return key.startswith((PREFIX, "repl.", "hive.repl.", "bootstrap.dump.state."))
+
+
+def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaState) -> dict[str, str]:
+    """A database's parameters with its replication state replaced."""
+    return {key: value for key, value in (database_parameters or {}).items() if not is_state(key)} | state.parameters()
+
+
+def object_id(thing: Table | Partition | None) -> int:
+    """``repl.last.id`` of a table or partition; 0 where it has none."""
+    value = ((thing.parameters if thing else None) or {}).get(LAST_ID, "0")
+    return int("".join(filter(str.isdigit, value)) or 0)
+
+
+def is_ours(table: Table, source: str) -> bool:
+    """Whether a target table is a replica of this source."""
+    return (table.parameters or {}).get(SOURCE) == source

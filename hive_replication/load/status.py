@@ -1,0 +1,22 @@
+"""REPL STATUS: where a target database or table stands."""
+
+from __future__ import annotations
+
+from hive_replication.load.state import SOURCE, object_id, replica_state
+from hive_replication.metastore.client import Metastore
+
+
+def repl_status(metastore: Metastore, database: str, table: str | None = None) -> int | None:
+    """Last event id applied to a target database, or to one of its tables; None where no replication of it is known.
+
+    For a table it is the position that the gate of REPL LOAD uses: the highest of the table's own id and what its database
+    says of its name.
+    """
+    found = metastore.database(database)
+    state = replica_state(found)
+    if found is None or table is None:
+        return state.last_id
+    replica = metastore.table(database, table)
+    if replica is None or SOURCE not in (replica.parameters or {}):
+        return None
+    return max(object_id(replica), state.position(table)) or None

@@ -1,0 +1,56 @@
+"""Which tables and partitions a list of operations changed (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hive_replication.load import operations as op
+from hive_replication.load.report import Touched
+
+
+@dataclass
+class _Table:
+    evid: int = 0
+    partitions: dict[str, bool] = field(default_factory=dict[str, bool])
+    dropped: bool = False
+
+
+def touched_tables(operations: Iterable[op.Operation], source_table: str | None, target_table: str | None) -> tuple[Touched, ...]:
+    """Sums up operations by table, under the names that the tables have at the end.
+
+    Args:
+        operations: in the order they were carried out.
+        source_table, target_table: names of a table-level load that maps one, else None.
+    """
+    tables: dict[str, _Table] = {}
+    for operation in operations:
+        table = tables.setdefault(operation.table, _Table())
+        table.evid = operation.evid
+        match operation:
+            case op.CreateTable():
+                tables[operation.table] = _Table(operation.evid)
+            case op.DropTable():
+                tables[operation.table] = _Table(operation.evid, dropped=True)
+            case op.RenameTable():
+                tables[operation.image.tableName] = table
+                tables[operation.table] = _Table(operation.evid, dropped=True)
+            case op.DropPartitions():
+                table.partitions |= dict.fromkeys(operation.names, False)
+            case op.RenamePartition():
+                table.partitions |= {operation.old: False, operation.new: True}
+            case op.AlterPartitions():
+                table.partitions |= {name: True for name, _ in operation.images}
+            case _:
+                table.partitions |= {name: True for name, _ in operation.contents if name}
+    return tuple(
+        Touched(
+            table=name,
+            source_table=source_table if source_table and name == target_table else name,
+            evid=table.evid,
+            partitions=tuple(sorted(part for part, there in table.partitions.items() if there)),
+            dropped_partitions=tuple(sorted(part for part, there in table.partitions.items() if not there)),
+            dropped=table.dropped,
+        )
+        for name, table in sorted(tables.items())
+    )

@@ -1,0 +1,235 @@
+"""Loading an incremental dump: its events, segment by segment, then the state of the target's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hive_replication.dump.records import EventRecord
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.events import records as r
+from hive_replication.load import operations as op
+from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
+from hive_replication.load.plan import LanePlan, SegmentPlan
+from hive_replication.load.plan_lane import LanePlanner
+from hive_replication.load.report import Held, Skipped
+from hive_replication.load.screen import screen_files, screen_name, screen_partition
+from hive_replication.load.session import Session
+from hive_replication.load.state import LAST_ID, ReplicaState, is_ours, is_state, object_id
+from hive_replication.load.view import TargetView, read_view
+from hive_replication.metastore.types import Database, copy_of
+
+
+def load_window(session: Session, only: str | None = None) -> None:
+    """Applies the events of a dump that the target does not have yet.
+
+    Args:
+        session: the load.
+        only: bring only the lane of this target table up to the dump's end (before a repair), or None for all.
+
+    Raises:
+        BadRequest: the target is no replica, or events between its state and the dump are missing.
+        Refused: the target is a replica of another source.
+    """
+    session.require_ours()
+    events = [window_event(_screened(session, record)) for record in session.reader.events()]
+    events = _since_creation(session, events)
+    if events is None:
+        return
+    _require_reach(session, only)
+    untouched: set[str] = set()
+    for segment in segments(events):
+        _load_segment(session, segment, only, untouched)
+    for event in events:
+        if not event.row.table and isinstance(event.event, r.OtherEvent):
+            _skip(
+                session, event, "recorded, not applied by this version" if event.event.known else "unknown event type: recorded"
+            )
+    if session.table is not None:
+        _raise_table(session)
+    session.write_state(_state_after(session, events, only, untouched))
+
+
+def _screened(session: Session, record: EventRecord) -> EventRecord:
+    what = f"event {record.notification.evid}"
+    if record.notification.table:
+        screen_name(record.notification.table, what)
+    for group in record.groups:
+        if group.partition:
+            screen_partition(group.partition)
+        screen_files(session.target, group.files, what)
+    return record
+
+
+def _since_creation(session: Session, events: list[WindowEvent]) -> list[WindowEvent] | None:
+    """Of a target that does not exist: the events from the database's last creation on; None if it is dropped at the end."""
+    if session.exists:
+        return events
+    marks = [n for n, event in enumerate(events) if isinstance(event.event, r.CreateDatabase | r.DropDatabase)]
+    if not marks:
+        raise BadRequest(f"the target has no database {session.database!r} to apply events to: load a bootstrap dump of it first")
+    if isinstance(events[marks[-1]].event, r.DropDatabase):
+        _skip(session, events[marks[-1]], "the target does not have the database any more")
+        return None
+    return events[marks[-1] :]
+
+
+def _require_reach(session: Session, only: str | None) -> None:
+    """Makes sure that no event lies between where the target stands and where the dump begins."""
+    header, state = session.reader.header, session.state
+    if not session.exists:
+        return
+    if session.table is not None:
+        table = session.target.metastore.table(session.database, session.table)
+        if table is None and state.applied is None:
+            return  # a table of this name may be created in the window
+        stands: int | None = max(object_id(table), state.position(session.table))
+    else:
+        stands = state.applied if only is None else state.position(only)
+    if stands is None:
+        raise BadRequest(f"the bootstrap of the target database {session.database!r} is not finished: load its dump again first")
+    if header.from_evid > stands:
+        raise Refused(
+            f"the target {session.database!r} stands at event {stands} and the dump begins after {header.from_evid}: "
+            f"the events between are missing; dump FROM {stands}"
+        )
+
+
+def _load_segment(session: Session, segment: Segment, only: str | None, untouched: set[str]) -> None:
+    ended = segment.barrier.evid if segment.barrier and isinstance(segment.barrier.event, r.DropDatabase) else None
+    if ended is not None and only is not None:
+        raise BadRequest(f"the source database was dropped at event {ended}: load the next window before repairing {only!r}")
+    mapping = session.mapping()
+    view = _view(session, segment.lanes)
+    lanes: list[LanePlan] = []
+    for lane in segment.lanes:
+        plan, skipped = LanePlanner(lane, view, mapping, session.includes, ended).plan()
+        if _left(session, plan, only, ended):
+            untouched.update(plan.names)
+            continue
+        lanes.append(plan)
+        session.skipped.extend(skipped)
+    session.carry_out(SegmentPlan(tuple(lanes), _alters(session, segment.alters, only), _barrier(session, segment.barrier)))
+
+
+def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None) -> bool:
+    """Whether a lane is left alone: not the one that a repair needs, or held from before the dump's begin."""
+    if only is not None:
+        return only not in plan.names
+    held = [held for held in session.held if set(held.tables) & set(plan.names)]
+    if held and ended is None:
+        return True
+    if plan.base >= session.reader.header.from_evid or session.table is not None or ended is not None:
+        return False
+    reason = next((session.state.held[name] for name in plan.names if name in session.state.held), "held before this window")
+    if plan.operations or plan.obstacle:
+        session.held.append(Held(plan.names, plan.base, plan.base + 1, reason))
+    return True
+
+
+def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
+    mapping = session.mapping()
+    wanted: dict[str, set[str]] = {}
+    for lane in lanes:
+        parts = {name for event in lane.events for name in _partitions(event.event)}
+        for name in lane.names:
+            wanted[mapping.table(name)] = parts
+    if not session.exists:
+        return TargetView(session.state)
+    return read_view(session.target.metastore, session.database, session.state, wanted, wanted)
+
+
+def _partitions(event: r.Event | None) -> Iterable[str]:
+    match event:
+        case r.AddPartition():
+            return (added.name for added in event.partitions)
+        case r.DropPartition():
+            return event.partitions
+        case r.AlterPartition():
+            return (name for change in event.changes for name in (change.before_name, change.after_name))
+        case r.Insert(partition_name=name) if name:
+            return (name,)
+        case _:
+            return ()
+
+
+def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -> tuple[op.AlterDatabase, ...]:
+    """Changes of the database's properties that apply; those of replication's own keys are none."""
+    found: list[op.AlterDatabase] = []
+    for event in events:
+        assert isinstance(event.event, r.AlterDatabase)  # noqa: S101 - so sorted by lanes.segments
+        if session.table is not None or only is not None or event.evid <= (session.state.applied or 0):
+            _skip(session, event, "applied already, or not of this load")
+        elif _visible(event.event.before) == _visible(event.event.after):
+            _skip(session, event, "changes nothing but replication's own properties")
+        else:
+            found.append(op.AlterDatabase(event.evid, "", database_image(session, event.event.after)))
+    return tuple(found)
+
+
+def _barrier(session: Session, event: WindowEvent | None) -> op.CreateDatabase | op.DropDatabase | None:
+    if event is None:
+        return None
+    if session.state.applied is not None and event.evid <= session.state.applied:
+        _skip(session, event, f"applied already (state id {session.state.applied})")
+        return None
+    if isinstance(event.event, r.DropDatabase):
+        return op.DropDatabase(event.evid, "")
+    if session.exists:
+        _skip(session, event, "the target has the database")
+        return None
+    after = event.event.after if isinstance(event.event, r.CreateDatabase) else None
+    return op.CreateDatabase(event.evid, "", database_image(session, after or session.reader.header.source_database))
+
+
+def database_image(session: Session, database: Database) -> Database:
+    """The image of a database for the target; its directory is the metastore's choice."""
+    image = copy_of(database)
+    image.name, image.locationUri, image.catalogName = session.database, None, None
+    image.parameters = _visible(database).parameters
+    return image
+
+
+def _visible(database: Database) -> Database:
+    """A database without replication's own properties."""
+    shown = copy_of(database)
+    shown.parameters = {key: value for key, value in (database.parameters or {}).items() if not is_state(key)}
+    return shown
+
+
+def _raise_table(session: Session) -> None:
+    """A table-level load ends by raising that table's id, never the database's."""
+    name, evid = str(session.table), session.reader.header.to_evid
+    table = session.target.metastore.table(session.database, name)
+    if session.dry or session.held or table is None or object_id(table) >= evid or not is_ours(table, session.identity):
+        return
+    raised = copy_of(table)
+    raised.parameters = {**(table.parameters or {}), LAST_ID: str(evid)}
+    session.check()
+    session.target.metastore.alter_table(session.database, name, raised)
+
+
+def _state_after(session: Session, events: Sequence[WindowEvent], only: str | None, untouched: set[str]) -> ReplicaState:
+    """The database's state after the window: held names stay behind, all others stand at its end."""
+    header, state = session.reader.header, session.state
+    if state.applied is None:
+        return state  # dropped, or never replicated as a whole
+    mapping, held = session.mapping(), {name for lane in session.held for name in lane.tables}
+    names = {mapping.table(name) for event in events for name in event.names if name and session.includes(name)}
+    if session.table is not None:
+        names = {session.table}
+    elif only is not None:
+        names.add(only)
+    else:
+        names |= {name for name, there in state.at.items() if header.from_evid <= there < header.to_evid}
+        state = state.raised(header.to_evid, header.to_time, header.to_hash)
+    for name in sorted(names - held - untouched):
+        if header.to_evid > state.position(name) or name in state.held:
+            state = state.moved(name, max(header.to_evid, state.position(name)))
+    for lane in session.held:
+        for name in lane.tables:
+            state = state.hold(name, lane.after, lane.reason)
+    return state
+
+
+def _skip(session: Session, event: WindowEvent, reason: str) -> None:
+    session.skipped.append(Skipped(event.evid, f"{event.row.type} {event.row.database}", reason))
