@@ -4,8 +4,7 @@
 nested resource: 0.2 s on top of Dagster's own import, and neither a JVM nor a session. Both come with the first copy.
 """
 
-from __future__ import annotations
-
+# No "from __future__ import annotations": Dagster reads the annotations of a resource as they stand.
 import os
 import shutil
 import sys
@@ -55,7 +54,7 @@ class SparkCopier(ConfigurableResource):
     threads: int = 128
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, str]) -> SparkCopier:
+    def from_settings(cls, settings: Mapping[str, str]) -> "SparkCopier":
         """A copier with the policy's ``spark`` settings over the defaults."""
         return cls(pyspark=LazyPySparkResource(spark_config=spark_settings(settings)))
 
@@ -69,7 +68,7 @@ class SparkCopier(ConfigurableResource):
         """
         return _SparkCopier(self, ThreadCopier(source, target, threads=self.threads, executor="spark"), description)
 
-    def spark_context(self) -> SparkContext:
+    def spark_context(self) -> "SparkContext":
         """The context of the session, which starts with the first call.
 
         Raises:
