@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_replication.cli import describe
+from hive_replication.cli.main import run
+from hive_replication.cli.output import Output, size
+from hive_replication.cli.words import arrange, statement
+from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.events.files import FileRef
+from hive_replication.load.report import Held, LoadReport, Skipped
+from hive_replication.statements import ReplLoad, parse
+
+PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("REPL DUMP sales", ["REPL", "DUMP", "sales"]),
+        ("repl dump sales", ["REPL", "dump", "sales"]),
+        ("'repl dump sales'", ["REPL", "dump sales"]),
+        ("' REPL  DUMP sales' --json", ["REPL", "DUMP sales", "--json"]),
+        ("--config p.yaml --json repl status sales", ["--config", "p.yaml", "--json", "REPL", "status", "sales"]),
+        ("--config=p.yaml 'REPL STATUS sales'", ["--config=p.yaml", "REPL", "STATUS sales"]),
+        ("--config repl verify sales", ["--config", "repl", "verify", "sales"]),
+        ("repl", ["REPL"]),
+        ("'repl\n  dump sales'", ["REPL", "dump sales"]),
+        ("''", [""]),
+        ("verify repl", ["verify", "repl"]),
+        ("--json", ["--json"]),
+        ("", []),
+    ],
+)
+def test_statements_are_found_in_any_case_and_in_quotes(line: str, expected: list[str]) -> None:
+    assert arrange(shlex.split(line)) == expected
+
+
+@given(st.text(st.characters(exclude_characters="`", exclude_categories=("Cs",))))
+def test_a_path_that_the_shell_protected_reaches_the_parser_whole(name: str) -> None:
+    directory = f"hdfs://nn:8020/{name}"
+    assert parse("REPL " + statement(["LOAD", "FROM", directory])) == ReplLoad(directory)
+
+
+@pytest.mark.parametrize("quoted", ["it's", 'say "x"', "a `b`", 'it\'s "x"'])
+def test_quotes_in_paths_survive(quoted: str) -> None:
+    directory = f"file:///{quoted}"
+    assert parse("REPL " + statement(["LOAD", "FROM", directory])) == ReplLoad(directory)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["REPL"], 2, "expected DUMP or LOAD or STATUS"),
+        (["REPL DUMP a.b.c"], 2, "'a.b.c' is not a name"),
+        (["plan", "REPL", "DUMP", "sales"], 2, "only a REPL LOAD has a plan"),
+        (["plan", "FROM"], 2, "expected the dump directory"),
+        (["verify", "a.b.c"], 2, "'a.b.c' is not a name"),
+        (["verify"], 2, "Missing argument 'DB[.TABLE]'"),
+        (["nothing"], 2, "No such command 'nothing'"),
+        (["--wrong"], 2, "No such option: --wrong"),
+        (["lag", "--config", "/absent.yaml"], 2, "cannot read the policy /absent.yaml"),
+        (["--config", "/absent.yaml", "REPL", "STATUS", "sales"], 2, "cannot read the policy /absent.yaml"),
+    ],
+)
+def test_a_bad_request_is_one_line_and_exit_code_2(
+    argv: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(argv) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("hive-repl: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+
+    assert run([*argv, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    answer = json.loads(captured.out)
+    assert message in answer["error"]
+    assert answer["exit_code"] == code
+
+
+def test_a_config_after_the_command_wins_over_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HIVE_REPL_CONFIG", "/from-environment.yaml")
+    assert run(["lag"]) == 2
+    assert "/from-environment.yaml" in capsys.readouterr().err
+    assert run(["--config", "/before.yaml", "lag"]) == 2
+    assert "/before.yaml" in capsys.readouterr().err
+    assert run(["--config", "/before.yaml", "lag", "--config", "/after.yaml"]) == 2
+    assert "/after.yaml" in capsys.readouterr().err
+
+
+def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    shown = capsys.readouterr().out
+    for command in ("REPL", "plan", "verify", "lag", "--install-completion"):
+        assert f"  {command} " in shown
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ["pydantic", "yaml", "thrift", "pyarrow", "fsspec", "hdfs_native", "rich", "requests", "dagster", "pyspark"]
+    code = (
+        f"import sys; from hive_replication.cli.main import run; run(['--help']); print([m for m in {heavy} if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[]"
+
+
+def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
+    fifo = tmp_path / "policy.yaml"
+    os.mkfifo(fifo)
+    process = subprocess.Popen([*PROGRAM, "--config", fifo, "lag"], stderr=subprocess.PIPE, text=True)
+    with fifo.open("w"):  # opens once the program reads its policy, and keeps it waiting there
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (130, "hive-repl: interrupted\n")
+
+
+def test_a_pipe_gets_tabs_a_terminal_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(json=False).table(("dir-name", "last-evid"), [("hdfs://d/1", 7), ("a\tb\nc", None)], {})
+    assert capsys.readouterr().out == "hdfs://d/1\t7\na b c\t\n"
+    Output(json=True).table(("dir-name",), [("x",)], {"dir-name": "naïve"})
+    assert capsys.readouterr().out == '{"dir-name": "naïve"}\n'
+
+    code = "from hive_replication.cli.output import Output; Output(json=False).table(('dir-name',), [('[red]x',)], {})"
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", code], stdout=theirs, check=True, env={**os.environ, "TERM": "xterm", "COLUMNS": "80"})
+    os.close(theirs)
+    drawn = os.read(ours, 10_000).decode()
+    assert "dir-name" in drawn
+    assert "[red]x" in drawn
+
+
+def test_a_load_is_described_for_people_and_programs() -> None:
+    task = CopyTask(FileRef("hdfs://s/f", "abc"), "hdfs://t/f", 7, "sales.orders")
+    copies = tuple(
+        CopyResult(task, origin, 2048, Proof("MD5", "abc", recorded=True), attempts)
+        for origin, attempts in [("cmroot", 1), ("present", 0)]
+    )
+    report = LoadReport(
+        "hdfs://d/1",
+        "sales",
+        5,
+        9,
+        {"AddPartitions": 2},
+        copies,
+        (Skipped(6, "sales.old", "dropped at 8"),),
+        (Held(("items",), 5, 7, "both gone", refused=True),),
+    )
+    assert list(describe.load_lines(report)) == [
+        "sales loaded from event 5 to 9: 2 AddPartitions",
+        "files: 2 (1 from cmroot, 1 present already), 2.0 KiB copied, all proven",
+        "skipped: event 6 on sales.old: dropped at 8",
+        "held: items at event 5, event 7 failed: both gone",
+    ]
+    data = json.loads(json.dumps(describe.load_data(report)))
+    assert data["files"] == {"cmroot": 1, "present": 1}
+    assert data["copies"][0]["proof"] == {"algorithm": "MD5", "value": "abc", "recorded": True}
+    assert data["exit_code"] == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 * 2**40, "3.0 TiB"), (2**52, "4096.0 TiB")]
+)
+def test_sizes(number: int, shown: str) -> None:
+    assert size(number) == shown
