@@ -1,0 +1,75 @@
+"""Definitions of one policy, from the policy and the catalog of its source; no server is asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+
+from hive_replication.policy import Policy
+from repl_assets.catalog import Catalog, CatalogDatabase
+from repl_assets.checks import database_checks
+from repl_assets.databases import dump_asset, load_asset, rebuild_job
+from repl_assets.specs import Specs
+from repl_assets.tables import dump_tables_asset, load_tables_asset
+from resources.connection import ReplicationConnection
+from sensors.notification_log import SensorSettings, notification_log_sensor
+
+MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
+
+_LOG = logging.getLogger("dagster")
+
+
+def policy_definitions(
+    policy: Policy,
+    catalog: Catalog | None = None,
+    *,
+    settings: SensorSettings | None = None,
+    resources: Mapping[str, Any] | None = None,
+    most_tables: int = MOST_TABLES,
+) -> dg.Definitions:
+    """The assets, checks, jobs and the sensor of a policy.
+
+    Args:
+        policy: the policy.
+        catalog: its tables; without it there are the database assets, which replicate everything all the same.
+        settings: of the sensor.
+        resources: take the place of the policy's own, by key.
+        most_tables: tables that get assets of their own; all are replicated.
+    """
+    specs = Specs(policy)
+    names = specs.names
+    databases = _limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
+    checks = [check for database in databases for check in database_checks(specs, database)]
+    return dg.Definitions(
+        assets=[asset for database in databases for asset in _assets(specs, database)],
+        asset_checks=checks,
+        jobs=[rebuild_job(specs, database) for database in databases],
+        sensors=[notification_log_sensor(policy, settings or SensorSettings())],
+        resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
+    )
+
+
+def _assets(specs: Specs, database: CatalogDatabase) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    assets = [specs.database(database, "source"), dump_asset(specs, database), load_asset(specs, database)]
+    if database.tables:
+        assets += [specs.table(database, table, "source") for table in database.tables]
+        assets += [dump_tables_asset(specs, database), load_tables_asset(specs, database)]
+    return assets
+
+
+def _limited(databases: list[CatalogDatabase], most: int) -> list[CatalogDatabase]:
+    limited: list[CatalogDatabase] = []
+    for database in databases:
+        limited.append(replace(database, tables=database.tables[:most]))
+        if len(database.tables) > most:
+            _LOG.warning(
+                "%d tables of %s have no assets of their own (max_tables); they are replicated with their database",
+                len(database.tables) - most,
+                database.name,
+            )
+        most = max(0, most - len(database.tables))
+    return limited

@@ -1,0 +1,98 @@
+"""Asset checks to run by hand: is the replica equal to its source now, and has it as many rows."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+
+import dagster as dg
+
+from hive_replication.verify import TableComparison, compare_database, lag
+from repl_assets.catalog import CatalogDatabase
+from repl_assets.reporting import markdown_table
+from repl_assets.specs import Specs
+from repl_assets.work import failures
+from resources.connection import ReplicationConnection
+
+_LATE = 15 * 60.0  # seconds
+
+
+def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
+    """All checks of a database that no load answers by itself."""
+    yield _up_to_date(specs, database)
+    if database.tables:
+        yield _replica_equal(specs, database)
+
+
+def _up_to_date(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    names = specs.names
+
+    @dg.asset_check(
+        asset=names.database(database.name, "load"),
+        name="up_to_date",
+        description="No event of the policy has waited for more than 15 minutes.",
+        required_resource_keys={names.connection},
+    )
+    def up_to_date(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        with failures():
+            connection = resource.connect()
+            found = lag(connection.source, connection.target, database.name)
+        behind = found.seconds_behind
+        return dg.AssetCheckResult(
+            passed=behind is not None and behind <= _LATE and not found.held,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={
+                "seconds_behind": -1.0 if behind is None else behind,
+                "events_waiting": -1 if found.waiting is None else found.waiting,
+                "applied": found.applied,
+                "current": found.current,
+                "held": dict(found.held),
+            },
+        )
+
+    return up_to_date
+
+
+def _replica_equal(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    names = specs.names
+    checked = {
+        dg.AssetCheckSpec(
+            "replica_equal",
+            asset=names.table(database.name, table.name, "load"),
+            description="Schema, parameters, partitions, and each file by checksum are as at the source now.",
+        ): table.name
+        for table in database.tables
+    }
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__replica_equal"),
+        specs=list(checked),
+        can_subset=True,
+        required_resource_keys={names.connection},
+    )
+    def replica_equal(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        with failures():
+            connection = resource.connect()
+            for spec, table in checked.items():
+                if spec.key in context.selected_asset_check_keys:
+                    for found in compare_database(connection.source, connection.target, database.name, table=table):
+                        yield _result(spec, found)
+
+    return replica_equal
+
+
+def _result(spec: dg.AssetCheckSpec, found: TableComparison) -> dg.AssetCheckResult:
+    differences = markdown_table(("difference",), ([text] for text in found.differences), len(found.differences))
+    return dg.AssetCheckResult(
+        passed=not found.differences,
+        asset_key=spec.asset_key,
+        check_name=spec.name,
+        metadata={
+            "partitions at source": found.partitions_source,
+            "partitions at target": found.partitions_target,
+            "files at source": found.files_source,
+            "files at target": found.files_target,
+            "files proven equal": found.files_proven,
+        }
+        | ({"differences": differences} if found.differences else {}),
+    )

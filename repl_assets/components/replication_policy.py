@@ -1,0 +1,104 @@
+"""The ``ReplicationPolicy`` component: a policy in ``defs.yaml``, its tables from the source's metastore."""
+
+# No postponed annotations here: Dagster reads those of the component's fields as types.
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import dagster as dg
+from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
+from pydantic import ValidationError
+
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.policy import Policy, load_policy
+from repl_assets.build import MOST_TABLES, policy_definitions
+from repl_assets.catalog import Catalog, read_catalog
+from sensors.notification_log import DAY, SensorSettings
+
+_LOG = logging.getLogger("dagster")
+
+
+@dataclass
+class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
+    """Replicates Hive databases: assets of databases and tables, checks, jobs, and the sensor on the notification log.
+
+    The policy is given here or in a file of its own. The catalog of its tables is the component's state: it is read when
+    ``dagster dev`` starts or reloads, and by ``dg utils refresh-defs-state``; while the source's metastore cannot be
+    reached, the last known one stays.
+    """
+
+    policy_file: Annotated[
+        str | None, dg.Resolver.default(description="A policy's YAML file, as hive-repl reads it; relative to the project")
+    ] = None
+    policy: Annotated[dict[str, Any] | None, dg.Resolver.default(description="The policy itself, instead of a file")] = None
+    interval_seconds: Annotated[
+        int, dg.Resolver.default(description="Least seconds between two looks at the notification log")
+    ] = 10
+    event_ttl_days: Annotated[float, dg.Resolver.default(description="Days that the source keeps events")] = 10.0
+    max_tables: Annotated[int, dg.Resolver.default(description="Tables that get assets of their own; all are replicated")] = (
+        MOST_TABLES
+    )
+    defs_state: ResolvedDefsStateConfig = field(default_factory=DefsStateConfigArgs.local_filesystem)
+
+    @property
+    def defs_state_config(self) -> DefsStateConfig:
+        """Where the catalog is kept; another source or policy has another one."""
+        try:
+            policy = self.settings()
+            key = f"ReplicationPolicy[{policy.name},{policy.source.metastore}]" if policy else "ReplicationPolicy[none]"
+        except ReplicationError:
+            key = "ReplicationPolicy[unreadable]"
+        return DefsStateConfig.from_args(self.defs_state, default_key=key)
+
+    def settings(self) -> Policy | None:
+        """The policy, or None where neither a file nor a policy is named.
+
+        Raises:
+            BadRequest: the file or the policy is wrong, or both are given.
+        """
+        if self.policy is not None and self.policy_file:
+            raise BadRequest("give either policy or policy_file, not both")
+        if self.policy is not None:
+            try:
+                return Policy.model_validate(self.policy)
+            except ValidationError as error:
+                raise BadRequest(f"the policy is not valid: {error}") from error
+        return load_policy(Path(self.policy_file)) if self.policy_file else None
+
+    def write_state_to_path(self, state_path: Path) -> None:
+        """Reads the catalog; keeps the last known one where the source cannot be reached."""
+        policy = self.settings()
+        if policy is None:
+            return
+        from hive_replication.metastore.client import Metastore
+
+        try:
+            with Metastore(policy.source.metastore, timeout=60, retries=2) as metastore:
+                state_path.write_text(read_catalog(metastore, policy).to_json(), encoding="utf-8")
+        except ReplicationError as error:
+            kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
+            _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
+
+    def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:  # noqa: ARG002
+        """Definitions from the policy and the catalog; none, with a warning, where no policy is named."""
+        policy = self.settings()
+        if policy is None:
+            _LOG.warning("no policy: set HIVE_REPL_CONFIG to a policy file, or write policy_file or policy into defs.yaml")
+            return dg.Definitions()
+        return policy_definitions(
+            policy,
+            _known_catalog(policy, state_path),
+            settings=SensorSettings(self.interval_seconds, self.event_ttl_days * DAY),
+            most_tables=self.max_tables,
+        )
+
+
+def _known_catalog(policy: Policy, state_path: Path | None) -> Catalog:
+    try:
+        if state_path is not None and state_path.is_file():
+            return Catalog.of_json(state_path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        _LOG.warning("the stored catalog of policy %s is unreadable: %s", policy.name, error)
+    _LOG.warning("no catalog of policy %s yet, so its tables have no assets: dg utils refresh-defs-state reads it", policy.name)
+    return Catalog()

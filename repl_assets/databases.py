@@ -1,0 +1,168 @@
+"""Assets of whole databases: the dump of a window of the notification log and its load."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+
+import dagster as dg
+
+from hive_replication.load.report import LoadReport
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog import CatalogDatabase
+from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, Window
+from repl_assets.record import Recorder
+from repl_assets.reporting import dump_metadata, held_table, load_metadata, text_of
+from repl_assets.specs import Specs
+from repl_assets.work import Work, failures
+
+
+def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<db>__dump``: REPL DUMP of a window."""
+    names = specs.names
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__dump"),
+        specs=[specs.database(database, "dump")],
+        required_resource_keys={names.connection},
+    )
+    def dump(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        window = _window(context)
+        result = _work(context, names).dump_window(database.name, window)
+        return dg.MaterializeResult(metadata=dump_metadata(result), data_version=dg.DataVersion(str(result.last_evid)))
+
+    return dump
+
+
+def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<db>__load``: REPL LOAD of the window's dump; then the touched tables and partitions are recorded."""
+    names = specs.names
+    key = names.database(database.name, "load")
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__load"),
+        specs=[specs.database(database, "load")],
+        check_specs=load_checks(key),
+        required_resource_keys={names.connection},
+        pool=load_pool(names, database.name),
+    )
+    def load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        dump = _dump_of(context, names.database(database.name, "dump"), str(_window(context)))
+        report = load_dump(context.op_execution_context, _work(context, names), names, database, dump)
+        return dg.MaterializeResult(
+            metadata=load_metadata(report, names, database.name),
+            check_results=list(check_results(report, key)),
+            data_version=dg.DataVersion(str(report.to_evid)),
+        )
+
+    return load
+
+
+def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
+    """``rebuild_<db>``: a bootstrap of the whole database; what is equal already stays."""
+    names = specs.names
+    dump_key, load_key = (names.database(database.name, stage) for stage in ("dump", "load"))
+
+    @dg.op(
+        name=names.local(f"rebuild_{database.name}__dump_and_load"),
+        required_resource_keys={names.connection},
+        pool=load_pool(names, database.name),
+        out=dg.Out(dg.Nothing),
+    )
+    def rebuild(context: dg.OpExecutionContext) -> None:
+        work = _work(context, names)
+        with failures():
+            current = work.connection.source.metastore.current_event_id()
+            window = str(Window(None, current))
+            context.instance.add_dynamic_partitions(str(names.windows.name), [window])
+            result = work.dump(ReplDump(database.name))
+        made = dg.AssetMaterialization(dump_key, metadata=dump_metadata(result), partition=window)
+        context.log_event(made)
+        report = load_dump(context, work, names, database, made)
+        context.log_event(
+            dg.AssetMaterialization(load_key, metadata=load_metadata(report, names, database.name), partition=window)
+        )
+        if report.held:
+            raise dg.Failure(f"{len(report.held)} lanes failed: {report.held[0].reason}", metadata={"held": held_table(report)})
+
+    @dg.job(
+        name=names.local(f"rebuild_{database.name}"),
+        description=f"Dumps the whole database {database.name} and replaces in the replica what differs.",
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+    )
+    def job() -> None:
+        rebuild()
+
+    return job
+
+
+def load_pool(names: Names, database: str) -> str:
+    """The pool of a target database: one load at a time, the next waits."""
+    return names.local(f"{database}__load")
+
+
+def load_checks(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """The checks that each load answers."""
+    return [
+        dg.AssetCheckSpec(
+            "files_proven", asset=key, description="Each file of the replica is proven equal to its source by checksums."
+        ),
+        dg.AssetCheckSpec("nothing_held", asset=key, description="No table or group of tables failed in this window."),
+    ]
+
+
+def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetCheckResult]:
+    """The answers to :func:`load_checks`."""
+    unproven = [copy.task.target for copy in report.copies if not (copy.proof.algorithm and copy.proof.value)]
+    unrecorded = sum(1 for copy in report.copies if not copy.proof.recorded)
+    yield dg.AssetCheckResult(
+        passed=not unproven,
+        asset_key=key,
+        check_name="files_proven",
+        metadata={"files": len(report.copies), "without recorded checksum": unrecorded, "unproven": unproven[:20]},
+    )
+    yield dg.AssetCheckResult(
+        passed=not report.held,
+        asset_key=key,
+        check_name="nothing_held",
+        metadata={"held": held_table(report)} if report.held else {},
+    )
+
+
+def load_dump(
+    context: dg.OpExecutionContext, work: Work, names: Names, database: CatalogDatabase, dump: dg.AssetMaterialization
+) -> LoadReport:
+    """Loads a dump by its materialization and records what was touched.
+
+    A bootstrap dump over a finished replica compares and replaces what differs.
+    """
+    directory = text_of(dump.metadata, "directory")
+    with failures():
+        replicated = work.state(database.name).applied is not None
+    repair = replicated and text_of(dump.metadata, "kind") == "bootstrap"
+    report = work.load(ReplLoad(directory, work.target_name(database.name)), repair=repair)
+    partitioned = {table.name for table in database.tables if table.partition_keys}
+    Recorder(context, names, database.name, partitioned).record(report, directory)
+    return report
+
+
+def _work(context: dg.AssetExecutionContext | dg.OpExecutionContext, names: Names) -> Work:
+    return Work.of(getattr(context.resources, names.connection), context.log)
+
+
+def _window(context: dg.AssetExecutionContext) -> Window:
+    if not context.has_partition_key:
+        raise dg.Failure("choose one window, a partition such as 170-1400 or bootstrap-170")
+    try:
+        return Window.parse(context.partition_key)
+    except ValueError as error:
+        raise dg.Failure(str(error)) from error
+
+
+def _dump_of(context: dg.AssetExecutionContext, key: dg.AssetKey, window: str) -> dg.AssetMaterialization:
+    """The window's newest dump: of this run, or of the run that this one repeats."""
+    found = context.instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=key, asset_partitions=[window]), limit=1
+    ).records
+    made = found[0].asset_materialization if found else None
+    if made is None:
+        raise dg.Failure(f"the window {window} has no dump yet: materialize {key.to_user_string()} too")
+    return made

@@ -1,0 +1,134 @@
+"""Names in Dagster and back: asset keys, partition keys, windows, groups, owners and tags. The only place that makes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import dagster as dg
+
+from hive_replication.policy import Policy
+
+Stage = Literal["source", "dump", "load"]
+
+POLICY_TAG = "hive_replication/policy"
+KIND_TAG = "hive_replication/kind"
+ATTEMPT_TAG = "hive_replication/attempt"
+DATABASE_TAG = "hive_replication/database"
+
+_STAGED = re.compile("(.*)__(source|dump|load)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z0-9_-]")
+_HEX = re.compile(r"\.([0-9a-f]{2})")
+_EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+
+
+def component(name: str) -> str:
+    """A Hive name as one component of an asset key, which holds letters, digits, ``_``, ``-`` and ``.`` only.
+
+    Other characters become ``.`` and two hex digits for each byte; so does the ``_`` that makes a name look like a stage of
+    another table (``orders__dump``).
+    """
+    if staged := _STAGED.fullmatch(name):
+        return f"{_escaped(staged[1])}.5f_{staged[2]}"
+    return _escaped(name)
+
+
+def hive_name(part: str) -> str:
+    """The inverse of :func:`component`."""
+    return _HEX.sub(lambda match: chr(int(match[1], 16)), part).encode("latin-1").decode()
+
+
+def partition_key(name: str) -> str:
+    """A Hive partition name as a Dagster partition key.
+
+    Dagster reads ``...`` as a range and ``|`` as two dimensions; Hive's own escape leaves both alone. They are escaped the way
+    Hive escapes other characters, so that the key is still a spelling of the same partition that Hive reads.
+    """
+    return name.replace("...", "%2E%2E%2E").replace("|", "%7C")
+
+
+def partition_name(key: str) -> str:
+    """The inverse of :func:`partition_key`: Hive never writes ``%2E`` or ``%7C`` into a partition name itself."""
+    return key.replace("%2E", ".").replace("%7C", "|")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of the source's notification log, ``(start, end]``, or a bootstrap asked for at event ``end``."""
+
+    start: int | None
+    end: int
+
+    def __str__(self) -> str:
+        return f"{'bootstrap' if self.start is None else self.start}-{self.end}"
+
+    @classmethod
+    def parse(cls, key: str) -> Window:
+        """Reads a partition key such as ``170-1400`` or ``bootstrap-170``.
+
+        Raises:
+            ValueError: it is no window.
+        """
+        match = re.fullmatch(r"(bootstrap|\d+)-(\d+)", key)
+        if match is None or (match[1] != "bootstrap" and int(match[1]) > int(match[2])):
+            raise ValueError(f"{key!r} is not a window such as 170-1400 or bootstrap-170")
+        return cls(None if match[1] == "bootstrap" else int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of one policy."""
+
+    policy: str
+
+    @classmethod
+    def of(cls, policy: Policy) -> Names:
+        """The names of a policy."""
+        return cls(policy.name)
+
+    def database(self, database: str, stage: Stage) -> dg.AssetKey:
+        """``<policy>/<db>__load``: a database's asset."""
+        return dg.AssetKey([self.policy, f"{component(database)}__{stage}"])
+
+    def table(self, database: str, table: str, stage: Stage) -> dg.AssetKey:
+        """``<policy>/<db>/<t>__dump``: a table's asset; the replica is ``<policy>/<db>/<t>``."""
+        suffix = "" if stage == "load" else f"__{stage}"
+        return dg.AssetKey([self.policy, component(database), component(table) + suffix])
+
+    def group(self, database: str) -> str:
+        """A database's group, nested in that of its policy."""
+        return f"{self.policy}/{_identifier(database)}"
+
+    @property
+    def windows(self) -> dg.DynamicPartitionsDefinition:
+        """Windows of the source's log: partitions of all database assets of the policy, so that one run can serve them all."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.windows")
+
+    def partitions(self, database: str, table: str) -> dg.DynamicPartitionsDefinition:
+        """A table's own Hive partitions."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.{database}.{table}")
+
+    def local(self, name: str) -> str:
+        """A name of an op, job, sensor or resource; that of the policy named ``default`` goes without saying."""
+        return _identifier(name if self.policy == "default" else f"{self.policy}_{name}")
+
+    @property
+    def connection(self) -> str:
+        """Key of the policy's resource."""
+        return self.local("connection")
+
+
+def owner(name: str | None) -> str | None:
+    """A Hive owner in the form that Dagster takes: an e-mail address or ``team:<name>``; None without one."""
+    if not name:
+        return None
+    return name if _EMAIL.fullmatch(name) else f"team:{name}"
+
+
+def _escaped(name: str) -> str:
+    return "".join(c if _PLAIN.fullmatch(c) else "".join(f".{byte:02x}" for byte in c.encode()) for c in name)
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode()), name)

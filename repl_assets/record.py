@@ -1,0 +1,106 @@
+"""After a load: partitions and materializations of what it touched, so that Dagster's catalog shows what the target holds.
+
+Recording is bounded: an event costs 10 to 25 ms of storage (design: Dagster). Beyond the bound a table gets one observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+from hive_replication.load.report import LoadReport, Touched
+from repl_assets.keys import Names, partition_key
+
+MOST_PARTITIONS = 10_000  # of one table that Dagster knows: the newest
+MOST_EVENTS = 200
+_CHUNK = 5_000  # SQLite takes a limited number of values in one statement
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Records what loads of one database touched.
+
+    Args:
+        context: the step's context.
+        names: the policy's names.
+        database: the source database.
+        partitioned: source names of tables known to have partitions; a change of such a table that names no partition is
+            no materialization.
+    """
+
+    context: dg.OpExecutionContext
+    names: Names
+    database: str
+    partitioned: Collection[str]
+
+    def record(self, report: LoadReport, directory: str) -> None:
+        """Registers partitions, then logs dump and replica of each touched object in this order: Dagster compares times."""
+        for touched in report.touched:
+            self.register(touched.source_table, touched.partitions)
+            self._forget(touched)
+        objects = ((touched, partition) for touched in report.touched for partition in self._objects(touched))
+        for touched, partition in islice(objects, MOST_EVENTS):
+            self._materialize(touched, partition, directory)
+        left = dict.fromkeys(touched.source_table for touched, _ in objects)
+        for touched in report.touched:
+            if touched.source_table in left or not list(islice(self._objects(touched), 1)):
+                self._observe(touched)
+
+    def register(self, table: str, partitions: Sequence[str]) -> None:
+        """Makes Hive partitions known as Dagster partitions of the table."""
+        if not partitions:
+            return
+        name = str(self.names.partitions(self.database, table).name)
+        keys = [partition_key(partition) for partition in sorted(partitions)[-MOST_PARTITIONS:]]
+        for start in range(0, len(keys), _CHUNK):
+            self.context.instance.add_dynamic_partitions(name, keys[start : start + _CHUNK])
+        known = self.context.instance.get_dynamic_partitions(name)
+        self._delete(name, known[: max(0, len(known) - MOST_PARTITIONS)])
+
+    def _forget(self, touched: Touched) -> None:
+        name = str(self.names.partitions(self.database, touched.source_table).name)
+        if touched.dropped:
+            self._delete(name, self.context.instance.get_dynamic_partitions(name))
+        elif touched.dropped_partitions:
+            dropped = {partition_key(partition) for partition in touched.dropped_partitions}
+            self._delete(name, [key for key in self.context.instance.get_dynamic_partitions(name) if key in dropped])
+
+    def _delete(self, name: str, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.context.instance.delete_dynamic_partition(name, key)
+
+    def _objects(self, touched: Touched) -> Iterator[str | None]:
+        """Names of changed partitions; None for a table without partitions."""
+        if touched.dropped:
+            return
+        if touched.partitions:
+            yield from touched.partitions
+        elif touched.source_table not in self.partitioned and not touched.dropped_partitions:
+            yield None
+
+    def _materialize(self, touched: Touched, partition: str | None, directory: str) -> None:
+        key = None if partition is None else partition_key(partition)
+        for stage in ("dump", "load"):
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    self.names.table(self.database, touched.source_table, stage),
+                    partition=key,
+                    metadata={"directory": dg.MetadataValue.path(directory), "evid": touched.evid},
+                    tags={DATA_VERSION_TAG: str(touched.evid)},
+                )
+            )
+
+    def _observe(self, touched: Touched) -> None:
+        metadata = {
+            "evid": touched.evid,
+            "partitions": len(touched.partitions),
+            "dropped_partitions": len(touched.dropped_partitions),
+            "dropped": touched.dropped,
+        }
+        self.context.log_event(
+            dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)
+        )

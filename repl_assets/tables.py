@@ -1,0 +1,127 @@
+"""Assets of tables: dump and replica of chosen partitions from the present state of the source, the tool for repairs by hand."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+
+import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+from hive_replication.dump.records import DumpResult
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog import CatalogDatabase, CatalogTable
+from repl_assets.databases import load_pool
+from repl_assets.keys import Names, Stage, partition_name
+from repl_assets.record import Recorder
+from repl_assets.reporting import dump_metadata, load_metadata, text_of
+from repl_assets.specs import Specs
+from repl_assets.work import Work, failures
+
+
+def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<t>__dump`` of all tables of a database: REPL DUMP of a table or of some of its partitions."""
+    names = specs.names
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__dump_tables"),
+        specs=[specs.table(database, table, "dump") for table in database.tables],
+        can_subset=True,
+        required_resource_keys={names.connection},
+        backfill_policy=dg.BackfillPolicy.single_run(),
+    )
+    def dump_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+        work = _work(context, names)
+        for table in _selected(context, specs, database, "dump"):
+            result = _dump(work, database.name, table, _partitions(context))
+            yield dg.MaterializeResult(
+                asset_key=names.table(database.name, table.name, "dump"),
+                metadata=dump_metadata(result),
+                data_version=dg.DataVersion(str(result.last_evid)),
+            )
+
+    return dump_tables
+
+
+def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<t>`` of all tables of a database: brought to the present state of the source, whatever the replica holds.
+
+    Without a dump in the same run it makes one and logs it first.
+    """
+    names = specs.names
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__load_tables"),
+        specs=[specs.table(database, table, "load") for table in database.tables],
+        can_subset=True,
+        required_resource_keys={names.connection},
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        pool=load_pool(names, database.name),
+    )
+    def load_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+        work = _work(context, names)
+        failed: list[str] = []
+        for table in _selected(context, specs, database, "load"):
+            key = names.table(database.name, table.name, "dump")
+            directory = _dump_of_run(context, key) or _dump_first(
+                context, key, _dump(work, database.name, table, _partitions(context))
+            )
+            report = work.load(ReplLoad(directory, work.target_name(database.name), table.name), repair=True)
+            if report.held:
+                reasons = "; ".join(held.reason for held in report.held)
+                context.log.error("%s is not repaired: %s", table.name, reasons)
+                failed.append(f"{table.name}: {reasons}")
+                continue
+            if table.partition_keys and _partitions(context) is None:
+                Recorder(context.op_execution_context, names, database.name, {table.name}).record(report, directory)
+            yield dg.MaterializeResult(
+                asset_key=names.table(database.name, table.name, "load"),
+                metadata=load_metadata(report, names, database.name),
+                data_version=dg.DataVersion(str(report.to_evid)),
+            )
+        if failed:
+            raise dg.Failure("; ".join(failed))
+
+    return load_tables
+
+
+def _work(context: dg.AssetExecutionContext, names: Names) -> Work:
+    return Work.of(getattr(context.resources, names.connection), context.log)
+
+
+def _selected(context: dg.AssetExecutionContext, specs: Specs, database: CatalogDatabase, stage: Stage) -> Iterator[CatalogTable]:
+    for table in database.tables:
+        if specs.names.table(database.name, table.name, stage) in context.selected_asset_keys:
+            yield table
+
+
+def _partitions(context: dg.AssetExecutionContext) -> tuple[str, ...] | None:
+    """Hive names of the run's partitions; None for whole tables."""
+    if not (context.has_partition_key or context.has_partition_key_range):
+        return None
+    return tuple(partition_name(key) for key in context.partition_keys)
+
+
+def _dump(work: Work, database: str, table: CatalogTable, partitions: tuple[str, ...] | None) -> DumpResult:
+    with failures():
+        return work.dump(ReplDump(database, table.name), partitions)
+
+
+def _dump_of_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> str:
+    """Directory of the dump that the step before made, or ""."""
+    found = context.instance.fetch_materializations(dg.AssetRecordsFilter(asset_key=key), limit=1).records
+    made = found[0].asset_materialization if found and found[0].run_id == context.run_id else None
+    return text_of(made.metadata, "directory") if made else ""
+
+
+def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: DumpResult) -> str:
+    """Logs a dump made here, before the replica: Dagster compares their times."""
+    keys = context.partition_keys if context.has_partition_key or context.has_partition_key_range else [None]
+    for partition in keys:
+        context.log_event(
+            dg.AssetMaterialization(
+                key,
+                partition=partition,
+                metadata=dump_metadata(result),
+                tags={DATA_VERSION_TAG: str(result.last_evid)},
+            )
+        )
+    return result.directory

@@ -1,0 +1,155 @@
+"""REPL DUMP and REPL LOAD as runs do them: what to dump for a window, errors as Dagster failures, progress in the run's log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import dagster as dg
+
+from hive_replication.connect import Connection
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.records import DumpResult
+from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.load.command import repl_load
+from hive_replication.load.report import LoadReport
+from hive_replication.load.state import ReplicaState, replica_state
+from hive_replication.progress import Item
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.keys import Window
+
+if TYPE_CHECKING:
+    from resources.connection import ReplicationConnection
+
+_EVERY = 10.0  # seconds between two lines of progress
+
+
+class Log(Protocol):
+    """Where lines go; Dagster's log manager is one."""
+
+    def info(self, msg: str, *args: object) -> object:
+        """Writes a line."""
+        ...
+
+    def warning(self, msg: str, *args: object) -> object:
+        """Writes a warning."""
+        ...
+
+
+@dataclass(frozen=True)
+class LoggedProgress:
+    """Progress of long work as lines in the run's log, one in ten seconds at most."""
+
+    log: Log
+
+    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
+        """See :class:`hive_replication.progress.Progress`."""
+        return self.count(items, label, len(items))
+
+    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
+        """See :class:`hive_replication.progress.Progress`."""
+        told = time.monotonic()
+        for done, item in enumerate(items):
+            if time.monotonic() - told > _EVERY:
+                self.log.info("%s: %d of %s", label, done, total or "an unknown number")
+                told = time.monotonic()
+            yield item
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Turns errors of the engine into Dagster's: one sentence on top of the run, no stack of ours above it."""
+    try:
+        yield
+    except ReplicationError as error:
+        raise dg.Failure(str(error), metadata={"error": type(error).__name__, "exit_code": error.exit_code}) from error
+
+
+@dataclass(frozen=True)
+class Work:
+    """The engine, connected for one step of a run.
+
+    Args:
+        connection: both sides.
+        copier: chooses threads or Spark.
+        log: the run's log.
+    """
+
+    connection: Connection
+    copier: Copier
+    log: Log
+
+    @classmethod
+    def of(cls, resource: ReplicationConnection, log: Log) -> Work:
+        """The work of a step that has the policy's resource."""
+        with failures():
+            connection = resource.connect()
+            return cls(connection, resource.copier(connection), log)
+
+    def target_name(self, database: str) -> str:
+        """The target database of a source database."""
+        return self.connection.target.policy.target_of(database)
+
+    def state(self, database: str) -> ReplicaState:
+        """Where the replica of a source database stands."""
+        return replica_state(self.connection.target.metastore.database(self.target_name(database)))
+
+    def dump_window(self, database: str, window: Window) -> DumpResult:
+        """The dump that brings a database to the end of a window.
+
+        It begins where the database stands. A window that lies behind it is dumped as its name says: it catches up a held
+        lane, or is repeated by hand; loads pass over what is applied already. Where the log no longer holds the
+        events, or is not the one that the replica follows (another history), the database is dumped whole: the load
+        compares and replaces only what differs (design: conflicts and gaps).
+        """
+        with failures():
+            state = self.state(database)
+            if window.start is None or state.applied is None:
+                return self.dump(ReplDump(database))
+            behind = state.applied < window.end
+            start = state.applied if behind else window.start
+            problem = self._other_history(state) if behind else ""
+            if not problem:
+                try:
+                    return self.dump(ReplDump(database, None, start, window.end))
+                except MissingEvents as error:
+                    if not behind and not state.held:
+                        raise
+                    problem = str(error)
+            self.log.warning("the whole database is dumped and compared: %s", problem)
+            return self.dump(ReplDump(database))
+
+    def dump(self, statement: ReplDump, partitions: tuple[str, ...] | None = None) -> DumpResult:
+        """``REPL DUMP``."""
+        connection = self.connection
+        return repl_dump(connection.source, statement, connection.store, partitions=partitions, progress=LoggedProgress(self.log))
+
+    def load(self, statement: ReplLoad, *, repair: bool) -> LoadReport:
+        """``REPL LOAD``.
+
+        Raises:
+            Failure: the load failed as a whole; lanes that failed are in the report.
+        """
+        connection = self.connection
+        with failures():
+            return repl_load(
+                connection.target,
+                statement,
+                connection.store,
+                self.copier,
+                repair=repair,
+                progress=LoggedProgress(self.log),
+            )
+
+    def _other_history(self, state: ReplicaState) -> str:
+        """Says so where the last applied event is another one now; "" where it is the same or nothing is known."""
+        if not state.applied or not state.applied_hash:
+            return ""
+        found = self.connection.source.reach(state.applied)
+        if found[1] in ("", state.applied_hash):
+            return ""
+        return f"event {state.applied} of the source is not the one that was applied: its metastore was restored"

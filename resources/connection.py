@@ -1,0 +1,48 @@
+"""The policy's servers as a Dagster resource. Nothing connects before it is asked; Spark starts with the first large copy."""
+
+from __future__ import annotations
+
+import dagster as dg
+from pydantic import Field
+
+from hive_replication.connect import Connection, connect
+from hive_replication.copy.choice import ThresholdCopier
+from hive_replication.copy.tasks import Copier
+from hive_replication.policy import Policy
+
+
+class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
+    """Connects to both sides of a policy.
+
+    Args:
+        policy: the policy as JSON. It may hold passwords of object stores, so Dagster does not show it.
+    """
+
+    policy: str = Field(description="The policy as JSON", json_schema_extra={"dagster__is_secret": True})
+
+    @classmethod
+    def of(cls, policy: Policy) -> ReplicationConnection:
+        """The resource for a policy."""
+        return cls(policy=policy.model_dump_json(exclude_defaults=True))
+
+    def settings(self) -> Policy:
+        """The policy."""
+        return Policy.model_validate_json(self.policy)
+
+    def connect(self) -> Connection:
+        """Both sides, ready to be asked."""
+        return connect(self.settings())
+
+    def copier(self, connection: Connection) -> Copier:
+        """Driver threads for small windows, Spark executors for others."""
+        policy = self.settings()
+        return ThresholdCopier(connection.copier, self._spark, policy.driver_max_files, policy.driver_max_bytes)
+
+    def _spark(self) -> Copier:
+        # Imported here: pyspark belongs into runs that need it, not into every process that loads definitions.
+        from resources.spark_copier import SparkCopier
+
+        policy = self.settings()
+        ends = self.connect()
+        spark = SparkCopier.from_settings(policy.spark)
+        return spark.copier(ends.source.storage, ends.target.storage, description=f"Repl#{policy.name}")

@@ -1,0 +1,58 @@
+"""What a tick leaves for the next one: only knowledge that saves work, all of it can be found again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from hive_replication.policy import Policy
+
+LOOK_AGAIN = 600.0  # seconds after which a tick looks at the target even where the source has nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The sensor's cursor.
+
+    Args:
+        policy: fingerprint of what the policy includes; another policy's knowledge is worth nothing.
+        settled: id of the source at which nothing was left to do, or None.
+        checked: when that was found, seconds since the epoch.
+        idle: by database, ``(applied, scanned)``: the log has no event of it in between.
+    """
+
+    policy: str
+    settled: int | None = None
+    checked: float = 0.0
+    idle: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def ends_tick(self, current: int, now: float) -> bool:
+        """Whether the source's id alone tells that there is nothing to do."""
+        return self.settled == current and now - self.checked < LOOK_AGAIN
+
+    def scanned(self, database: str, applied: int) -> int:
+        """Event id up to which a database that stands at ``applied`` has nothing."""
+        known, scanned = self.idle.get(database, (applied, applied))
+        return scanned if known == applied else applied
+
+    def to_json(self) -> str:
+        """As compact JSON."""
+        return _CURSOR.dump_json(self).decode()
+
+
+_CURSOR = TypeAdapter(Cursor)
+
+
+def read_cursor(text: str | None, policy: Policy) -> Cursor:
+    """The cursor of the last tick; an empty one where there is none, it is damaged, or the policy is another one."""
+    mine = hashlib.sha256(
+        policy.model_dump_json(include={"source", "target", "databases", "tables", "exclude"}).encode()
+    ).hexdigest()[:16]
+    try:
+        cursor = _CURSOR.validate_json(text or "")
+    except ValidationError:
+        return Cursor(mine)
+    return cursor if cursor.policy == mine else Cursor(mine)

@@ -1,0 +1,153 @@
+"""The sensor on a source's notification log: one poll a tick, one run for all databases that have to move (design: Dagster).
+
+What to run follows from where the target stands and from the run records. The cursor only saves work: a failed run is seen in
+the records, and what was applied is seen at the target.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import dagster as dg
+
+from hive_replication.connect import Connection
+from hive_replication.errors import Refused
+from hive_replication.load.advance import advance
+from hive_replication.load.state import ReplicaState
+from hive_replication.policy import Policy
+from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names
+from resources.connection import ReplicationConnection
+from sensors.cursor import Cursor, read_cursor
+from sensors.decision import Decision, Replica, Start, decide
+from sensors.look import Scan, idle, read_log, replicas, states
+from sensors.runs import run_history
+
+DAY = 86_400.0
+_KEPT_WINDOWS = 2_000
+_PRUNED_A_TICK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SensorSettings:
+    """How the sensor runs.
+
+    Args:
+        interval: least seconds between ticks.
+        event_ttl: seconds that the source keeps events (Hive's ``metastore.event.db.listener.timetolive``).
+    """
+
+    interval: int = 10
+    event_ttl: float = 10 * DAY
+
+
+def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.SensorDefinition:
+    """The sensor of a policy; it runs from the start."""
+    names = Names.of(policy)
+
+    @dg.sensor(
+        name=names.local("notification_log"),
+        description=f"Replicates what the notification log of {policy.source.metastore} tells",
+        target=[names.database(db, stage) for db in sorted(policy.databases) for stage in ("dump", "load")],
+        minimum_interval_seconds=settings.interval,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        required_resource_keys={names.connection},
+    )
+    def notification_log(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        return tick(context, resource.connect(), names, settings, time.time())
+
+    return notification_log
+
+
+def tick(
+    context: dg.SensorEvaluationContext, connection: Connection, names: Names, settings: SensorSettings, now: float
+) -> dg.SensorResult | dg.SkipReason:
+    """One tick at a given time."""
+    policy = connection.source.policy
+    cursor = read_cursor(context.cursor, policy)
+    current = connection.source.metastore.current_event_id()
+    if cursor.ends_tick(current, now):
+        return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
+    found = states(connection)
+    history = run_history(context.instance, names, policy.databases)
+    seen, scan = read_log(connection, replicas(found, history, cursor), current)
+    decision = decide(now, current, seen, policy.max_events)
+    _advance_idle(connection, settings, now, seen, found, decision)
+    left = Cursor(cursor.policy, current if decision.settled else None, now, dict(idle(seen)))
+    if not decision.starts:
+        context.update_cursor(left.to_json())
+        return dg.SkipReason(_why_nothing(found, current, decision))
+    _forget_old_windows(context.instance, names)
+    return dg.SensorResult(
+        run_requests=[_request(names, start) for start in decision.starts],
+        dynamic_partitions_requests=[names.windows.build_add_request(_new_keys(context.instance, names, decision))],
+        asset_events=list(_observations(names, seen, scan, current, now)),
+        cursor=left.to_json(),
+    )
+
+
+def _why_nothing(found: dict[str, ReplicaState], current: int, decision: Decision) -> str:
+    if not found:
+        return "no database of the policy exists at the source"
+    return "; ".join(decision.waiting) or f"no events for this policy up to event {current}"
+
+
+def _request(names: Names, start: Start) -> dg.RunRequest:
+    window = str(start.window)
+    return dg.RunRequest(
+        run_key=f"{names.policy}:{start.kind}:{window}:{start.attempt}:{start.after[:8]}",
+        partition_key=window,
+        asset_selection=[names.database(db, stage) for db in start.databases for stage in ("dump", "load")],
+        tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)},
+    )
+
+
+def _new_keys(instance: dg.DagsterInstance, names: Names, decision: Decision) -> list[str]:
+    keys = dict.fromkeys(str(start.window) for start in decision.starts)
+    return [key for key in keys if not instance.has_dynamic_partition(str(names.windows.name), key)]
+
+
+def _observations(names: Names, seen: Sequence[Replica], scan: Scan, current: int, now: float) -> Iterator[dg.AssetObservation]:
+    for replica in seen:
+        oldest = scan.first.get(replica.database)
+        if oldest is not None:
+            yield dg.AssetObservation(
+                names.database(replica.database, "source"),
+                metadata={
+                    "last_event_id": current,
+                    "applied_event_id": replica.applied,
+                    "events_waiting": max(0, current - oldest[0] + 1),
+                    "seconds_behind": dg.MetadataValue.float(max(0.0, now - oldest[1])),
+                },
+            )
+
+
+def _advance_idle(
+    connection: Connection,
+    settings: SensorSettings,
+    now: float,
+    seen: Sequence[Replica],
+    found: dict[str, ReplicaState],
+    decision: Decision,
+) -> None:
+    """Raises the applied id of databases without events, without a run, before the log no longer reaches back to it."""
+    policy = connection.source.policy
+    moving = {database for start in decision.starts for database in start.databases}
+    for name, (applied, scanned) in idle(seen):
+        state = found[name]
+        free = name not in moving and not any(r.busy or r.unfinished(scanned) for r in seen if r.database == name)
+        old = now - state.applied_time > settings.event_ttl / 4 or scanned - applied >= policy.max_events
+        if free and old:
+            with suppress(Refused):  # a load runs: it is not idle
+                advance(connection.target, policy.target_of(name), applied, scanned, *connection.source.reach(scanned))
+
+
+def _forget_old_windows(instance: dg.DagsterInstance, names: Names) -> None:
+    """Deletes the oldest windows, a few a tick: they are one for each run, and Dagster wants less than 100,000 partitions."""
+    name = str(names.windows.name)
+    keys = instance.get_dynamic_partitions(name)
+    for key in keys[: max(0, min(len(keys) - _KEPT_WINDOWS, _PRUNED_A_TICK))]:
+        instance.delete_dynamic_partition(name, key)

@@ -1,0 +1,66 @@
+"""Run records as the sensor needs them: what works on a database now, and its last runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import dagster as dg
+from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES, RunRecord
+from dagster._core.storage.tags import PARTITION_NAME_TAG
+
+from repl_assets.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Window
+from sensors.decision import Kind, PastRun
+
+_LAST_RUNS = 100
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """What runs say of each database of a policy.
+
+    Args:
+        busy: id of the run that works on a database.
+        last: last window by database.
+        last_catch_up: last catch-up run by database.
+    """
+
+    busy: dict[str, str] = field(default_factory=dict[str, str])
+    last: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+    last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+
+
+def run_history(instance: dg.DagsterInstance, names: Names, databases: Iterable[str]) -> RunHistory:
+    """Reads the policy's runs: those under way, whoever started them, and the last hundred that the sensor asked for."""
+    history = RunHistory()
+    loads = {names.database(database, "load"): database for database in databases}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=IN_PROGRESS_RUN_STATUSES)):
+        for database in _databases(record.dagster_run, loads, names):
+            history.busy.setdefault(database, record.dagster_run.run_id)
+    for record in instance.get_run_records(dg.RunsFilter(tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS):
+        run = record.dagster_run
+        past = _past(record) if run.is_finished else None
+        if past is not None:
+            known = history.last if past.kind == "window" else history.last_catch_up
+            for database in _databases(run, loads, names):
+                known.setdefault(database, past)
+    return history
+
+
+def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:
+    if run.tags.get(POLICY_TAG) == names.policy and run.tags.get(DATABASE_TAG) in loads.values():
+        yield run.tags[DATABASE_TAG]
+    yield from (loads[key] for key in run.asset_selection or () if key in loads)
+
+
+def _past(record: RunRecord) -> PastRun | None:
+    run = record.dagster_run
+    try:
+        window = Window.parse(run.tags[PARTITION_NAME_TAG])
+        kind = cast("Kind", run.tags[KIND_TAG])
+        attempt = int(run.tags[ATTEMPT_TAG])
+    except (KeyError, ValueError):
+        return None
+    ended = record.end_time or record.update_timestamp.timestamp()
+    return PastRun(run.run_id, kind, window, attempt, ended)
