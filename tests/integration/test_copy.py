@@ -257,6 +257,36 @@ def test_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
     assert failure.kind == "gone"  # Nothing is left to prove the replica with.
 
 
+def test_replaced_while_being_copied_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
+    old = os.urandom(MIB)
+    task = pair.put("part-0", old)
+    swapping = Swapping(pair.source.roots, task, task.file.cm_uri)
+    local = Storage((Root(uri=tmp_path.as_uri()),))
+    result = copy_file(CopyTask(task.file, f"{tmp_path.as_uri()}/part-0", 42, "sales.orders"), swapping, local)
+    assert isinstance(result, CopyResult)
+    assert (result.origin, result.attempts, swapping.new) == ("cmroot", 2, bytes(MIB))
+    assert (tmp_path / "part-0").read_bytes() == old
+
+
+class Restoring(Storage):
+    """The recorded version comes back after another one was read."""
+
+    old = b"old"
+
+    def stream(self, uri: str, size: int = 4 * MIB) -> Iterator[bytes]:
+        yield from super().stream(uri, size)
+        self.write(uri, self.old)
+
+
+def test_restored_while_being_copied_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
+    task = pair.put("part-0", Restoring.old)
+    pair.put("part-0", b"new")
+    local = Storage((Root(uri=tmp_path.as_uri()),))
+    answer = copy_file(CopyTask(task.file, f"{tmp_path.as_uri()}/part-0", 42, "x"), Restoring(pair.source.roots), local)
+    assert isinstance(answer, CopyFailure)
+    assert (answer.kind, list(tmp_path.iterdir())) == ("gone", [])
+
+
 def test_a_target_outside_the_roots(pair: Pair) -> None:
     task = pair.put("part-0")
     failure = pair.fail(CopyTask(task.file, "file:///etc/part-0", 42, "sales.orders"))
