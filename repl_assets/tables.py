@@ -31,7 +31,7 @@ def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     def dump_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         work = _work(context, names)
         for table in _selected(context, specs, database, "dump"):
-            result = _dump(work, database.name, table, _partitions(context))
+            result = _dump(work, database.name, table, _partitions(context, specs.table(database, table, "dump")))
             yield dg.MaterializeResult(
                 asset_key=names.table(database.name, table.name, "dump"),
                 metadata=dump_metadata(result),
@@ -61,22 +61,22 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
         failed: list[str] = []
         for table in _selected(context, specs, database, "load"):
             key = names.table(database.name, table.name, "dump")
-            directory = _dump_of_run(context, key) or _dump_first(
-                context, key, _dump(work, database.name, table, _partitions(context))
-            )
+            partitions = _partitions(context, specs.table(database, table, "load"))
+            directory = _dump_of_run(context, key) or _dump_first(context, key, _dump(work, database.name, table, partitions))
             report = work.load(ReplLoad(directory, work.target_name(database.name), table.name), repair=True)
             if report.held:
                 reasons = "; ".join(held.reason for held in report.held)
                 context.log.error("%s is not repaired: %s", table.name, reasons)
                 failed.append(f"{table.name}: {reasons}")
                 continue
-            if table.partition_keys and _partitions(context) is None:
-                Recorder(context.op_execution_context, names, database.name, {table.name}).record(report, directory)
             yield dg.MaterializeResult(
                 asset_key=names.table(database.name, table.name, "load"),
                 metadata=load_metadata(report, names, database.name),
                 data_version=dg.DataVersion(str(report.to_evid)),
             )
+            # After the result: Dagster looks up the run's partitions for it, and some may be gone now.
+            if table.partition_keys and partitions is None:
+                Recorder(context.op_execution_context, names, database.name, {table.name}).record(report, directory)
         if failed:
             raise dg.Failure("; ".join(failed))
 
@@ -93,11 +93,19 @@ def _selected(context: dg.AssetExecutionContext, specs: Specs, database: Catalog
             yield table
 
 
-def _partitions(context: dg.AssetExecutionContext) -> tuple[str, ...] | None:
-    """Hive names of the run's partitions; None for whole tables."""
-    if not (context.has_partition_key or context.has_partition_key_range):
+def _partitions(context: dg.AssetExecutionContext, spec: dg.AssetSpec) -> tuple[str, ...] | None:
+    """Hive names of the run's partitions; None for a whole table: one without partitions, or if all known ones are chosen."""
+    known = spec.partitions_def
+    if known is None or not _has_partitions(context):
         return None
-    return tuple(partition_name(key) for key in context.partition_keys)
+    keys = list(context.partition_keys)
+    if len(keys) > 1 and len(keys) == len(known.get_partition_keys(dynamic_partitions_store=context.instance)):
+        return None
+    return tuple(partition_name(key) for key in keys)
+
+
+def _has_partitions(context: dg.AssetExecutionContext) -> bool:
+    return context.has_partition_key or context.has_partition_key_range
 
 
 def _dump(work: Work, database: str, table: CatalogTable, partitions: tuple[str, ...] | None) -> DumpResult:
@@ -108,13 +116,13 @@ def _dump(work: Work, database: str, table: CatalogTable, partitions: tuple[str,
 def _dump_of_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> str:
     """Directory of the dump that the step before made, or ""."""
     found = context.instance.fetch_materializations(dg.AssetRecordsFilter(asset_key=key), limit=1).records
-    made = found[0].asset_materialization if found and found[0].run_id == context.run_id else None
+    made = found[0].asset_materialization if found and found[0].run_id == context.run.run_id else None
     return text_of(made.metadata, "directory") if made else ""
 
 
 def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: DumpResult) -> str:
     """Logs a dump made here, before the replica: Dagster compares their times."""
-    keys = context.partition_keys if context.has_partition_key or context.has_partition_key_range else [None]
+    keys = context.partition_keys if _has_partitions(context) else [None]
     for partition in keys:
         context.log_event(
             dg.AssetMaterialization(

@@ -1,0 +1,206 @@
+"""Dagster's assets on real servers, each run in this process: bootstrap, windows, repairs, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+
+from hive_replication.policy import Policy
+from repl_assets.catalog import read_catalog
+from repl_assets.definitions import build_defs
+from repl_assets.keys import Names, Stage, Window, partition_key
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+class Project:
+    """The definitions of one database's policy, with an instance of its own."""
+
+    def __init__(self, warehouse: Warehouse, instance: dg.DagsterInstance) -> None:
+        self.warehouse = warehouse
+        self.instance = instance
+        self.policy: Policy = warehouse.connection.source.policy.model_copy(
+            update={"databases": {warehouse.database: warehouse.database}}
+        )
+        self.names = Names.of(self.policy)
+
+    @property
+    def defs(self) -> dg.Definitions:
+        """As after a reload: with the tables of now."""
+        return build_defs(self.policy, read_catalog(self.warehouse.connection.source.metastore, self.policy))
+
+    def table(self, table: str, stage: Stage = "load") -> dg.AssetKey:
+        return self.names.table(self.warehouse.database, table, stage)
+
+    def database(self, stage: Stage) -> dg.AssetKey:
+        return self.names.database(self.warehouse.database, stage)
+
+    def run(self, *keys: dg.AssetKey, raise_on_error: bool = True, **options: object) -> dg.ExecuteInProcessResult:
+        """Materializes assets."""
+        job = self.defs.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
+            asset_selection=list(keys), instance=self.instance, raise_on_error=raise_on_error, **options
+        )  # type: ignore[arg-type]
+
+    def window(self, window: Window, **options: object) -> dg.ExecuteInProcessResult:
+        """Dumps and loads a window."""
+        self.instance.add_dynamic_partitions(str(self.names.windows.name), [str(window)])
+        return self.run(self.database("dump"), self.database("load"), partition_key=str(window), **options)
+
+    def next_window(self) -> dg.ExecuteInProcessResult:
+        """The window that the sensor would ask for."""
+        return self.window(Window(self.warehouse.applied(), self.warehouse.connection.source.metastore.current_event_id()))
+
+    def events(self, key: dg.AssetKey) -> list[dg.AssetMaterialization]:
+        """Materializations, the newest first."""
+        records = self.instance.fetch_materializations(key, limit=100).records
+        return [record.asset_materialization for record in records if record.asset_materialization]
+
+    def partitions(self, table: str) -> list[str]:
+        return list(self.instance.get_dynamic_partitions(str(self.names.partitions(self.warehouse.database, table).name)))
+
+    def check(self, key: dg.AssetKey, name: str) -> dg.AssetCheckResult | None:
+        """The newest result of a check."""
+        records = self.instance.event_log_storage.get_asset_check_execution_history(dg.AssetCheckKey(key, name), limit=1)
+        return records[0].event.dagster_event.event_specific_data if records and records[0].event else None  # type: ignore[union-attr,return-value]
+
+
+@pytest.fixture
+def project(warehouse: Warehouse) -> Iterator[Project]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Project(warehouse, instance)
+
+
+@pytest.fixture
+def replicated(project: Project) -> Project:
+    """A table with and one without partitions, bootstrapped by Dagster."""
+    project.warehouse.sql("CREATE TABLE plain (a INT)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    project.warehouse.load_data("plain", "1\n")
+    for day in ("1", "2", "a|b...c/d"):
+        project.warehouse.load_data(f"parts PARTITION (ds='{day}')", "1\n")
+    project.window(Window(None, 1))
+    return project
+
+
+def test_bootstrap(replicated: Project) -> None:
+    replicated.warehouse.assert_equal()
+    (made,) = replicated.events(replicated.database("load"))
+    assert made.partition == "bootstrap-1"
+    assert made.metadata["files"].value == 4
+    assert made.metadata["files by threads"].value == 4
+    assert sorted(replicated.partitions("parts")) == ["ds=1", "ds=2", "ds=a%7Cb%2E%2E%2Ec%2Fd"]
+    assert {event.partition for event in replicated.events(replicated.table("parts"))} == set(replicated.partitions("parts"))
+    assert [event.partition for event in replicated.events(replicated.table("plain"))] == [None]
+    assert replicated.check(replicated.database("load"), "files_proven").passed
+    assert replicated.check(replicated.database("load"), "nothing_held").passed
+
+
+def test_window(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    warehouse.connection.source.metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    before = warehouse.applied()
+    replicated.next_window()
+    warehouse.assert_equal()
+    made = replicated.events(replicated.database("load"))[0]
+    assert made.metadata["from_evid"].value == before
+    assert made.metadata["to_evid"].value == warehouse.applied()
+    assert "ds=3" in replicated.partitions("parts")
+    assert "ds=1" not in replicated.partitions("parts")
+    newest = replicated.events(replicated.table("parts"))[0]
+    assert newest.partition == "ds=3"
+    assert replicated.events(replicated.table("parts", "dump"))[0].partition == "ds=3"
+
+
+@pytest.mark.parametrize("partition", ["ds=2", "ds=a|b...c%2Fd"])
+def test_repair_of_a_partition(replicated: Project, partition: str) -> None:
+    warehouse = replicated.warehouse
+    storage = warehouse.connection.target.storage
+    names = warehouse.connection.target.metastore.partitions(warehouse.database, "parts", [partition])
+    (damaged,) = storage.files(next(iter(names)).sd.location)
+    storage.write(damaged.uri, b"damaged\n")
+    result = replicated.run(replicated.table("parts"), partition_key=partition_key(partition))
+    warehouse.assert_equal()
+    (made,) = result.asset_materializations_for_node(result.get_asset_materialization_events()[0].node_name)[-1:]
+    assert made.metadata["files"].value == 1
+    dump, load = (
+        replicated.instance.fetch_materializations(replicated.table("parts", stage), limit=1).records[0]
+        for stage in ("dump", "load")
+    )
+    assert dump.partition_key == load.partition_key == partition_key(partition)
+    assert dump.storage_id < load.storage_id
+
+
+def test_repair_with_its_dump_in_one_run(replicated: Project) -> None:
+    before = len(replicated.events(replicated.table("plain", "dump")))
+    replicated.run(replicated.table("plain", "dump"), replicated.table("plain"))
+    assert len(replicated.events(replicated.table("plain", "dump"))) == before + 1
+
+
+def test_repair_of_a_whole_table_brings_new_partitions_and_drops_others(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    warehouse.connection.source.metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    first, *_, last = replicated.partitions("parts")
+    replicated.run(replicated.table("parts"), tags={ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last})
+    warehouse.assert_equal()
+    assert sorted(replicated.partitions("parts")) == ["ds=2", "ds=3", "ds=a%7Cb%2E%2E%2Ec%2Fd"]
+    replicated.next_window()
+    warehouse.assert_equal()
+
+
+def test_a_partition_that_the_source_does_not_have(replicated: Project) -> None:
+    replicated.instance.add_dynamic_partitions(
+        str(replicated.names.partitions(replicated.warehouse.database, "parts").name), ["ds=9"]
+    )
+    result = replicated.run(replicated.table("parts"), partition_key="ds=9", raise_on_error=False)
+    assert not result.success
+    (failure,) = result.get_step_failure_events()
+    assert "has no partition ds=9" in failure.step_failure_data.user_failure_data.description
+
+
+def test_rebuild(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    storage = warehouse.connection.target.storage
+    location = warehouse.connection.target.metastore.table(warehouse.database, "plain").sd.location
+    for file in storage.files(location):
+        storage.write(file.uri, b"damaged\n")
+    job = replicated.defs.resolve_job_def(f"rebuild_{warehouse.database}")
+    assert job.execute_in_process(instance=replicated.instance).success
+    warehouse.assert_equal()
+    assert len(replicated.events(replicated.database("load"))) == 2
+
+
+def test_load_of_a_window_takes_the_dump_that_is_there(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    warehouse.load_data("plain", "2\n")
+    window = Window(warehouse.applied(), warehouse.connection.source.metastore.current_event_id())
+    replicated.instance.add_dynamic_partitions(str(replicated.names.windows.name), [str(window)])
+    result = replicated.run(replicated.database("load"), partition_key=str(window), raise_on_error=False)
+    (failure,) = result.get_step_failure_events()
+    assert "has no dump yet" in failure.step_failure_data.user_failure_data.description
+    replicated.run(replicated.database("dump"), partition_key=str(window))
+    replicated.run(replicated.database("load"), partition_key=str(window))
+    warehouse.assert_equal()
+
+
+def test_checks_by_hand(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    key = dg.AssetCheckKey(replicated.table("plain"), "replica_equal")
+    late = dg.AssetCheckKey(replicated.database("load"), "up_to_date")
+
+    def passed() -> dict[str, bool]:
+        selection = dg.AssetSelection.checks(key, late)
+        checks = dg.define_asset_job("checks", selection=selection).resolve(asset_graph=replicated.defs.resolve_asset_graph())
+        result = checks.execute_in_process(instance=replicated.instance, resources=replicated.defs.resources)
+        return {evaluation.check_name: evaluation.passed for evaluation in result.get_asset_check_evaluations()}
+
+    assert passed() == {"replica_equal": True, "up_to_date": True}
+    storage = warehouse.connection.target.storage
+    (file,) = storage.files(warehouse.connection.target.metastore.table(warehouse.database, "plain").sd.location)
+    storage.write(file.uri, b"9\n")
+    assert passed() == {"replica_equal": False, "up_to_date": True}
