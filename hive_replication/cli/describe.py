@@ -11,10 +11,7 @@ from hive_replication.cli.output import size
 if TYPE_CHECKING:
     from hive_replication.copy.tasks import CopyResult
     from hive_replication.dump.records import DumpResult
-    from hive_replication.load.command import LoadPlan
     from hive_replication.load.report import LoadReport
-
-PLAN_COLUMNS = ("lane", "evid", "object", "operation", "files", "size", "why not")
 
 
 def dump_data(result: DumpResult) -> dict[str, Any]:
@@ -62,24 +59,6 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         yield f"skipped: event {skipped.evid} on {skipped.what}: {skipped.reason}"
     for held in report.held:
         yield f"held: {', '.join(held.tables)} at event {held.after}, event {held.evid} failed: {held.reason}"
-
-
-def plan_rows(plan: LoadPlan) -> Iterator[tuple[object, ...]]:
-    """Operations by lane in order, then what is skipped."""
-    for number, lane in enumerate(plan.lanes, 1):
-        for operation in lane:
-            yield number, operation.evid, operation.object_name, operation.kind, operation.files, size(operation.bytes), ""
-    for skipped in plan.skipped:
-        yield "skipped", skipped.evid, skipped.what, "", "", "", skipped.reason
-
-
-def plan_data(plan: LoadPlan) -> dict[str, Any]:
-    """The same for programs."""
-    fields = ("evid", "object_name", "kind", "files", "bytes")
-    return {
-        "lanes": [[{field: getattr(operation, field) for field in fields} for operation in lane] for lane in plan.lanes],
-        "skipped": [asdict(skipped) for skipped in plan.skipped],
-    }
 
 
 def _copy(result: CopyResult) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -36,6 +37,7 @@ Version = Annotated[
 
 def main() -> None:
     """The console script ``hive-repl``."""
+    logging.getLogger().addHandler(logging.NullHandler())  # libraries log each lost attempt; the one error at the end says it
     sys.exit(run(sys.argv[1:]))
 
 

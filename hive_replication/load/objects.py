@@ -11,10 +11,10 @@ from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_objects import ObjectPlanner
 from hive_replication.load.report import Skipped
-from hive_replication.load.screen import screen_files, screen_name, screen_partition
+from hive_replication.load.screen import screen_files, screen_location, screen_name, screen_partition
 from hive_replication.load.session import Session
 from hive_replication.load.state import is_ours, object_id
-from hive_replication.load.view import read_view
+from hive_replication.load.view import TargetView, read_view
 from hive_replication.load.window import database_image
 
 
@@ -45,12 +45,14 @@ def load_objects(session: Session, *, repair: bool) -> None:
 
 def _screened(session: Session, record: TableRecord) -> TableRecord:
     screen_name(record.name, "a table")
+    screen_location(record.table.sd.location, record.name)
     screen_files(session.target, record.files, record.name)
     return record
 
 
 def _screened_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
     screen_partition(record.name)
+    screen_location(record.partition.sd.location, f"{record.table}/{record.name}")
     screen_files(session.target, record.files, f"{record.table}/{record.name}")
     return record
 
@@ -83,12 +85,15 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> list[LanePlan]:
     header, mapping = session.reader.header, session.mapping()
     names = [mapping.table(record.name) for record in records]
-    others = session.target.metastore.table_names(session.database) if whole_database and _exists_now(session) else []
+    exists = _exists_now(session)  # a plan does not create the database
+    others = session.target.metastore.table_names(session.database) if whole_database and exists else []
     surplus = [name for name in others if name not in names and session.target.policy.includes(name)]
     lanes: list[LanePlan] = []
     for number, record in zip(count(), records, strict=False):
         name = mapping.table(record.name)
-        view = read_view(session.target.metastore, session.database, session.state, [name], {name: header.scope.partitions})
+        view = TargetView(session.state)
+        if exists:
+            view = read_view(session.target.metastore, session.database, session.state, [name], {name: header.scope.partitions})
         planner = ObjectPlanner(
             mapping,
             view,

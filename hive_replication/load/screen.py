@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.target import Target
+from hive_replication.storage import paths
 
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
@@ -35,6 +36,18 @@ def screen_name(name: str, what: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise Refused(f"the dump has the name {name!r} for {what}, which is none of Hive's: dump again")
+
+
+def screen_location(location: str | None, what: str) -> None:
+    """Checks the location of a table or partition, from which its place on the target follows.
+
+    Raises:
+        Refused: it has segments such as ``..``, with which that place could lie outside the target database's directory.
+    """
+    try:
+        paths.split(location or "file:///")
+    except Refused as error:
+        raise Refused(f"the dump names a location for {what} that may lead anywhere: {error}") from error
 
 
 def screen_partition(name: str) -> None:

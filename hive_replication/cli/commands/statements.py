@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,12 +54,15 @@ def plan(context: typer.Context, words: Words = None, config: Config = None, jso
     parsed = parse(text if text[:5].upper().strip() == "REPL" else f"REPL LOAD {text}")
     if not isinstance(parsed, ReplLoad):
         raise BadRequest("only a REPL LOAD has a plan to show")
+    from hive_replication.cli.plan import COLUMNS, plan_rows, source_sizes
     from hive_replication.load.command import plan_load
 
     chosen = settings(context, config, json)
     connection = chosen.connect()
     planned = plan_load(connection.target, parsed, connection.store)
-    chosen.output.table(describe.PLAN_COLUMNS, describe.plan_rows(planned), describe.plan_data(planned))
+    rows = list(plan_rows(planned, source_sizes(connection.source.storage, planned)))
+    data = {"database": planned.database, "plan": [asdict(row) for row in rows]}
+    chosen.output.table(COLUMNS, (row.cells for row in rows), data)
 
 
 def _dump(chosen: Settings, parsed: ReplDump) -> None:

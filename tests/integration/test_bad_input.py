@@ -1,0 +1,299 @@
+"""What hive-repl answers to bad input: one clear line, the right exit code, and an untouched target."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hive_replication.connect import Connection, connect
+from hive_replication.metastore import tjson
+from hive_replication.metastore.types import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hive_replication.policy import load_policy
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import write_policy
+
+pytestmark = pytest.mark.servers
+
+PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
+CLOSED = "thrift://127.0.0.1:1"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one run of hive-repl said."""
+
+    code: int
+    out: str
+    err: str
+
+    def assert_refused(self, code: int, *words: str) -> None:
+        """Exactly one line that holds the words, and the exit code."""
+        assert self.code == code, self
+        assert self.out == ""
+        assert self.err.startswith("hive-repl: ")
+        assert self.err.count("\n") == 1, self.err
+        for word in words:
+            assert word in self.err
+
+
+@dataclass(frozen=True)
+class Site:
+    """A source database with one table, and the means to run hive-repl on it."""
+
+    policy: Path
+    connection: Connection
+    database: str
+
+    def start(self, *words: str, policy: Path | None = None) -> subprocess.Popen[str]:
+        """Starts hive-repl."""
+        command = [*PROGRAM, "--config", str(policy or self.policy), *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: str, policy: Path | None = None) -> Answer:
+        """Runs hive-repl to its end."""
+        return ended(self.start(*words, policy=policy))
+
+    def dump(self) -> str:
+        """A bootstrap dump made by hive-repl; its directory."""
+        answer = self.run("REPL", "DUMP", self.database)
+        assert answer.code == 0, answer
+        return answer.out.split("\t")[0]
+
+    def edit(self, uri: str, change: Callable[[str], str]) -> None:
+        """Changes a file of a dump."""
+        storage = self.connection.target.storage
+        before = storage.read(uri).decode()
+        after = change(before)
+        assert after != before
+        storage.write(uri, after.encode())
+
+    def edit_table(self, dump: str, change: Callable[[Table], None]) -> None:
+        """Changes the table in the ``_metadata`` of a dump."""
+
+        def changed(text: str) -> str:
+            value = json.loads(text)
+            table = tjson.loads(Table, value["table"])
+            change(table)
+            return json.dumps(value | {"table": tjson.dumps(table)})
+
+        self.edit(f"{dump}/{self.database}/orders/_metadata", changed)
+
+    def target(self) -> object:
+        """The target's newest event, objects and paths; of this database only where other tests use the same servers."""
+        shared = "HIVE_REPL_TEST_CLUSTER" in os.environ
+        target = self.connection.target
+        found = target.metastore.database(self.database)
+        tables = list(target.metastore.tables(self.database, target.metastore.table_names(self.database))) if found else []
+        files = target.storage.files(target.policy.target.roots[0].uri, hidden=True)
+        paths = [file.uri for file in files if not shared or self.database in file.uri]
+        return None if shared else target.metastore.current_event_id(), found, tables, paths
+
+
+def ended(process: subprocess.Popen[str]) -> Answer:
+    out, err = process.communicate(timeout=120)
+    return Answer(process.returncode, out, err)
+
+
+@pytest.fixture
+def site(cluster: Cluster, tmp_path: Path, unique: str) -> Site:
+    policy = tmp_path / "policy.yaml"
+    write_policy(cluster, policy, {unique: unique})
+    connection = connect(load_policy(policy))
+    metastore = connection.source.metastore
+    metastore.create_database(Database(name=unique, ownerName="hive"))
+    add_table(connection, unique, "orders")
+    return Site(policy, connection, unique)
+
+
+def add_table(connection: Connection, database: str, name: str, *, target: bool = False) -> None:
+    """Makes a table with one file."""
+    side = connection.target if target else connection.source
+    found = side.metastore.database(database)
+    assert found is not None
+    location = f"{found.locationUri}/{name}"
+    side.storage.write(f"{location}/data", b"1\n2\n")
+    serde = SerDeInfo(serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", parameters={})
+    sd = StorageDescriptor(
+        cols=[FieldSchema(name="id", type="int")],
+        location=location,
+        inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=serde,
+        parameters={},
+        bucketCols=[],
+        sortCols=[],
+    )
+    side.metastore.create_table(
+        Table(tableName=name, dbName=database, tableType="MANAGED_TABLE", sd=sd, partitionKeys=[], parameters={})
+    )
+
+
+def test_the_whole_way_works_without_bad_input(site: Site) -> None:
+    """What the refusals below are compared with."""
+    assert site.run("REPL", "STATUS", site.database) == Answer(0, "", "")
+    dumped = site.run(f"repl dump {site.database}", "--json")
+    answer = json.loads(dumped.out)
+    assert (answer["tables"], answer["files"]) == (1, 1)
+    before = site.target()
+    plan = site.run("plan", "FROM", answer["dir-name"])
+    assert (plan.code, plan.err) == (0, ""), plan
+    assert [line.split("\t")[2:6] for line in plan.out.splitlines()] == [["CreateTable", f"{site.database}.orders", "1", "4 B"]]
+    assert site.target() == before
+    loaded = site.run("REPL", "LOAD", "FROM", answer["dir-name"])
+    assert (loaded.code, loaded.out) == (0, "")
+    assert "files: 1 (1 from source), 4 B copied, all proven" in loaded.err
+    assert site.run("REPL", "STATUS", site.database).out == f"{answer['last-evid']}\n"
+    assert site.run("verify", site.database) == Answer(0, "orders\t0\t0\t1\t1\t1\t\n", "")
+    lag = json.loads(site.run("--json", "lag").out)[0]
+    assert (lag["applied"], lag["waiting"], lag["seconds_behind"]) == (answer["last-evid"], 0, 0)
+
+    add_table(site.connection, site.database, "items")
+    lag = json.loads(site.run("--json", "lag").out)[0]
+    assert lag["waiting"] == 1
+    assert lag["seconds_behind"] >= 0
+    different = site.run("verify", site.database, "--json")
+    assert different.code == 1
+    assert json.loads(different.out)["tables"][0]["differences"] == ["the table is on the source, not on the target"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("REPL DUMP {db}_absent", "has no database '{db}_absent'"),
+        ("REPL DUMP {db}.absent", "has no table {db}.absent"),
+        ("REPL DUMP {db} FROM", "the event id after FROM"),
+        ("REPL DUMP {db} FROM 99999999", "99999999"),
+        ("REPL LOAD {db} FROM {dumps}/{db}/absent", "there is no dump at {dumps}/{db}/absent"),
+        ("verify {db}_absent", "has no database '{db}_absent'"),
+        ("verify {db}.absent", "has a table {db}.absent to compare"),
+    ],
+)
+def test_requests_for_what_is_not_there(site: Site, words: str, said: str) -> None:
+    names = {"db": site.database, "dumps": site.connection.source.policy.dump_root}
+    before = site.target()
+    site.run(*words.format(**names).split()).assert_refused(2, said.format(**names))
+    assert site.target() == before
+
+
+def test_incomplete_dumps(site: Site) -> None:
+    storage, database = site.connection.target.storage, site.database
+    dump = site.dump()
+    damages = {
+        "_finished_dump": "is incomplete (it has no _finished_dump): dump again",
+        f"{database}/orders/_files": "is incomplete",
+        f"{database}/orders": "0 tables instead of 1",
+        "_dumpmetadata": "is incomplete",
+    }
+    for lost, said in damages.items():
+        dump = site.dump()
+        storage.delete(f"{dump}/{lost}", recursive=True)
+        before = site.target()
+        site.run("REPL", "LOAD", "FROM", dump).assert_refused(2, dump, said)
+        assert site.target() == before
+    dump = site.dump()
+    site.edit(f"{dump}/_dumpmetadata", lambda text: text[:-20])
+    before = site.target()
+    site.run("REPL", "LOAD", "FROM", dump).assert_refused(2, dump, "is unreadable")
+    assert site.target() == before
+
+
+def test_a_dump_of_another_source(site: Site) -> None:
+    first, second = site.dump(), site.dump()
+    assert site.run("REPL", "LOAD", "FROM", first).code == 0
+    site.edit(f"{second}/_dumpmetadata", lambda text: re.sub(r'"source": "[^"]+"', '"source": "another"', text))
+    before = site.target()
+    said = f"the target database '{site.database}' is a replica of"
+    site.run("REPL", "LOAD", "FROM", second).assert_refused(3, said, f"this dump is of another/{site.database}")
+    assert site.target() == before
+
+
+def _location(location: str) -> Callable[[Table], None]:
+    def change(table: Table) -> None:
+        table.sd.location = location.format(own=table.sd.location)
+
+    return change
+
+
+def _name(name: str) -> Callable[[Table], None]:
+    def change(table: Table) -> None:
+        table.tableName = name
+
+    return change
+
+
+FILE_EDITS = {
+    "another cluster": lambda line: "hdfs://127.0.0.1:1/etc/passwd###\n",
+    "a local file": lambda line: "file:///etc/passwd###\n",
+    "above the root": lambda line: re.sub(r"/orders/data#", "/orders/../../../../data#", line),
+    "a foreign cmroot": lambda line: line.replace("/cmroot", "/../cmroot") if "/cmroot" in line else line + "x",
+    "out of the replica": lambda line: line.rstrip("\n") + "../../../..\n",
+}
+
+
+@pytest.mark.parametrize("change", FILE_EDITS.values(), ids=FILE_EDITS.keys())
+def test_files_that_lead_out_of_the_roots(site: Site, change: Callable[[str], str]) -> None:
+    dump = site.dump()
+    site.edit(f"{dump}/{site.database}/orders/_files", change)
+    before = site.target()
+    site.run("REPL", "LOAD", "FROM", dump).assert_refused(3)
+    assert site.target() == before
+
+
+TABLE_EDITS = {
+    "a location above the database's": _location("{own}/../../../../evil"),
+    "a name that is a path": _name("../../evil"),
+}
+
+
+@pytest.mark.parametrize("change", TABLE_EDITS.values(), ids=TABLE_EDITS.keys())
+def test_tables_that_lead_out_of_the_roots(site: Site, change: Callable[[Table], None]) -> None:
+    dump = site.dump()
+    site.edit_table(dump, change)
+    before = site.target()
+    site.run("REPL", "LOAD", "FROM", dump).assert_refused(3)
+    assert site.target() == before
+
+
+@pytest.mark.parametrize("directory", ["{dumps}/../dumps2/x", "{dumps}2/x", "file:///etc", "hdfs://127.0.0.1:1/x", "relative"])
+def test_dump_directories_outside_the_dump_root(site: Site, directory: str) -> None:
+    before = site.target()
+    path = directory.format(dumps=site.connection.source.policy.dump_root)
+    site.run("REPL", "LOAD", "FROM", path).assert_refused(3, path)
+    assert site.target() == before
+
+
+def test_unreachable_metastores(site: Site, tmp_path: Path) -> None:
+    dump = site.dump()
+    before = site.target()
+    runs: list[subprocess.Popen[str]] = []
+    for side, words in {"source": ("REPL", "DUMP", site.database), "target": ("REPL", "LOAD", "FROM", dump)}.items():
+        content = yaml.safe_load(site.policy.read_text())
+        content[side]["metastore"] = CLOSED
+        path = tmp_path / f"{side}.yaml"
+        path.write_text(yaml.safe_dump(content))
+        runs.append(site.start(*words, policy=path))
+    for run in runs:
+        ended(run).assert_refused(1, CLOSED, "check that the metastore runs")
+    assert site.target() == before
+
+
+def test_a_target_database_that_is_no_replica(site: Site) -> None:
+    metastore = site.connection.target.metastore
+    metastore.create_database(Database(name=site.database, ownerName="hive"))
+    add_table(site.connection, site.database, "orders", target=True)
+    dump = site.dump()
+    before = site.target()
+    site.run("REPL", "LOAD", "FROM", dump).assert_refused(3, f"'{site.database}' exists and is not a replica of this source")
+    assert site.target() == before
+    assert site.run("REPL", "STATUS", site.database).out == ""
