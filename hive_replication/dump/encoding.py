@@ -1,4 +1,4 @@
-"""Records as the JSON text of ``_metadata``, ``_dumpmetadata`` and ``_files``; thrift objects inside as TJSON text (as Hive does)."""
+"""Records as the text of ``_metadata``, ``_dumpmetadata`` and ``_files``: JSON, with thrift objects as TJSON text (as Hive)."""
 
 from __future__ import annotations
 

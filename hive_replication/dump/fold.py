@@ -134,7 +134,7 @@ class Fold:
         record = self.draft.table(old)
         assert record is not None  # noqa: S101 - reads and draft hold the same names
         self._remove(new)
-        before, after = event.before.sd.location or "", event.after.sd.location or ""
+        before, after = event.before.sd.location, event.after.sd.location
         self.draft.put_table(TableRecord(event.after, _moved_files(record.files, before, after)))
         for part in self.draft.partitions(old):
             part.partition.tableName = new
@@ -184,10 +184,11 @@ def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
 
 
-def _moved(location: str, before: str, after: str) -> str:
+def _moved(location: str | None, before: str | None, after: str | None) -> str:
     """A path below ``before`` as it is called once that directory has become ``after``."""
-    return after + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
+    location = location or ""
+    return (after or "") + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
 
 
-def _moved_files(files: tuple[FileRef, ...], before: str, after: str) -> tuple[FileRef, ...]:
+def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:
     return tuple(FileRef(_moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)

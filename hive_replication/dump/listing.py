@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import PurePosixPath
 
 from hive_replication.errors import ReplicationError
@@ -26,13 +27,15 @@ class Lister:
         self._storage = storage
         self._cm_root = cm_root
 
-    def files(self, location: str, *, kept: bool = True) -> tuple[FileRef, ...]:
+    def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory, checksums included; an absent directory holds none.
 
         Args:
-            location: URI of a table's or partition's directory.
+            location: URI of a table's or partition's directory; None where it has none.
             kept: whether Hive keeps deleted files of it in cmroot (never for external tables).
         """
+        if not location:
+            return ()
         location = location.rstrip("/")
         for _ in range(_RETRIES):
             try:
@@ -41,10 +44,10 @@ class Lister:
                 continue  # a file went away between listing and checksum: the directory changed, list it anew
         raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
 
-    def many(self, locations: Iterable[str], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
+    def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
         """Lists several directories in parallel; results in order."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
-            yield from pool.map(lambda location: self.files(location, kept=kept), locations)
+            yield from pool.map(partial(self.files, kept=kept), locations)
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         checksum = self._storage.checksum(uri)

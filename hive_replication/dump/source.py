@@ -55,11 +55,11 @@ class Source:
             self.metastore.alter_database(name, marked)
         except Unreachable:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the metastore answers: rights, read-only hooks, listeners
+        except ReplicationError as error:  # whatever the metastore answers: rights, read-only hooks, listeners
             if self.policy.without_cmroot:
                 return database
             raise Refused(
-                f"cannot set {SOURCE_FOR} on the source database {name!r}, so Hive would not keep its deleted files in cmroot: {error}; "
+                f"cannot set {SOURCE_FOR} on the source database {name!r}, without which Hive keeps no deleted files: {error}; "
                 "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
             ) from error
         return marked
@@ -73,7 +73,7 @@ class Source:
     def reach(self, evid: int) -> tuple[int, str]:
         """Commit time and message hash of the event ``evid``; zero and "" where the log no longer has it."""
         try:
-            rows = [row for row in self.metastore.events(evid - 1, evid)] if evid > 0 else []
+            rows = list(self.metastore.events(evid - 1, evid)) if evid > 0 else []
         except Unreachable:
             raise
         except ReplicationError:

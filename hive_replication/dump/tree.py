@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - the methods are described once, in the protocols of dump.store
 """The seeds' layout: every database, table and partition is a directory with its own ``_metadata`` and ``_files``.
 
 ::

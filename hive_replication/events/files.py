@@ -40,7 +40,7 @@ class FileRef:
         return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
 
     def encode(self) -> str:
-        """The line for ``_files``; ``#`` and ``%`` in paths are percent-encoded (Hive leaves them and so cannot read them back)."""
+        """The line for ``_files``; ``#`` and ``%`` in paths are percent-encoded (Hive leaves ``#`` and cannot read it back)."""
         return "#".join(
             part.replace("%", "%25").replace("#", "%23") for part in (self.uri, self.checksum, self.cm_root, self.subdir)
         )

@@ -1,4 +1,4 @@
-"""One frozen record per kind of event, with what its message says (reference: Hive's JSON messages, json-0.2 and gzip(json-2.0))."""
+"""One frozen record per kind of event, with what its message says (Hive's JSON messages, json-0.2 and gzip(json-2.0))."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class AddPartition(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChangedPartition:
-    """Before and after images of one partition, with their names; ``before`` is None where the message has none (ALTER_PARTITIONS)."""
+    """Before and after images of one partition; ``before`` is None where the message has none (ALTER_PARTITIONS)."""
 
     before_name: str
     after_name: str

@@ -28,7 +28,11 @@ class Work:
     applied: Counter[str] = field(default_factory=Counter[str])
     copies: list[CopyResult] = field(default_factory=list[CopyResult])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
-    seconds: Counter[str] = field(default_factory=Counter[str])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def spend(self, phase: str, began: float) -> None:
+        """Adds the time since ``began`` (monotonic) to a phase."""
+        self.seconds[phase] = round(self.seconds.get(phase, 0) + time.monotonic() - began, 3)
 
 
 @dataclass
@@ -85,10 +89,10 @@ class Executor:
             runs = list(pool.map(self._place, lanes))
             began = time.monotonic()
             self._copy(runs)
-            self.work.seconds["copy"] += round(time.monotonic() - began, 3)
+            self.work.spend("copy", began)
             began = time.monotonic()
             list(pool.map(self._flip, runs))
-            self.work.seconds["apply"] += round(time.monotonic() - began, 3)
+            self.work.spend("apply", began)
         return [_held(run.lane, run.obstacle) for run in runs if run.obstacle is not None]
 
     def _place(self, lane: LanePlan) -> _Run:
@@ -120,7 +124,10 @@ class Executor:
         if len(tasks) > self._target.policy.driver_max_files:
             return tasks
         with ThreadPoolExecutor(_LANES, thread_name_prefix="size") as pool:
-            return list(pool.map(lambda task: replace(task, size=size_of(self._target, task)), tasks))
+            return [replace(task, size=size) for task, size in zip(tasks, pool.map(self._size, tasks), strict=True)]
+
+    def _size(self, task: CopyTask) -> int:
+        return size_of(self._target, task)
 
     def _flip(self, run: _Run) -> None:
         for number, operation in enumerate(run.lane.operations):

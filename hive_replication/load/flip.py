@@ -135,8 +135,9 @@ class Flipper:
             yield base
         if table.partitionKeys:
             for part in self._metastore.partitions(self._database, table.tableName):
-                if not part.sd.location.startswith(base + "/"):
-                    yield part.sd.location
+                location = part.sd.location or ""
+                if location and not location.startswith(base + "/"):
+                    yield location
 
     def _add_partitions(self, operation: op.AddPartitions, directories: dict[str, str]) -> None:
         images: list[Partition] = []

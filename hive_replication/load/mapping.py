@@ -59,7 +59,7 @@ class NameMapping:
         """The image of a table for the target, without a location of its own yet."""
         image = copy_of(table)
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
-        image.catName = image.id = image.accessType = None
+        image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
         self._map_serde(image.sd, self.table_location(table))
         return image

@@ -176,9 +176,7 @@ class Session:
             location, names = self.location(), metastore.table_names(self.database)
             for table in metastore.tables(self.database, names):
                 if not is_ours(table, self.identity):
-                    raise Refused(
-                        f"the target database {self.database!r} cannot be dropped: {table.tableName!r} is not our replica"
-                    )
+                    raise Refused(f"cannot drop the target database {self.database!r}: {table.tableName!r} is not our replica")
             self.check()
             for name in names:
                 metastore.drop_table(self.database, name, delete_data=False)
@@ -208,7 +206,7 @@ class Session:
         """What was done; ``began`` is the monotonic time of the load's begin."""
         header = self.reader.header
         spent = dict(self.work.seconds)
-        spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0), 3)
+        spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0.0), 3)
         return LoadReport(
             directory=self.reader.directory,
             database=self.database,

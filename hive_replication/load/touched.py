@@ -21,7 +21,8 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
 
     Args:
         operations: in the order they were carried out.
-        source_table, target_table: names of a table-level load that maps one, else None.
+        source_table: the source's name of the one table of a table-level load, else None.
+        target_table: its name on the target, else None.
     """
     tables: dict[str, _Table] = {}
     for operation in operations:

@@ -106,7 +106,7 @@ class StorageDescriptor(_Struct):
 class Database(_Struct):
     name: str
     description: str | None
-    locationUri: str
+    locationUri: str | None
     parameters: dict[str, str]
     ownerName: str | None
     ownerType: int | None
@@ -117,7 +117,7 @@ class Database(_Struct):
         self,
         name: str = ...,
         description: str | None = ...,
-        locationUri: str = ...,
+        locationUri: str | None = ...,
         parameters: dict[str, str] = ...,
         *,
         ownerName: str | None = ...,
@@ -147,6 +147,7 @@ class Table(_Struct):
     ownerType: int | None
     writeId: int | None
     colStats: Any
+    accessType: Any
     id: int | None
     def __init__(
         self,

@@ -1,0 +1,78 @@
+"""Repair: bring one table, or some of its partitions, to the present state of the source, whatever happened to the replica.
+
+First the table's lane is brought up to the same event id, so that no rename or drop of the past is skipped; then the object is
+dumped from the present source state, compared, and what differs is replaced (design: load, one at a time).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.records import DumpResult
+from hive_replication.dump.source import Source
+from hive_replication.dump.store import DumpStore
+from hive_replication.errors import BadRequest
+from hive_replication.load.command import repl_load
+from hive_replication.load.report import LoadReport
+from hive_replication.load.state import replica_state
+from hive_replication.load.target import Target
+from hive_replication.progress import Progress
+from hive_replication.statements import ReplDump, ReplLoad
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair did.
+
+    Args:
+        dump: the dump of the object.
+        load: what its load did.
+        events: what the load of the lane's events before it did, or None where it was level.
+    """
+
+    dump: DumpResult
+    load: LoadReport
+    events: LoadReport | None
+
+
+def repair(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    table: str | None = None,
+    partitions: tuple[str, ...] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Repair:
+    """Repairs partitions, a table, or all tables of a database.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where the dumps go.
+        copier: copies files.
+        database: source database; the policy names its replica.
+        table: one table, or None for the whole database.
+        partitions: names of partitions of the table, or None for all.
+        progress: who is told.
+
+    Raises:
+        BadRequest: the source does not have the object, or the target database is no replica yet.
+        Refused: another load runs, or the target's object is not our replica.
+    """
+    name = target.policy.target_of(database)
+    state = replica_state(target.metastore.database(name))
+    if state.applied is None:
+        raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
+    stands = state.applied if table is None else state.position(table)
+    events = None
+    if stands < source.metastore.current_event_id():
+        window = repl_dump(source, ReplDump(database, None, stands), store, progress=progress)
+        events = repl_load(target, ReplLoad(window.directory, name), store, copier, only=table, progress=progress)
+    dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
+    load = repl_load(target, ReplLoad(dump.directory, name), store, copier, repair=True, progress=progress)
+    return Repair(dump, load, events)
