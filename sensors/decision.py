@@ -129,7 +129,7 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
             waiting.append(f"{replica.database}: run {replica.busy[:8]} is under way")
         elif failed := replica.unfinished(current):
             _again(now, replica, failed, failed.window, RETRY_DELAY, starts, waiting)
-        elif replica.held is not None and _catch_up_due(now, replica, starts, waiting):
+        elif replica.held is not None and not replica.lost(current) and _catch_up_due(now, replica, starts, waiting):
             continue
         else:
             fresh.append(replica)

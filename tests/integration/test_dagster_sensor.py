@@ -1,0 +1,282 @@
+"""The notification-log sensor with real metastores and a real Dagster instance; runs are run records, or run in this process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+from hive_metastore.ThriftHiveMetastore import Client
+
+from hive_replication.load.state import replica_state, with_state
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Database, copy_of
+from repl_assets.catalog import read_catalog
+from repl_assets.definitions import build_defs
+from repl_assets.keys import Names, Window
+from sensors.decision import CATCH_UP_DELAY, RETRY_DELAY
+from sensors.notification_log import DAY, SensorSettings, tick
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+T = TypeVar("T")
+
+
+class CountingMetastore(Metastore):
+    """Counts calls."""
+
+    calls = 0
+
+    def call(self, what: str, do: Callable[[Client], T], *, repeatable: bool = True) -> T:
+        self.calls += 1
+        return super().call(what, do, repeatable=repeatable)
+
+
+class Sensor:
+    """A policy's sensor, its cursor and its instance."""
+
+    def __init__(self, warehouse: Warehouse, instance: dg.DagsterInstance) -> None:
+        self.warehouse = warehouse
+        self.instance = instance
+        policy = warehouse.connection.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
+        self.source, self.target = CountingMetastore(policy.source.metastore), CountingMetastore(policy.target.metastore)
+        connection = warehouse.connection
+        self.connection = replace(
+            connection,
+            source=replace(connection.source, metastore=self.source, policy=policy),
+            target=replace(connection.target, metastore=self.target, policy=policy),
+        )
+        self.names = Names.of(policy)
+        self.policy = policy
+        self.cursor: str | None = None
+
+    def tick(self, *, later: float = 0.0, event_ttl: float = 10 * DAY) -> dg.SensorResult | dg.SkipReason:
+        """One tick, some seconds from now."""
+        self.source.calls = self.target.calls = 0
+        context = dg.build_sensor_context(self.instance, cursor=self.cursor)
+        result = tick(context, self.connection, self.names, SensorSettings(event_ttl=event_ttl), time.time() + later)
+        self.cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor
+        return result
+
+    def request(self, **options: float) -> dg.RunRequest:
+        """The one run that a tick asks for; its window is made known as the daemon does."""
+        result = self.tick(**options)
+        assert isinstance(result, dg.SensorResult), result.skip_message
+        (request,) = result.run_requests or []
+        for added in result.dynamic_partitions_requests or []:
+            self.instance.add_dynamic_partitions(added.partitions_def_name, list(added.partition_keys))
+        assert self.instance.has_dynamic_partition(str(self.names.windows.name), str(request.partition_key))
+        return request
+
+    def reason(self, **options: float) -> str:
+        """Why a tick asks for nothing."""
+        result = self.tick(**options)
+        assert isinstance(result, dg.SkipReason), result
+        return str(result.skip_message)
+
+    def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+        """Executes what was asked for, in this process."""
+        defs = build_defs(self.policy, read_catalog(self.source, self.policy))
+        job = defs.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
+            instance=self.instance,
+            asset_selection=list(request.asset_selection or []),
+            partition_key=request.partition_key,
+            tags=dict(request.tags),
+            raise_on_error=False,
+        )
+
+    def record(self, request: dg.RunRequest, status: dg.DagsterRunStatus) -> dg.DagsterRun:
+        """A run of what was asked for, as the daemon would have made it."""
+        return create_run_for_test(
+            self.instance,
+            asset_selection=frozenset(request.asset_selection or []),
+            tags={**request.tags, "dagster/partition": str(request.partition_key)},
+            status=status,
+        )
+
+    def replicate(self) -> None:
+        """What the daemon does until nothing is left."""
+        assert self.run(self.request()).success
+        assert isinstance(self.tick(), dg.SkipReason)
+
+
+@pytest.fixture
+def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
+    warehouse.sql("CREATE TABLE plain (a INT)")
+    warehouse.load_data("plain", "1\n")
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Sensor(warehouse, instance)
+
+
+def test_bootstrap_then_windows(sensor: Sensor) -> None:
+    request = sensor.request()
+    assert Window.parse(str(request.partition_key)).start is None
+    assert sensor.run(request).success
+    sensor.warehouse.assert_equal()
+    applied = sensor.warehouse.applied()
+    assert sensor.reason().startswith("no")
+    sensor.warehouse.load_data("plain", "2\n")
+    request = sensor.request()
+    assert Window.parse(str(request.partition_key)).start == applied
+    assert {key.path[-1] for key in request.asset_selection or []} == {
+        f"{sensor.warehouse.database}__{s}" for s in ("dump", "load")
+    }
+    assert sensor.run(request).success
+    sensor.warehouse.assert_equal()
+    sensor.tick()
+
+
+def test_an_idle_tick_is_one_call(sensor: Sensor) -> None:
+    sensor.replicate()
+    deadline = time.monotonic() + 60
+    while sensor.reason() and (sensor.source.calls, sensor.target.calls) != (1, 0):
+        assert time.monotonic() < deadline  # others may work on the same metastore
+    assert json.loads(str(sensor.cursor))["settled"] is not None
+    assert sensor.reason(later=700.0)
+    assert sensor.target.calls > 0  # from time to time the target is looked at
+
+
+def test_a_tick_with_work_says_how_far_behind(sensor: Sensor) -> None:
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    result = sensor.tick(later=100.0)
+    assert isinstance(result, dg.SensorResult)
+    (seen,) = result.asset_events
+    assert seen.asset_key == sensor.names.database(sensor.warehouse.database, "source")
+    assert seen.metadata["events_waiting"].value >= 1
+    assert 99 <= float(str(seen.metadata["seconds_behind"].value)) < 200
+
+
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING])
+def test_a_run_under_way_is_waited_for(sensor: Sensor, status: dg.DagsterRunStatus) -> None:
+    run = sensor.record(sensor.request(), status)
+    assert f"run {run.run_id[:8]} is under way" in sensor.reason()
+
+
+def test_a_window_started_by_hand_is_waited_for(sensor: Sensor) -> None:
+    request = sensor.request()
+    run = sensor.record(request.with_replaced_attrs(tags={}), dg.DagsterRunStatus.STARTED)
+    assert f"run {run.run_id[:8]} is under way" in sensor.reason()
+
+
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED])
+def test_a_failed_window_comes_again_and_nothing_passes_it(sensor: Sensor, status: dg.DagsterRunStatus) -> None:
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    first = sensor.request()
+    assert first.tags["hive_replication/attempt"] == "1"
+    sensor.record(first, status)
+    sensor.warehouse.load_data("plain", "3\n")
+    assert "attempt 2 of window" in sensor.reason()
+    again = sensor.request(later=RETRY_DELAY[0] + 1)
+    assert again.partition_key == first.partition_key
+    assert again.tags["hive_replication/attempt"] == "2"
+    assert again.run_key != first.run_key
+    assert sensor.run(again).success
+    request = sensor.request()
+    assert Window.parse(str(request.partition_key)).start == Window.parse(str(first.partition_key)).end
+    assert sensor.run(request).success
+    sensor.warehouse.assert_equal()
+
+
+def test_a_failing_run_is_seen_in_the_records(sensor: Sensor) -> None:
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    broken = sensor.policy.model_copy(update={"dump_root": "hdfs://127.0.0.1:1/dumps"})
+    request = sensor.request()
+    policy, sensor.policy = sensor.policy, broken
+    assert not sensor.run(request).success
+    sensor.policy = policy
+    assert "attempt 2" in sensor.reason()
+    assert sensor.run(sensor.request(later=RETRY_DELAY[0] + 1)).success
+    sensor.warehouse.assert_equal()
+
+
+def test_max_events_cuts_windows(sensor: Sensor) -> None:
+    sensor.replicate()
+    small = sensor.policy.model_copy(update={"max_events": 1})
+    sensor.connection = replace(sensor.connection, source=replace(sensor.connection.source, policy=small))
+    sensor.warehouse.sql("CREATE TABLE one (a INT)", "CREATE TABLE two (a INT)")
+    runs = 0
+    while sensor.connection.target.metastore.table(sensor.warehouse.database, "two") is None:
+        result = sensor.tick()
+        if isinstance(result, dg.SensorResult):
+            (request,) = result.run_requests or []
+            sensor.instance.add_dynamic_partitions(str(sensor.names.windows.name), [str(request.partition_key)])
+            assert sensor.run(request).success
+            runs += 1
+    assert runs == 2
+    sensor.warehouse.assert_equal()
+
+
+def test_an_idle_database_is_advanced_without_a_run(sensor: Sensor) -> None:
+    sensor.replicate()
+    applied = sensor.warehouse.applied()
+    sensor.source.create_database(Database(name=f"{sensor.warehouse.database}_other", parameters={}))
+    assert sensor.reason()
+    assert sensor.warehouse.applied() == applied
+    sensor.cursor = None
+    assert sensor.reason(event_ttl=0.0)
+    assert (sensor.warehouse.applied() or 0) > (applied or 0)
+    sensor.warehouse.load_data("plain", "2\n")
+    assert sensor.run(sensor.request()).success
+    sensor.warehouse.assert_equal()
+
+
+def test_a_held_table_catches_up_by_itself(sensor: Sensor) -> None:
+    warehouse = sensor.warehouse
+    warehouse.sql("CREATE TABLE other (a INT)")
+    sensor.replicate()
+    storage = warehouse.connection.source.storage
+    location = warehouse.connection.source.metastore.table(warehouse.database, "plain").sd.location  # type: ignore[union-attr]
+    warehouse.load_data("plain", "2\n", name="vanishing")
+    warehouse.load_data("other", "1\n")
+    content = storage.read(f"{location}/vanishing")
+    storage.delete(f"{location}/vanishing")
+    assert sensor.run(sensor.request()).success  # green: the others went on
+    catch_up = sensor.request()
+    assert catch_up.tags["hive_replication/kind"] == "catch-up"
+    assert sensor.run(catch_up).success
+    assert "attempt 2 of catch-up" in sensor.reason()
+    warehouse.load_data("other", "2\n")
+    assert sensor.run(sensor.request()).success
+    storage.write(f"{location}/vanishing", content)
+    again = sensor.request(later=CATCH_UP_DELAY[0] + 1)
+    assert again.tags["hive_replication/kind"] == "catch-up"
+    assert sensor.run(again).success
+    warehouse.assert_equal()
+    assert isinstance(sensor.tick(), dg.SkipReason)
+
+
+def test_a_replica_dropped_by_hand_is_bootstrapped_again(sensor: Sensor) -> None:
+    sensor.replicate()
+    sensor.target.drop_database(sensor.warehouse.database, cascade=True, delete_data=True)
+    again = sensor.request(later=700.0)
+    assert Window.parse(str(again.partition_key)).start is None
+    assert sensor.run(again).success
+    sensor.warehouse.assert_equal()
+
+
+def test_another_history_is_compared_whole(sensor: Sensor) -> None:
+    """The target remembers another event under its applied id, as after a restore of the source's metastore."""
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    found = sensor.target.database(sensor.warehouse.database)
+    assert found is not None
+    changed = copy_of(found)
+    changed.parameters = with_state(found.parameters, replace(replica_state(found), applied_hash="0" * 16))
+    sensor.target.alter_database(sensor.warehouse.database, changed)
+    assert sensor.run(sensor.request()).success
+    sensor.warehouse.assert_equal()
+    key = sensor.names.database(sensor.warehouse.database, "dump")
+    (made,) = sensor.instance.fetch_materializations(key, limit=1).records
+    assert made.asset_materialization
+    assert made.asset_materialization.metadata["kind"].value == "bootstrap"
+    assert sensor.warehouse.status() == made.asset_materialization.metadata["to_evid"].value

@@ -1,0 +1,218 @@
+"""Definitions: what the catalog becomes, how fast, and without which servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy, Root, Warehouse
+from repl_assets.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
+from repl_assets.components import ReplicationPolicy
+from repl_assets.definitions import build_defs
+
+ROOT = Path(__file__).parents[2]
+NOWHERE = "thrift://127.0.0.1:1"
+NO_CONTEXT: Any = None  # the component does not look at it
+
+
+def policy(name: str = "default") -> Policy:
+    return Policy(
+        name=name,
+        source=Warehouse(metastore=NOWHERE, roots=(Root(uri="hdfs://source:8020/"),)),
+        target=Warehouse(metastore=NOWHERE, roots=(Root(uri="hdfs://target:8020/"),)),
+        dump_root="hdfs://target:8020/dumps",
+        databases={"sales": "sales_copy"},
+    )
+
+
+def table(name: str, **changes: Any) -> CatalogTable:
+    columns = (Column("a", "int", "an int"),)
+    made = CatalogTable(name, False, f"hdfs://source:8020/w/sales.db/{name}", "parquet", columns, (), "etl", "")
+    return replace(made, **changes)
+
+
+ORDERS = table("orders", partition_keys=(Column("ds", "string"),), owner="jo@example.com", comment="All orders.")
+CATALOG = Catalog(
+    (
+        CatalogDatabase(
+            "sales",
+            "hive",
+            "The shop",
+            "hdfs://source:8020/w/sales.db",
+            (table("lookup"), ORDERS, table("seen", view=True, location="", format="")),
+            (("ledger", "transactional (ACID) tables are not replicated by this version"),),
+        ),
+    )
+)
+
+EXPECTED = """\
+default/sales/lookup default/sales deps=lookup__dump partitions=- kinds=hive,parquet,spark owners=team:etl
+default/sales/lookup__dump default/sales deps=lookup__source partitions=- kinds=hive owners=team:etl
+default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners=team:etl
+default/sales/orders default/sales deps=orders__dump partitions=default.sales.orders kinds=hive,parquet,spark owners=jo@example.com
+default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@example.com
+default/sales/orders__source default/sales deps=- partitions=default.sales.orders kinds=hive owners=jo@example.com
+default/sales/seen default/sales deps=seen__dump partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__source default/sales deps=- partitions=- kinds=hive,view owners=team:etl
+default/sales__dump default/sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
+default/sales__load default/sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
+default/sales__source default/sales deps=- partitions=- kinds=hive owners=team:hive
+"""
+
+
+def specs(defs: dg.Definitions) -> dict[str, dg.AssetSpec]:
+    return {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}
+
+
+def shown(spec: dg.AssetSpec) -> str:
+    deps = ",".join(dep.asset_key.path[-1] for dep in spec.deps) or "-"
+    partitions = spec.partitions_def.name if isinstance(spec.partitions_def, dg.DynamicPartitionsDefinition) else "-"
+    parts = f"deps={deps} partitions={partitions} kinds={','.join(sorted(spec.kinds))} owners={','.join(spec.owners)}"
+    return f"{spec.key.to_user_string()} {spec.group_name} {parts}\n"
+
+
+def test_specs_are_as_they_were() -> None:
+    assert "".join(shown(spec) for _, spec in sorted(specs(build_defs(policy(), CATALOG)).items())) == EXPECTED
+
+
+def test_metadata() -> None:
+    found = specs(build_defs(policy(), CATALOG))
+    orders = found["default/sales/orders"]
+    assert orders.metadata["dagster/table_name"] == "sales_copy.orders"
+    columns = orders.metadata["dagster/column_schema"].columns
+    assert [(c.name, c.type, c.description, dict(c.tags)) for c in columns] == [
+        ("a", "int", "an int", {}),
+        ("ds", "string", None, {"partition_key": ""}),
+    ]
+    assert "All orders." in str(orders.description)
+    assert found["default/sales/orders__source"].metadata["dagster/table_name"] == "sales.orders"
+    assert found["default/sales/orders__source"].metadata["dagster/uri"] == ORDERS.location
+    assert "ledger" in found["default/sales__load"].metadata["not replicated"].value
+
+
+def test_definitions_are_valid_jobs_and_checks_included() -> None:
+    defs = build_defs(policy(), CATALOG)
+    dg.Definitions.validate_loadable(defs)
+    assert {job.name for job in defs.resolve_all_job_defs()} >= {"rebuild_sales"}
+    checks = {key.name for key in defs.resolve_asset_graph().asset_check_keys}
+    assert checks >= {"files_proven", "nothing_held", "replica_equal", "up_to_date"}
+    (sensor,) = defs.sensors or []
+    assert isinstance(sensor, dg.SensorDefinition)
+    assert (sensor.name, sensor.minimum_interval_seconds) == ("notification_log", 10)
+    assert sensor.default_status == dg.DefaultSensorStatus.RUNNING
+
+
+def test_two_policies_load_together() -> None:
+    dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy("dr"), CATALOG)))
+
+
+def test_more_tables_than_the_limit_have_no_assets(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("dagster").propagate = True
+    found = specs(build_defs(policy(), CATALOG, most_tables=1))
+    assert [key for key in found if key.endswith("__dump")] == ["default/sales__dump", "default/sales/lookup__dump"]
+    assert "2 tables of sales have no assets" in caplog.text
+
+
+def test_the_policy_is_not_shown() -> None:
+    schema = build_defs(policy()).resources["connection"]  # type: ignore[index]
+    field = type(schema).model_fields["policy"]
+    assert field.json_schema_extra == {"dagster__is_secret": True}
+
+
+def test_catalog_round_trips() -> None:
+    assert Catalog.of_json(CATALOG.to_json()) == CATALOG
+
+
+@pytest.mark.parametrize(
+    ("input_format", "expected"),
+    [
+        ("org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "parquet"),
+        ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "orc"),
+        ("org.apache.hadoop.mapred.TextInputFormat", "text"),
+        ("org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat", "avro"),
+        ("com.example.Other", "Other"),
+    ],
+)
+def test_file_formats(input_format: str, expected: str) -> None:
+    assert file_format(input_format) == expected
+
+
+def component(**fields: Any) -> ReplicationPolicy:
+    return ReplicationPolicy(**fields)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
+    monkeypatch.setattr(logging.getLogger("dagster"), "propagate", True)
+    return caplog
+
+
+def test_the_last_catalog_stays_while_the_source_cannot_be_reached(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    state = tmp_path / "state"
+    state.write_text(CATALOG.to_json(), encoding="utf-8")
+    made = component(policy=policy().model_dump(mode="json"))
+    made.write_state_to_path(state)
+    assert "tables are shown as last known" in log.text
+    found = specs(made.build_defs_from_state(NO_CONTEXT, state))
+    assert "default/sales/orders" in found
+
+
+def test_without_any_catalog_there_are_the_database_assets(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    made = component(policy=policy().model_dump(mode="json"))
+    made.write_state_to_path(tmp_path / "state")
+    assert "no tables are known yet" in log.text
+    found = specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))
+    assert sorted(found) == ["default/sales__dump", "default/sales__load", "default/sales__source"]
+
+
+def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").write_text("{", encoding="utf-8")
+    made = component(policy=policy().model_dump(mode="json"))
+    assert len(specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))) == 3
+    assert "unreadable" in log.text
+
+
+def test_no_policy_is_no_definitions(log: pytest.LogCaptureFixture) -> None:
+    made = component(policy_file="")
+    assert specs(made.build_defs_from_state(NO_CONTEXT, None)) == {}
+    assert "set HIVE_REPL_CONFIG" in log.text
+
+
+def test_another_source_has_another_catalog() -> None:
+    one, other = policy(), policy("other")
+    keys = {component(policy=each.model_dump(mode="json")).defs_state_config.key for each in (one, other)}
+    assert len(keys) == 2
+
+
+def test_both_kinds_of_policy_are_refused() -> None:
+    with pytest.raises(BadRequest, match="not both"):
+        component(policy={}, policy_file="x").settings()
+
+
+def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump(policy().model_dump(mode="json")), encoding="utf-8")
+    code = (
+        "import sys, psutil; from repl_assets.definitions import defs; made = defs();"
+        "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 3;"
+        "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children())"
+    )
+    began = time.monotonic()
+    environment = {**os.environ, "HIVE_REPL_CONFIG": str(path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.strip() == "[] []", done.stderr
+    assert time.monotonic() - began < 10  # 2 s on an idle machine; the rest is for busy ones
