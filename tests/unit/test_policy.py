@@ -6,7 +6,7 @@ import pytest
 
 from hive_replication.connect import connect, dump_root
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.policy import Policy, load_policy
+from hive_replication.policy import Policy, Root, load_policy
 
 TEXT = """
 source:
@@ -89,3 +89,9 @@ def test_a_malformed_metastore_address_is_a_bad_request(tmp_path: Path) -> None:
     path = written(tmp_path, TEXT.replace("thrift://source:9083", "source:9083"))
     with pytest.raises(BadRequest, match="'source:9083' is not a metastore"):
         connect(load_policy(path))
+
+
+def test_the_manual_has_every_setting() -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    settings = {*Policy.model_fields, *Root.model_fields, "source.metastore", "source.roots"} - {"source", "target"}
+    assert [name for name in settings if f"{name}`" not in manual] == []
