@@ -1,7 +1,7 @@
 """Repair: bring one table, or some of its partitions, to the present state of the source, whatever happened to the replica.
 
-First the table's lane is brought up to the same event id, so that no rename or drop of the past is skipped; then the object is
-dumped from the present source state, compared, and what differs is replaced (design: load, one at a time).
+The object is dumped from the present source state, at one event id. The table's lane is brought up to that id first, so that no
+rename or drop of the past is skipped; then the object is compared, and what differs is replaced (design: load, one at a time).
 """
 
 from __future__ import annotations
@@ -68,11 +68,12 @@ def repair(
     state = replica_state(target.metastore.database(name))
     if state.applied is None:
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
-    stands = state.applied if table is None else state.position(table)
-    events = None
-    if stands < source.metastore.current_event_id():
-        window = repl_dump(source, ReplDump(database, None, stands), store, progress=progress)
-        events = repl_load(target, ReplLoad(window.directory, name), store, copier, only=table, progress=progress)
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
+    # From where every name of the lane stands: others that a rename joins to it may be behind it.
+    stands = min(state.applied, state.position(table or ""))
+    events = None
+    if stands < dump.last_evid:
+        window = repl_dump(source, ReplDump(database, None, stands, dump.last_evid), store, progress=progress)
+        events = repl_load(target, ReplLoad(window.directory, name), store, copier, only=table, progress=progress)
     load = repl_load(target, ReplLoad(dump.directory, name), store, copier, repair=True, progress=progress)
     return Repair(dump, load, events)

@@ -101,7 +101,7 @@ class Session:
         """
         if self.state.source not in ("", self.identity):
             raise Refused(
-                f"the target database {self.database!r} is a replica of {self.state.source}, and this dump is of {self.identity}: "
+                f"the target database {self.database!r} is a replica of {self.state.source}, not of {self.identity}: "
                 "load it under another name"
             )
         if self.state.source or not self.exists:

@@ -1,0 +1,316 @@
+"""Loads under everything that is not the plain case: changes meanwhile, crashes, strangers, held lanes, names, repairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.objects import ObjectReader
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.state import replica_state
+from hive_replication.metastore.types import copy_of
+from hive_replication.repair import repair
+from hive_replication.statements import ReplDump, ReplLoad
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing may catch it."""
+
+
+class DyingCopier:
+    """Copies some files, then the process ends."""
+
+    def __init__(self, warehouse: Warehouse, files: int) -> None:
+        self._copier, self._left = warehouse.connection.copier, files
+
+    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
+        for task in tasks:
+            if self._left == 0:
+                raise Killed
+            self._left -= 1
+            yield from self._copier.copy([task])
+
+
+@pytest.fixture
+def filled(warehouse: Warehouse) -> Warehouse:
+    warehouse.sql("CREATE TABLE plain (a INT, b STRING)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.load_data("plain", "1\n")
+    for day in "123":
+        warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n")
+    return warehouse
+
+
+@pytest.fixture
+def replicated(filled: Warehouse) -> Warehouse:
+    filled.replicate()
+    return filled
+
+
+def test_bootstrap_is_consolidated_at_the_source(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the reading of two tables a second client changes everything, the seed's table T1 with Pa, Pb, Px, Py included."""
+    filled.sql(
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE t_new (a INT)",
+        "CREATE TABLE gone (a INT)",
+        "CREATE TABLE zz (a INT) PARTITIONED BY (p STRING)",
+    )
+    filled.load_data("t", "old\n")
+    filled.load_data("t_new", "new\n")
+    filled.load_data("zz PARTITION (p='x')", "x\n")
+    filled.load_data("zz PARTITION (p='y')", "y\n")
+    read = ObjectReader.read
+    metastore = filled.connection.source.metastore
+
+    def reading(reader: ObjectReader, name: str) -> None:
+        if name == "t":
+            filled.load_data("plain", "2\n", overwrite=True)
+            filled.load_data("parts PARTITION (ds='1')", "11\n")
+            metastore.drop_partitions(filled.database, "parts", ["ds=2"], delete_data=True)
+            metastore.drop_partitions(filled.database, "zz", ["p=x"], delete_data=True)
+            filled.load_data("parts PARTITION (ds='4')", "4\n")
+            filled.sql("ALTER TABLE t RENAME TO t_old", "ALTER TABLE t_new RENAME TO t")
+            filled.sql("DROP TABLE gone", "CREATE TABLE gone (b STRING)", "CREATE TABLE late (a INT)", "TRUNCATE TABLE t_old")
+            filled.load_data("late", "5\n")
+        if name == "zz":
+            filled.load_data("zz PARTITION (p='z')", "z\n")
+        read(reader, name)
+        if name == "zz":
+            metastore.drop_partitions(filled.database, "zz", ["p=y"], delete_data=True)
+
+    monkeypatch.setattr(ObjectReader, "read", reading)
+    dump = filled.dump()
+    monkeypatch.undo()
+    assert dump.header.from_evid < dump.header.to_evid
+    report = filled.load(dump.directory)
+    assert report.held == ()
+    assert filled.applied() == dump.header.to_evid
+    filled.assert_equal()
+    filled.load_data("t", "more\n")
+    filled.replicate()
+    filled.assert_equal()
+
+
+def test_killed_bootstrap_goes_on_with_what_is_missing(filled: Warehouse) -> None:
+    dump = filled.dump()
+    filled.copier = DyingCopier(filled, 2)
+    with pytest.raises(Killed):
+        filled.load(dump.directory)
+    assert filled.status() is None
+    with pytest.raises(BadRequest, match="not finished"):
+        filled.load(filled.dump(dump.last_evid).directory)
+    filled.copier = None
+    report = filled.load(dump.directory)
+    assert report.files_by_origin == {"present": 2, "source": 2}
+    filled.assert_equal()
+
+
+@pytest.mark.parametrize("files", range(4))
+def test_killed_window_is_applied_once(replicated: Warehouse, files: int) -> None:
+    before = replicated.applied()
+    replicated.load_data("plain", "2\n")
+    replicated.load_data("parts PARTITION (ds='1')", "10\n", overwrite=True)
+    replicated.load_data("parts PARTITION (ds='9')", "9\n")
+    replicated.sql("ALTER TABLE plain RENAME TO renamed")
+    replicated.load_data("renamed", "3\n")
+    dump = replicated.dump(before)
+    replicated.copier = DyingCopier(replicated, files)
+    with pytest.raises(Killed):
+        replicated.load(dump.directory)
+    assert replicated.applied() == before
+    replicated.copier = None
+    report = replicated.load(dump.directory)
+    assert (report.held, report.files_by_origin.get("present", 0)) == ((), files)
+    replicated.assert_equal()
+
+
+def test_file_gone_from_source_and_cmroot_holds_its_lane_only(replicated: Warehouse) -> None:
+    replicated.load_data("plain", "2\n")
+    replicated.load_data("parts PARTITION (ds='1')", "10\n")
+    dump = replicated.dump(replicated.applied())
+    storage = replicated.connection.source.storage
+    lost = next(group.files[0] for event in replicated.connection.store.open(dump.directory).events() for group in event.groups)
+    content = storage.read(lost.uri)
+    storage.delete(lost.uri)
+    report = replicated.load(dump.directory)
+    (held,) = report.held
+    assert held.tables == ("plain",)
+    assert lost.uri in held.reason
+    assert lost.cm_uri in held.reason
+    assert str(held.evid) in held.reason
+    assert replicated.status("parts") == dump.last_evid
+    assert replicated.status("plain") == replicated.status() == held.after < held.evid
+    replicated.load_data("plain", "3\n")
+    later = replicated.load(replicated.dump(replicated.applied()).directory)
+    assert [held.tables for held in later.held] == [("plain",)]
+    storage.write(lost.uri, content)
+    caught_up = replicated.load(replicated.dump(held.after).directory)
+    assert caught_up.held == ()
+    assert replicated.status() == replicated.status("plain") == replicated.applied()
+    assert replica_state(replicated.connection.target.metastore.database(replicated.database)).at == {}
+    replicated.assert_equal()
+
+
+def test_dropping_a_held_table_ends_the_hold(replicated: Warehouse) -> None:
+    replicated.load_data("plain", "2\n")
+    dump = replicated.dump(replicated.applied())
+    file = next(group.files[0] for event in replicated.connection.store.open(dump.directory).events() for group in event.groups)
+    replicated.connection.source.storage.delete(file.uri)
+    held = replicated.load(dump.directory).held[0]
+    repaired = repair(
+        replicated.connection.source,
+        replicated.connection.target,
+        replicated.connection.store,
+        replicated.connection.copier,
+        replicated.database,
+        "plain",
+    )
+    assert repaired.load.held == ()
+    assert held.tables == ("plain",)
+    replicated.assert_equal()
+    assert replicated.replicate().held == ()
+    assert replica_state(replicated.connection.target.metastore.database(replicated.database)).held == {}
+
+
+def test_a_stranger_is_never_overwritten(replicated: Warehouse) -> None:
+    metastore = replicated.connection.target.metastore
+    stranger = copy_of(metastore.table(replicated.database, "plain"))
+    assert stranger is not None
+    stranger.tableName, stranger.parameters = "mine", {}
+    stranger.sd.location = None
+    metastore.create_table(stranger)
+    replicated.sql("CREATE TABLE mine (a INT)")
+    replicated.load_data("plain", "2\n")
+    report = replicated.replicate()
+    (held,) = report.held
+    assert (held.tables, held.refused, report.exit_code) == (("mine",), True, 3)
+    assert "not a replica" in held.reason
+    kept = metastore.table(replicated.database, "mine")
+    assert kept is not None
+    assert "hive_replication.source" not in kept.parameters
+
+
+def test_bootstrap_over_a_stranger_is_refused_whole(filled: Warehouse) -> None:
+    metastore, database = filled.connection.target.metastore, filled.connection.source.metastore.database(filled.database)
+    foreign = copy_of(database)
+    assert foreign is not None
+    foreign.parameters, foreign.locationUri = {}, None
+    metastore.create_database(foreign)
+    table = copy_of(filled.connection.source.metastore.table(filled.database, "plain"))
+    assert table is not None
+    table.sd.location = None
+    metastore.create_table(table)
+    dump, events = filled.dump(), filled.target_events()
+    with pytest.raises(Refused, match="not a replica"):
+        filled.load(dump.directory)
+    assert filled.target_events() == events
+    metastore.drop_table(filled.database, "plain")
+    assert filled.load(dump.directory).held == ()
+    filled.assert_equal()
+
+
+def test_a_dump_of_another_source_is_refused(replicated: Warehouse, warehouse: Warehouse) -> None:
+    other = replicated.database + "x"
+    replicated.hive.execute(f"CREATE DATABASE {other}")
+    dump = repl_dump(replicated.connection.source, ReplDump(other), replicated.connection.store)
+    events = replicated.target_events()
+    with pytest.raises(Refused, match="is a replica of"):
+        repl_load(
+            replicated.connection.target,
+            ReplLoad(dump.directory, replicated.database),
+            replicated.connection.store,
+            replicated.connection.copier,
+        )
+    assert replicated.target_events() == events
+
+
+def test_missing_events_between_are_refused(replicated: Warehouse) -> None:
+    replicated.load_data("plain", "2\n")
+    after = replicated.connection.source.metastore.current_event_id()
+    replicated.load_data("plain", "3\n")
+    with pytest.raises(Refused, match="missing"):
+        replicated.load(replicated.dump(after).directory)
+
+
+def test_load_under_another_name(filled: Warehouse) -> None:
+    target, store, copier = filled.connection.target, filled.connection.store, filled.connection.copier
+    name = filled.database + "_copy"
+    dump = filled.dump()
+    repl_load(target, ReplLoad(dump.directory, name), store, copier)
+    filled.load_data("parts PARTITION (ds='4')", "4\n")
+    window = filled.dump(dump.last_evid)
+    repl_load(target, ReplLoad(window.directory, name), store, copier)
+    assert target.metastore.partition_names(name, "parts") == ["ds=1", "ds=2", "ds=3", "ds=4"]
+    assert target.metastore.database(filled.database) is None
+
+
+def test_a_table_alone_under_another_name(filled: Warehouse) -> None:
+    connection, name = filled.connection, filled.database + "_one"
+    dump = repl_dump(connection.source, ReplDump(filled.database, "parts"), connection.store)
+    load = repl_load(connection.target, ReplLoad(dump.directory, name, "days"), connection.store, connection.copier)
+    assert load.held == ()
+    filled.load_data("parts PARTITION (ds='4')", "4\n")
+    filled.load_data("plain", "4\n")
+    window = repl_dump(connection.source, ReplDump(filled.database, "parts", dump.last_evid), connection.store)
+    assert window.events < window.last_evid - dump.last_evid
+    repl_load(connection.target, ReplLoad(window.directory, name, "days"), connection.store, connection.copier)
+    metastore = connection.target.metastore
+    assert metastore.table_names(name) == ["days"]
+    assert metastore.partition_names(name, "days") == ["ds=1", "ds=2", "ds=3", "ds=4"]
+    assert replica_state(metastore.database(name)).applied is None
+    events = metastore.current_event_id()
+    repl_load(connection.target, ReplLoad(window.directory, name, "days"), connection.store, connection.copier)
+    assert metastore.current_event_id() == events
+
+
+def test_batch_counts_events_of_the_policy_only(replicated: Warehouse) -> None:
+    other = replicated.database + "o"
+    start = replicated.applied()
+    replicated.load_data("plain", "2\n")
+    replicated.hive.execute(f"CREATE DATABASE {other}", f"CREATE TABLE {other}.x (a INT)")
+    replicated.load_data("plain", "3\n")
+    replicated.load_data("plain", "4\n")
+    dump = replicated.dump(start, batch=2)
+    assert dump.events == 2
+    replicated.load(dump.directory)
+    assert replicated.applied() == dump.last_evid
+    replicated.replicate()
+    replicated.assert_equal()
+
+
+def test_repair_of_one_partition(replicated: Warehouse) -> None:
+    connection = replicated.connection
+    part = next(iter(connection.target.metastore.partitions(replicated.database, "parts", ["ds=2"])))
+    for status in connection.target.storage.files(part.sd.location or ""):
+        connection.target.storage.write(status.uri, b"broken\n")
+    replicated.load_data("parts PARTITION (ds='3')", "33\n")
+    args = connection.source, connection.target, connection.store, connection.copier
+    done = repair(*args, replicated.database, "parts", ("ds=2",))
+    assert done.load.held == ()
+    replicated.assert_equal()
+    events = replicated.target_events()
+    assert replicated.replicate().held == ()
+    replicated.assert_equal()
+    assert replicated.target_events() > events  # the database's applied id
+    with pytest.raises(BadRequest, match="no partition"):
+        repair(*args, replicated.database, "parts", ("ds=nowhere",))
+
+
+def test_plan_tells_what_the_load_does_and_changes_nothing(replicated: Warehouse) -> None:
+    replicated.load_data("plain", "2\n")
+    replicated.sql("ALTER TABLE parts RENAME TO days", "CREATE TABLE brief (a INT)", "DROP TABLE brief")
+    dump, events = replicated.dump(replicated.applied()), replicated.target_events()
+    plan = plan_load(replicated.connection.target, ReplLoad(dump.directory), replicated.connection.store)
+    planned = Counter(operation.kind for lane in plan.lanes for operation in lane.operations)
+    assert planned.keys() == {"AppendData", "AlterTable", "RenameTable"}
+    assert {skipped.what for skipped in plan.skipped} >= {"CREATE_TABLE brief", "DROP_TABLE brief"}
+    assert replicated.target_events() == events
+    report = replicated.load(dump.directory)
+    assert report.applied == planned
