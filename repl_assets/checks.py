@@ -8,6 +8,7 @@ import dagster as dg
 from hive_replication.verify import TableComparison, compare_database, lag
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.reporting import markdown_table
+from repl_assets.row_counts import count_rows, spark_session
 from repl_assets.specs import Specs
 from repl_assets.work import failures
 from resources.connection import ReplicationConnection
@@ -20,6 +21,7 @@ def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.Asse
     yield _up_to_date(specs, database)
     if database.tables:
         yield _replica_equal(specs, database)
+        yield from _row_counts(specs, database)
 
 
 def _up_to_date(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
@@ -65,8 +67,8 @@ def _replica_equal(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDef
         required_resource_keys={names.connection},
     )
     def replica_equal(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.has_partition_key:
-            return  # the repair of a partition, which proved its files: whole tables are compared by hand
+        if context.run.asset_selection:
+            return  # a repair, which proves what it copies: whole tables are compared by hand
         resource: ReplicationConnection = getattr(context.resources, names.connection)
         with failures():
             connection = resource.connect()
@@ -76,6 +78,45 @@ def _replica_equal(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDef
                         yield _result(spec, found)
 
     return replica_equal
+
+
+def _row_counts(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
+    names, target = specs.names, specs.policy.target_of(database.name)
+    keys = {table.name: names.table(database.name, table.name, "load") for table in database.tables if not table.view}
+    checked = {
+        table: dg.AssetCheckSpec(
+            "row_counts", asset=key, description="Spark counts as many rows in the replica as at the source."
+        )
+        for table, key in keys.items()
+    }
+    if not checked:
+        return
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__row_counts"),
+        specs=list(checked.values()),
+        can_subset=True,
+        required_resource_keys={names.connection},
+    )
+    def row_counts(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        if context.run.asset_selection:
+            return  # as above
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        with failures():
+            connection = resource.connect()
+            spark = spark_session(specs.policy)
+            for table, spec in checked.items():
+                if spec.key in context.selected_asset_check_keys:
+                    source = count_rows(spark, connection.source, database.name, table)
+                    replica = count_rows(spark, connection.target, target, table)
+                    yield dg.AssetCheckResult(
+                        passed=source == replica,
+                        asset_key=spec.asset_key,
+                        check_name=spec.name,
+                        metadata={"rows at source": source, "rows at target": replica},
+                    )
+
+    yield row_counts
 
 
 def _result(spec: dg.AssetCheckSpec, found: TableComparison) -> dg.AssetCheckResult:

@@ -13,6 +13,7 @@ from repl_assets.record import Recorder
 from repl_assets.reporting import dump_metadata, held_table, load_metadata, text_of
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
+from repl_assets.worker import tag_run
 
 
 def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
@@ -145,6 +146,7 @@ def load_dump(
 
 
 def _work(context: dg.AssetExecutionContext | dg.OpExecutionContext, names: Names) -> Work:
+    tag_run(context)
     return Work.of(getattr(context.resources, names.connection), context.log)
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import dagster as dg
-from dagster._core.storage.dagster_run import IN_PROGRESS_RUN_STATUSES, RunRecord
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES, RunRecord
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from repl_assets.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Window
+from repl_assets.worker import PROCESS_TAG, is_gone
 from sensors.decision import Kind, PastRun
 
 _LAST_RUNS = 100
@@ -31,13 +32,20 @@ class RunHistory:
     last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
 
 
-def run_history(instance: dg.DagsterInstance, names: Names, databases: Iterable[str]) -> RunHistory:
-    """Reads the policy's runs: those under way, whoever started them, and the last hundred that the sensor asked for."""
+def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: Iterable[str]) -> RunHistory:
+    """Reads the policy's runs: those under way, whoever started them, and the last hundred that the sensor asked for.
+
+    A run whose process is gone is reported as failed first.
+    """
     history = RunHistory()
-    loads = {names.database(database, "load"): database for database in databases}
-    for record in instance.get_run_records(dg.RunsFilter(statuses=IN_PROGRESS_RUN_STATUSES)):
-        for database in _databases(record.dagster_run, loads, names):
-            history.busy.setdefault(database, record.dagster_run.run_id)
+    loads = {names.database(database, "load"): database for database in policy_databases}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
+        run = record.dagster_run
+        databases = list(_databases(run, loads, names))
+        if databases and is_gone(run.tags.get(PROCESS_TAG, "")):
+            _report_gone(instance, run)
+            continue
+        history.busy.update((database, run.run_id) for database in databases)
     for record in instance.get_run_records(dg.RunsFilter(tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS):
         run = record.dagster_run
         past = _past(record) if run.is_finished else None
@@ -46,6 +54,12 @@ def run_history(instance: dg.DagsterInstance, names: Names, databases: Iterable[
             for database in _databases(run, loads, names):
                 known.setdefault(database, past)
     return history
+
+
+def _report_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    now = instance.get_run_by_id(run.run_id)
+    if now and not now.is_finished:  # it may have ended well since it was read
+        instance.report_run_failed(now, "the process of this run is gone")
 
 
 def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:

@@ -190,17 +190,29 @@ def test_load_of_a_window_takes_the_dump_that_is_there(replicated: Project) -> N
 
 def test_checks_by_hand(replicated: Project) -> None:
     warehouse = replicated.warehouse
-    key = dg.AssetCheckKey(replicated.table("plain"), "replica_equal")
-    late = dg.AssetCheckKey(replicated.database("load"), "up_to_date")
+    plain, parts, database = replicated.table("plain"), replicated.table("parts"), replicated.database("load")
+    by_hand = {"replica_equal": plain, "row_counts": parts, "up_to_date": database}
 
     def passed() -> dict[str, bool]:
-        selection = dg.AssetSelection.checks(key, late)
+        selection = dg.AssetSelection.checks(*(dg.AssetCheckKey(key, name) for name, key in by_hand.items()))
         checks = dg.define_asset_job("checks", selection=selection).resolve(asset_graph=replicated.defs.resolve_asset_graph())
         result = checks.execute_in_process(instance=replicated.instance, resources=replicated.defs.resources)
         return {evaluation.check_name: evaluation.passed for evaluation in result.get_asset_check_evaluations()}
 
-    assert passed() == {"replica_equal": True, "up_to_date": True}
-    storage = warehouse.connection.target.storage
-    (file,) = storage.files(warehouse.connection.target.metastore.table(warehouse.database, "plain").sd.location)
-    storage.write(file.uri, b"9\n")
-    assert passed() == {"replica_equal": False, "up_to_date": True}
+    assert passed() == {"replica_equal": True, "row_counts": True, "up_to_date": True}
+    target = warehouse.connection.target
+    for part in (
+        target.metastore.table(warehouse.database, "plain"),
+        *target.metastore.partitions(warehouse.database, "parts", ["ds=2"]),
+    ):
+        (file,) = target.storage.files(part.sd.location)
+        target.storage.write(file.uri, b"8\n9\n")
+    assert passed() == {"replica_equal": False, "row_counts": False, "up_to_date": True}
+
+
+def test_large_windows_are_copied_by_spark(replicated: Project) -> None:
+    replicated.policy = replicated.policy.model_copy(update={"driver_max_files": 0})
+    replicated.warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    replicated.next_window()
+    replicated.warehouse.assert_equal()
+    assert replicated.events(replicated.database("load"))[0].metadata["files by spark"].value == 1

@@ -19,6 +19,7 @@ from hive_replication.metastore.types import Database, copy_of
 from repl_assets.catalog import read_catalog
 from repl_assets.definitions import build_defs
 from repl_assets.keys import Names, Window
+from repl_assets.worker import PROCESS_TAG, this_process
 from sensors.decision import CATCH_UP_DELAY, RETRY_DELAY
 from sensors.notification_log import DAY, SensorSettings, tick
 from tests.warehouse import Warehouse
@@ -158,6 +159,18 @@ def test_a_tick_with_work_says_how_far_behind(sensor: Sensor) -> None:
 def test_a_run_under_way_is_waited_for(sensor: Sensor, status: dg.DagsterRunStatus) -> None:
     run = sensor.record(sensor.request(), status)
     assert f"run {run.run_id[:8]} is under way" in sensor.reason()
+
+
+def test_a_run_whose_process_is_gone_has_failed(sensor: Sensor) -> None:
+    run = sensor.record(sensor.request(), dg.DagsterRunStatus.STARTED)
+    sensor.instance.add_run_tags(run.run_id, {PROCESS_TAG: this_process()})
+    assert "under way" in sensor.reason()
+    host, pid, _ = this_process().split()
+    sensor.instance.add_run_tags(run.run_id, {PROCESS_TAG: f"{host} {pid} 1.00"})  # another process had this number before
+    assert "attempt 2 of window" in sensor.reason()
+    failed = sensor.instance.get_run_by_id(run.run_id)
+    assert failed
+    assert failed.status == dg.DagsterRunStatus.FAILURE
 
 
 def test_a_window_started_by_hand_is_waited_for(sensor: Sensor) -> None:

@@ -42,7 +42,7 @@ def table(name: str, **changes: Any) -> CatalogTable:
     return replace(made, **changes)
 
 
-ORDERS = table("orders", partition_keys=(Column("ds", "string"),), owner="jo@example.com", comment="All orders.")
+ORDERS = table("orders", partition_keys=(Column("ds", "string"),), owner="jo@shop.com", comment="All orders.")
 CATALOG = Catalog(
     (
         CatalogDatabase(
@@ -60,9 +60,9 @@ EXPECTED = """\
 default/sales/lookup default/sales deps=lookup__dump partitions=- kinds=hive,parquet,spark owners=team:etl
 default/sales/lookup__dump default/sales deps=lookup__source partitions=- kinds=hive owners=team:etl
 default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners=team:etl
-default/sales/orders default/sales deps=orders__dump partitions=default.sales.orders kinds=hive,parquet,spark owners=jo@example.com
-default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@example.com
-default/sales/orders__source default/sales deps=- partitions=default.sales.orders kinds=hive owners=jo@example.com
+default/sales/orders default/sales deps=orders__dump partitions=default.sales.orders kinds=hive,parquet,spark owners=jo@shop.com
+default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
+default/sales/orders__source default/sales deps=- partitions=default.sales.orders kinds=hive owners=jo@shop.com
 default/sales/seen default/sales deps=seen__dump partitions=- kinds=hive,view owners=team:etl
 default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
 default/sales/seen__source default/sales deps=- partitions=- kinds=hive,view owners=team:etl
