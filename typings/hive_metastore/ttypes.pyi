@@ -257,6 +257,9 @@ class NotificationEventResponse(_Struct):
 class CurrentNotificationEventId(_Struct):
     eventId: int
 
+class CmRecycleRequest(_Struct):
+    def __init__(self, dataPath: str | None = ..., purge: bool | None = ...) -> None: ...
+
 class InsertEventRequestData(_Struct):
     def __init__(
         self,
