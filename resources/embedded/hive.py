@@ -17,6 +17,7 @@ from hive_replication.errors import BadRequest, ReplicationError
 from resources.embedded import jars, java, processes
 from resources.embedded.cluster import Side
 from resources.embedded.hdfs import write_xml
+from resources.embedded.patches import patched
 
 _SOURCE = Path(__file__).parent / "java" / "HiveDriver.java"
 _CAPABILITIES = "HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVEMANAGEDINSERTREAD,HIVEMANAGEDINSERTWRITE,EXTWRITE,EXTREAD"
@@ -203,7 +204,8 @@ def _class_path(hive: int, folder: Path) -> str:
     hadoop = groups["hadoop"].without("slf4j")
     own = groups[f"hive{hive}"].jars
     ordered = [*own, *hadoop] if hive == 3 else [*hadoop, *own]
-    return os.pathsep.join([f"{folder / 'conf'}{os.sep}", *map(str, ordered)])
+    folders = [folder / "conf", *([patched(own)] if hive == 3 else [])]
+    return os.pathsep.join([*(f"{path}{os.sep}" for path in folders), *map(str, ordered)])
 
 
 def _open(pipe: IO[str] | None) -> IO[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from resources.embedded import jars, java, processes
 from resources.embedded.hdfs import Hdfs, write_xml
 from resources.embedded.jars import Group
+from resources.embedded.patches import patched
 from resources.embedded.processes import Server
 
 _SCHEMA_TOOL = threading.Lock()  # source and target want the same database: one makes it
@@ -172,7 +173,7 @@ def software(hive: int, hadoop: Group, own: Group) -> Software:
         # Last, for its many copies of other libraries' classes; partition expressions of Hive clients need it.
         hive_exec = [path for path in own.jars if path.name.startswith("hive-exec")]
         path = (*shipped, *own.without("hive-exec"), *client, *hive_exec)
-        return Software(3, java.java(), path, own.distribution, path)
+        return Software(3, java.java(), (patched(path), *path), own.distribution, path)
     derby = [path for path in own.jars if path.name.startswith("derby")]
     return Software(
         hive=4,

@@ -47,6 +47,20 @@ def test_hive4_writes_acid_and_replicates(hive4: HiveDriver, hive4_target: HiveD
     assert found.rows == ("1\tx", "2\tz")
 
 
+def test_hive3_drops_partitions_by_expression(hive3: HiveDriver, unique: str) -> None:
+    # The expression goes to the metastore in a form that Hive 3.1.3 by itself can write on Java 8 only.
+    days = " ".join(f"partition (ds='{day}', n={day})" for day in range(1, 7))
+    *_, shown = hive3.execute(
+        f"create database {unique}",
+        f"create table {unique}.t (a int) partitioned by (ds string, n int)",
+        f"alter table {unique}.t add {days}",
+        f"alter table {unique}.t drop partition (ds='1')",
+        f"alter table {unique}.t drop partition (ds='2', n=2), partition (n>5)",
+        f"show partitions {unique}.t",
+    )
+    assert shown.rows == ("ds=3/n=3", "ds=4/n=4", "ds=5/n=5")
+
+
 def test_errors_are_answers_and_settings_last(hive3: HiveDriver, unique: str) -> None:
     missing, after = hive3.run([f"show tables in {unique}", "show databases"])
     assert unique in missing.error
