@@ -1,0 +1,209 @@
+"""``dagster dev`` as users start it: the sensor replicates by itself, the API repairs a partition, a killed run comes again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from hive_replication.errors import ReplicationError
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.types import Partition, copy_of
+from repl_assets.keys import Names, partition_key
+from repl_assets.worker import PROCESS_TAG
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+ROOT = Path(__file__).parents[2]
+
+LAUNCH = """mutation($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
+  __typename
+  ... on LaunchRunSuccess { run { runId } }
+  ... on PythonError { message }
+  ... on RunConfigValidationInvalid { errors { message } } } }"""
+RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId status startTime tags { key value } } } } }"
+
+
+def wait_for(what: str, done: Callable[[], bool], seconds: float = 240) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.5)
+
+
+@dataclass
+class Dagster:
+    """A running ``dagster dev``."""
+
+    url: str
+    log: Path
+
+    def query(self, text: str, **variables: Any) -> Any:
+        """A GraphQL request."""
+        body = json.dumps({"query": text, "variables": variables}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as response:
+            answer = json.load(response)
+        assert "errors" not in answer, answer
+        return answer["data"]
+
+    def up(self) -> bool:
+        """Whether it answers, with our project loaded."""
+        with suppress(OSError):
+            found = self.query("{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }")
+            return bool(found["repositoriesOrError"].get("nodes"))
+        return False
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Runs, the newest first, tags as a dictionary."""
+        found = self.query(RUNS)["runsOrError"]["results"]
+        return [{**run, "tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in found]
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        return next(run for run in self.runs() if run["runId"] == run_id)
+
+    def materialize(self, path: list[str], partition: str) -> str:
+        """What the button does; the run's id."""
+        params = {
+            "selector": {
+                "repositoryLocationName": "hive_replication",
+                "repositoryName": "__repository__",
+                "pipelineName": "__ASSET_JOB",
+                "assetSelection": [{"path": path}],
+            },
+            "mode": "default",
+            "executionMetadata": {"tags": [{"key": "dagster/partition", "value": partition}]},
+        }
+        found = self.query(LAUNCH, params=params)["launchPipelineExecution"]
+        assert found["__typename"] == "LaunchRunSuccess", found
+        return str(found["run"]["runId"])
+
+
+@pytest.fixture
+def dagster(warehouse: Warehouse, tmp_path: Path) -> Iterator[Dagster]:
+    """``dagster dev`` for a database with two partitions, on a free port."""
+    warehouse.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    for day in "12":
+        warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n")
+    policy = warehouse.connection.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
+    config, home = tmp_path / "policy.yaml", tmp_path / "home"
+    config.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    home.mkdir()
+    shutil.copy(ROOT / "dagster.yaml", home)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "HIVE_REPL_CONFIG": str(config), "DAGSTER_HOME": str(home), "PYTHONWARNINGS": "ignore"}
+    with (tmp_path / "dagster.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)],
+            cwd=ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_heed_signals,
+        )
+    running = Dagster(f"http://127.0.0.1:{port}", tmp_path / "dagster.log")
+    try:
+        wait_for("dagster dev does not come up", running.up)
+        yield running
+    finally:
+        family = [process, *psutil.Process(process.pid).children(recursive=True)]
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+        for left in family:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                left.kill()
+        process.wait(10)
+
+
+def _heed_signals() -> None:
+    """A shell's background job ignores SIGINT, and Dagster would, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def equal(warehouse: Warehouse) -> bool:
+    """Whether the replica equals its source now."""
+    with suppress(AssertionError, ReplicationError, FileNotFoundError):
+        warehouse.assert_equal()
+        return True
+    return False
+
+
+def test_replicates_repairs_and_survives_a_kill(dagster: Dagster, warehouse: Warehouse) -> None:
+    wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None and equal(warehouse))
+
+    warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    wait_for("the sensor replicates an insert", lambda: equal(warehouse))
+
+    _repair(dagster, warehouse)
+    _kill(dagster, warehouse)
+
+
+def _repair(dagster: Dagster, warehouse: Warehouse) -> None:
+    target = warehouse.connection.target
+    (part,) = target.metastore.partitions(warehouse.database, "parts", ["ds=2"])
+    (file,) = target.storage.files(part.sd.location)
+    target.storage.write(file.uri, b"damaged\n")
+    key = Names("default").table(warehouse.database, "parts", "load")
+    run = dagster.materialize(list(key.path), partition_key("ds=2"))
+    wait_for("the repair ends", lambda: dagster.run(run)["status"] in ("SUCCESS", "FAILURE"))
+    assert dagster.run(run)["status"] == "SUCCESS"
+    warehouse.assert_equal()
+
+
+def _kill(dagster: Dagster, warehouse: Warehouse) -> None:
+    """SIGKILL for the run's process while it copies; the next attempt of the same window ends equal."""
+    _add_partitions(warehouse, 300)
+    target, seen = warehouse.connection.target, {run["runId"] for run in dagster.runs()}
+    location = target.metastore.database(warehouse.database).locationUri
+    before = len(target.storage.files(location, hidden=True))
+
+    def copying() -> bool:
+        return len(target.storage.files(location, hidden=True)) > before
+
+    wait_for("the load begins", copying)
+    run = next(run for run in dagster.runs() if run["runId"] not in seen)
+    os.kill(int(run["tags"][PROCESS_TAG].split()[1]), signal.SIGKILL)
+    assert not equal(warehouse)
+    wait_for("the killed run is seen", lambda: dagster.run(run["runId"])["status"] == "FAILURE")
+    wait_for("the next attempt", lambda: equal(warehouse))
+    attempts = [one for one in dagster.runs() if one["tags"].get("dagster/partition") == run["tags"]["dagster/partition"]]
+    assert [one["tags"]["hive_replication/attempt"] for one in attempts] == ["2", "1"]
+
+
+def _add_partitions(warehouse: Warehouse, number: int) -> None:
+    """Adds partitions with a file each, in one call and so with one event."""
+    source = warehouse.connection.source
+    table = source.metastore.table(warehouse.database, "parts")
+    assert table is not None
+    parts: list[Partition] = []
+    for n in range(number):
+        values = [f"k{n:03d}"]
+        sd = copy_of(table.sd)
+        sd.location = f"{table.sd.location}/{partition_name(['ds'], values)}"
+        parts.append(Partition(values=values, dbName=warehouse.database, tableName="parts", sd=sd, parameters={}))
+    with ThreadPoolExecutor(64) as pool:
+        list(pool.map(lambda part: source.storage.write(f"{part.sd.location}/data", f"{part.values[0]}\n".encode()), parts))
+    source.metastore.add_partitions(warehouse.database, "parts", parts)
