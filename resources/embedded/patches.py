@@ -40,7 +40,9 @@ def _locking(select: str) -> tuple[str, str]:
     return select, f"{select} for update with rs"
 
 
-_LISTENER_KEY = "'org.apache.hadoop.hive.metastore.model.MNotificationLog'"
+_NEXT_KEY = (
+    'select "NEXT_VAL" from "SEQUENCE_TABLE" where "SEQUENCE_NAME" =  \'org.apache.hadoop.hive.metastore.model.MNotificationLog\''
+)
 HIVE3 = (
     # HIVE-22097: ArrayList.SubList has other fields since Java 9; without this no expression of partitions, such as that of
     # ALTER TABLE DROP PARTITION, gets from the driver to the metastore.
@@ -59,7 +61,7 @@ HIVE3 = (
         "org.apache.hive.hcatalog.listener.DbNotificationListener",
         (
             _locking('select "NEXT_EVENT_ID"  from "NOTIFICATION_SEQUENCE"'),
-            _locking(f'select "NEXT_VAL" from "SEQUENCE_TABLE" where "SEQUENCE_NAME" =  {_LISTENER_KEY}'),
+            _locking(_NEXT_KEY),
         ),
     ),
 )
