@@ -74,6 +74,10 @@ def repair(
     events = None
     if stands < dump.last_evid:
         window = repl_dump(source, ReplDump(database, None, stands, dump.last_evid), store, progress=progress)
-        events = repl_load(target, ReplLoad(window.directory, name), store, copier, only=table, progress=progress)
-    load = repl_load(target, ReplLoad(dump.directory, name), store, copier, repair=True, progress=progress)
+        events = repl_load(
+            target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
+        )
+    load = repl_load(
+        target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
+    )
     return Repair(dump, load, events)

@@ -7,12 +7,14 @@ import time
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader, DumpStore
 from hive_replication.errors import BadRequest
+from hive_replication.load.lookahead import LogLookahead, Lookahead, NoLookahead
 from hive_replication.load.objects import load_objects
 from hive_replication.load.plan import LoadPlan
 from hive_replication.load.report import LoadReport
 from hive_replication.load.session import Session
 from hive_replication.load.target import Target
 from hive_replication.load.window import load_window
+from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress, Silent
 from hive_replication.statements import ReplLoad
@@ -26,6 +28,7 @@ def repl_load(
     *,
     repair: bool = False,
     only: str | None = None,
+    source: Metastore | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
     """Runs ``REPL LOAD``: applies what the target does not have yet; repeating it changes nothing.
@@ -39,6 +42,7 @@ def repl_load(
         copier: copies files.
         repair: of a dump of objects, compare and replace also what stands at its event id already.
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
+        source: the source's metastore, asked only where files are gone or objects missing: a later event may supersede them.
         progress: who is told about the progress.
 
     Raises:
@@ -50,7 +54,7 @@ def repl_load(
     reader = store.open(statement.directory)
     database, table = _names(statement, reader)
     with MetastoreLock(target.metastore, database) as lock:
-        session = Session(target, reader, database, table, copier, lock.check, progress or Silent())
+        session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
         _run(session, repair=repair, only=only)
         return session.report(began)
 
@@ -63,6 +67,11 @@ def plan_load(target: Target, statement: ReplLoad, store: DumpStore, *, repair: 
     _run(session, repair=repair, only=None)
     header = reader.header
     return LoadPlan(reader.directory, database, header.from_evid, header.to_evid, tuple(session.planned), tuple(session.skipped))
+
+
+def _lookahead(source: Metastore | None, reader: DumpReader) -> Lookahead:
+    header = reader.header
+    return NoLookahead() if source is None else LogLookahead(source, header.scope.database, header.from_evid)
 
 
 def _run(session: Session, *, repair: bool, only: str | None) -> None:

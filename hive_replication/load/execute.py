@@ -12,7 +12,7 @@ from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTas
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load import operations as op
 from hive_replication.load.flip import Flipper
-from hive_replication.load.place import Placed, Placer
+from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Held
 from hive_replication.load.target import Target
@@ -35,6 +35,12 @@ class Work:
         self.seconds[phase] = round(self.seconds.get(phase, 0) + time.monotonic() - began, 3)
 
 
+#: An operation, and the partition ("" for the table) whose files are neither at the source nor in cmroot.
+Gone = tuple[op.Operation, str]
+#: Plans a lane anew without what a later event supersedes; None where nothing does.
+Replan = Callable[[LanePlan, list[Gone]], LanePlan | None]
+
+
 @dataclass
 class _Run:
     """A lane under way; ``obstacle`` is where it has to stop."""
@@ -42,6 +48,7 @@ class _Run:
     lane: LanePlan
     placed: Placed
     obstacle: Obstacle | None
+    gone: list[Gone] = field(default_factory=list[Gone])
 
     def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
         """Stops the lane at an event, or earlier where it stops already."""
@@ -79,8 +86,12 @@ class Executor:
         self._flipper = Flipper(target, database, location, source)
         self._copier, self._check, self._progress, self.work = copier, check, progress, work
 
-    def run(self, lanes: Iterable[LanePlan]) -> list[Held]:
+    def run(self, lanes: Iterable[LanePlan], replan: Replan) -> list[Held]:
         """Carries out lanes; answers those that are held now.
+
+        Args:
+            lanes: their plans.
+            replan: asked where files are gone.
 
         Raises:
             Unreachable: a metastore or storage does not answer: the window fails as a whole.
@@ -89,6 +100,7 @@ class Executor:
             runs = list(pool.map(self._place, lanes))
             began = time.monotonic()
             self._copy(runs)
+            runs = [self._without_gone(run, replan) for run in runs]
             self.work.spend("copy", began)
             began = time.monotonic()
             list(pool.map(self._flip, runs))
@@ -104,20 +116,30 @@ class Executor:
             first = lane.operations[0].evid
             return _Run(lane, Placed(lane), Obstacle(first, str(error), isinstance(error, Refused)))
 
+    def _without_gone(self, run: _Run, replan: Replan) -> _Run:
+        """The lane without the events whose files are gone, as long as later events supersede them."""
+        while run.gone:
+            again = replan(run.lane, run.gone)
+            if again is None:
+                break
+            run = self._place(again)
+            self._copy([run])
+        return run
+
     def _copy(self, runs: list[_Run]) -> None:
-        waiting: dict[str, _Run] = {}
+        waiting: dict[str, tuple[_Run, Key]] = {}
         tasks: list[CopyTask] = []
         for run in runs:
-            for number, task in run.placed.tasks:
-                if run.obstacle is None or run.lane.operations[number].evid < run.obstacle.evid:
-                    waiting[task.target] = run
+            for key, task in run.placed.tasks:
+                if run.obstacle is None or run.lane.operations[key[0]].evid < run.obstacle.evid:
+                    waiting[task.target] = run, key
                     tasks.append(task)
             self.work.copies.extend(run.placed.present)
         for answer in self._progress.count(self._copier.copy(self._sized(tasks)), "files copied", len(tasks)):
             if isinstance(answer, CopyResult):
                 self.work.copies.append(answer)
             else:
-                _fail(waiting[answer.task.target], answer)
+                _fail(*waiting[answer.task.target], answer)
 
     def _sized(self, tasks: list[CopyTask]) -> list[CopyTask]:
         """Looks up the bytes of files where there are so few that the choice of the copier depends on them."""
@@ -154,9 +176,11 @@ def size_of(target: Target, task: CopyTask) -> int:
     return -1
 
 
-def _fail(run: _Run, failure: CopyFailure) -> None:
+def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:
     if failure.kind == "unreachable":
         raise Unreachable(failure.reason)
+    if failure.kind == "gone":
+        run.gone.append((run.lane.operations[key[0]], key[1]))
     run.stop(failure.task.evid, failure.reason, refused=failure.kind == "conflict")
 
 

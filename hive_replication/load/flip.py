@@ -32,7 +32,7 @@ class Flipper:
     """
 
     def __init__(self, target: Target, database: str, location: str, source: str) -> None:
-        self._metastore, self._storage = target.metastore, target.storage
+        self._target, self._metastore, self._storage = target, target.metastore, target.storage
         self._database, self._location, self._source = database, location.rstrip("/"), source
         self._retention = Retention(target.storage, location)
 
@@ -53,6 +53,16 @@ class Flipper:
                 self._rename_table(operation)
             case op.DropTable():
                 self._drop_table(operation)
+            case op.ReplaceData() | op.AppendData():
+                key = number, operation.partition
+                self._change_data(operation, lane.directories[key], lane.modes[key])
+            case op.CustomOperation():
+                operation.carry_out(self._target, self._database)
+            case _:
+                self._flip_partitions(lane, number, operation)
+
+    def _flip_partitions(self, lane: Placed, number: int, operation: op.Operation) -> None:
+        match operation:
             case op.AddPartitions():
                 self._add_partitions(operation, {name: lane.directories[number, name] for name, _ in operation.contents})
             case op.AlterPartitions():
@@ -61,9 +71,6 @@ class Flipper:
                 self._rename_partition(operation)
             case op.DropPartitions():
                 self._drop_partitions(operation)
-            case op.ReplaceData() | op.AppendData():
-                key = number, operation.partition
-                self._change_data(operation, lane.directories[key], lane.modes[key])
             case _:
                 raise AssertionError(f"no way to carry out {operation.kind}")
 

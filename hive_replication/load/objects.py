@@ -8,6 +8,7 @@ from itertools import count
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
+from hive_replication.load.execute import Gone
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_objects import ObjectPlanner
 from hive_replication.load.report import Skipped
@@ -39,7 +40,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _refuse_strangers(session, records)
     _begin(session, whole_database=whole_database)
     lanes = _lanes(session, records, repair=repair, whole_database=whole_database)
-    session.carry_out(SegmentPlan(tuple(lanes)))
+    session.carry_out(SegmentPlan(tuple(lanes)), lambda lane, gone: _without(session, lane, gone))
     _finish(session, records, whole_database=whole_database)
 
 
@@ -113,6 +114,21 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
         for table in session.target.metastore.tables(session.database, surplus)
         if is_ours(table, session.identity) and object_id(table) <= header.to_evid
     ]
+
+
+def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | None:
+    """A lane without the objects whose files are nowhere, where later events supersede them: the next window has those."""
+    evid, table = session.reader.header.to_evid, lane.names[0]
+    source_table = session.reader.header.scope.table or table
+    found = {name: session.lookahead.superseded(source_table, name, evid) for _, name in gone}
+    superseded = {name: later for name, later in found.items() if later is not None}
+    for name, later in superseded.items():
+        reason = f"superseded: its files are gone, and event {later} drops, replaces or moves the object away"
+        session.skipped.append(Skipped(evid, op.object_name(session.database, table, name), reason))
+    if not superseded:
+        return None
+    kept = () if "" in superseded else tuple(filter(None, (op.without(one, superseded) for one in lane.operations)))
+    return LanePlan(lane.names, lane.base, kept, lane.obstacle)
 
 
 def _exists_now(session: Session) -> bool:

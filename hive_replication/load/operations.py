@@ -6,10 +6,11 @@ lies is decided when the operation is placed, and read again from the metastore 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 
 from hive_replication.events.files import FileRef
+from hive_replication.load.target import Target
 from hive_replication.metastore.types import Database, Partition, Table
 
 
@@ -178,6 +179,36 @@ class AlterDatabase(Operation):
 @dataclass(frozen=True, slots=True)
 class DropDatabase(Operation):
     """Drops the target database with everything in it; refused if anything in it is not our replica."""
+
+
+class CustomOperation(Operation):
+    """What a site's own handler plans: it carries itself out, after the operations before it in the lane."""
+
+    __slots__ = ()
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Changes the target.
+
+        Args:
+            target: the target side.
+            database: target database.
+
+        Raises:
+            ReplicationError: it failed; the lane is held at its event.
+        """
+        raise NotImplementedError
+
+
+def without(operation: Operation, partitions: Container[str]) -> Operation | None:
+    """An operation without some partitions; None where nothing is left of it."""
+    match operation:
+        case AddPartitions():
+            kept = tuple(new for new in operation.added if new.name not in partitions)
+            return replace(operation, added=kept) if kept else None
+        case ReplaceData() | AppendData() if operation.partition in partitions:
+            return None
+        case _:
+            return operation
 
 
 def object_name(database: str, table: str, partition: str = "") -> str:

@@ -32,7 +32,7 @@ class Placed:
         lane: its plan.
         directories: where each content goes.
         modes: how a ReplaceData or AppendData is carried out, after a look at what is there.
-        tasks: files to copy, with the number of the operation that waits for them.
+        tasks: files to copy, with what waits for them.
         present: files that are in the live directory already, proven.
     """
 
@@ -41,7 +41,7 @@ class Placed:
     modes: dict[Key, Literal["same", "append", "replace"]] = field(
         default_factory=dict[Key, Literal["same", "append", "replace"]]
     )
-    tasks: list[tuple[int, CopyTask]] = field(default_factory=list[tuple[int, CopyTask]])
+    tasks: list[tuple[Key, CopyTask]] = field(default_factory=list[tuple[Key, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
 
 
@@ -127,7 +127,7 @@ class Placer:
         placed.directories[number, partition] = directory
         shown = self._shown(operation, partition)
         for file in files:
-            placed.tasks.append((number, CopyTask(file, f"{directory}/{file.relative}", operation.evid, shown)))
+            placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", operation.evid, shown)))
 
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return op.object_name(self._database, operation.table, partition)

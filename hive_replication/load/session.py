@@ -10,7 +10,8 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load import operations as op
-from hive_replication.load.execute import Executor, Work
+from hive_replication.load.execute import Executor, Replan, Work
+from hive_replication.load.lookahead import Lookahead, NoLookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import SegmentPlan
 from hive_replication.load.report import Held, LoadReport, Skipped
@@ -34,6 +35,7 @@ class Session:
         copier: copies files; None for a plan only, which changes nothing.
         check: raises where the lock is lost.
         progress: who is told.
+        lookahead: what becomes of objects after the dump.
     """
 
     target: Target
@@ -43,6 +45,7 @@ class Session:
     copier: Copier | None
     check: Callable[[], None]
     progress: Progress
+    lookahead: Lookahead = field(default_factory=NoLookahead)
     state: ReplicaState = field(init=False)
     exists: bool = field(init=False)
     work: Work = field(default_factory=Work)
@@ -114,8 +117,13 @@ class Session:
                 "load under another name, or drop it there"
             )
 
-    def carry_out(self, plan: SegmentPlan) -> None:
-        """Carries out a segment, or only notes it where this is a plan."""
+    def carry_out(self, plan: SegmentPlan, replan: Replan) -> None:
+        """Carries out a segment, or only notes it where this is a plan.
+
+        Args:
+            plan: the segment.
+            replan: plans a lane anew without what later events supersede; see :class:`Executor`.
+        """
         self.planned.append(plan)
         lanes = [lane for lane in plan.lanes if lane.operations or lane.obstacle]
         if self.copier is not None and lanes:
@@ -123,7 +131,7 @@ class Session:
             executor = Executor(
                 self.target, self.database, location, self.identity, self.copier, self.check, self.progress, self.work
             )
-            self.held.extend(executor.run(lanes))
+            self.held.extend(executor.run(lanes, replan))
         for alter in plan.alters if self.copier is not None else ():
             self._alter_database(alter)
         if isinstance(plan.barrier, op.DropDatabase):

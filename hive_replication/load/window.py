@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from hive_replication.dump.records import EventRecord
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
+from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_lane import LanePlanner
@@ -98,17 +100,49 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
     ended = segment.barrier.evid if segment.barrier and isinstance(segment.barrier.event, r.DropDatabase) else None
     if ended is not None and only is not None:
         raise BadRequest(f"the source database was dropped at event {ended}: load the next window before repairing {only!r}")
-    mapping = session.mapping()
     view = _view(session, segment.lanes)
+    planner = _Planner(session, view, ended)
     lanes: list[LanePlan] = []
     for lane in segment.lanes:
-        plan, skipped = LanePlanner(lane, view, mapping, session.includes, ended).plan()
+        plan, skipped = planner.plan(lane)
         if _left(session, plan, only, ended):
             untouched.update(plan.names)
             continue
         lanes.append(plan)
         session.skipped.extend(skipped)
-    session.carry_out(SegmentPlan(tuple(lanes), _alters(session, segment.alters, only), _barrier(session, segment.barrier)))
+    plan = SegmentPlan(tuple(lanes), _alters(session, segment.alters, only), _barrier(session, segment.barrier))
+    session.carry_out(plan, planner.replan)
+
+
+@dataclass
+class _Planner:
+    """Plans the lanes of a segment, and plans them anew where files are gone."""
+
+    session: Session
+    view: TargetView
+    ended: int | None
+    lanes: dict[tuple[str, ...], Lane] = field(default_factory=dict[tuple[str, ...], Lane])
+    gone: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
+
+    def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
+        session = self.session
+        args = lane, self.view, session.mapping(), session.includes, self.ended, session.lookahead, self.gone
+        plan, skipped = LanePlanner(*args).plan()
+        self.lanes[plan.names] = lane
+        return plan, skipped
+
+    def replan(self, plan: LanePlan, gone: list[Gone]) -> LanePlan | None:
+        lane = self.lanes[plan.names]
+        tables = {event.evid: event.row.table for event in lane.events}
+        asked = {(operation.evid, partition) for operation, partition in gone} - self.gone.keys()
+        found = {key: self.session.lookahead.superseded(tables[key[0]], key[1], key[0]) for key in asked}
+        superseded = {key: later for key, later in found.items() if later is not None}
+        if not superseded:
+            return None
+        self.gone |= superseded
+        again, skipped = self.plan(lane)
+        self.session.skipped.extend(one for one in skipped if one not in self.session.skipped)
+        return again
 
 
 def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None) -> bool:

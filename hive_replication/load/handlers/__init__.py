@@ -1,0 +1,39 @@
+"""Handlers: one function per event type, which turns an event that passed the gate into operations (pure).
+
+A site adds a handler for an event type, or replaces one, through the entry-point group ``hive_replication.handlers``: the entry
+point's name is Hive's EVENT_TYPE, its object a :data:`Handler` (seed replication-v1: the pluggable ReplicationTaskFactory).
+
+Belongs here: what an event does to the target. Does not belong here: whether it applies (``plan_lane``), doing it (``flip``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from hive_replication.load.handlers import partitions, tables
+from hive_replication.load.lane import LanePlanning, Replica
+from hive_replication.load.lanes import WindowEvent
+
+#: Takes the lane, the event and what is known of its table's replica; adds operations, or skips.
+Handler = Callable[[LanePlanning, WindowEvent, Replica], None]
+
+GROUP = "hive_replication.handlers"
+
+_BUILT_IN: Mapping[str, Handler] = {
+    "CREATE_TABLE": tables.create_table,
+    "ALTER_TABLE": tables.alter_table,
+    "DROP_TABLE": tables.drop_table,
+    "ADD_PARTITION": partitions.add_partition,
+    "ALTER_PARTITION": partitions.alter_partition,
+    "ALTER_PARTITIONS": partitions.alter_partition,
+    "DROP_PARTITION": partitions.drop_partition,
+    "INSERT": partitions.insert,
+}
+
+
+@cache
+def handlers() -> Mapping[str, Handler]:
+    """All handlers by event type; those of entry points win."""
+    return {**_BUILT_IN, **{point.name: point.load() for point in entry_points(group=GROUP)}}

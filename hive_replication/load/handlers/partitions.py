@@ -1,0 +1,86 @@
+"""Handlers of partition events and of INSERT."""
+
+from __future__ import annotations
+
+from hive_replication.events import records as r
+from hive_replication.load import operations as op
+from hive_replication.load.lane import LanePlanning, Replica
+from hive_replication.load.lanes import WindowEvent
+
+
+def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ADD_PARTITION: copy, add in one call those that pass the gate."""
+    change = event.event
+    assert isinstance(change, r.AddPartition)  # noqa: S101 - the decoder of this type
+    new: list[op.NewPartition] = []
+    for added in change.partitions:
+        what = f"ADD_PARTITION {replica.name}/{added.name}"
+        image = lane.mapping.new_partition(added.partition, replica.name, event.evid)
+        content = lane.content(event, added.name)
+        life = lane.partition_lives[event.evid, added.name]
+        found = lane.found(replica, life, added.name)
+        if found is not None and found >= event.evid:
+            lane.skip(event.evid, what, f"applied already (state id {found})")
+        elif lane.superseded(event, added.name, what):
+            pass
+        elif found is not None:
+            lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content))
+        elif life.dropped is not None and not replica.partitions.get(added.name):
+            lane.skip(event.evid, what, f"dropped at event {life.dropped} of this window")
+        else:
+            new.append(op.NewPartition(added.name, image, content))
+            replica.partitions[added.name] = True
+    if new:
+        lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))
+
+
+def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ALTER_PARTITION: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
+    change = event.event
+    assert isinstance(change, r.AlterPartition)  # noqa: S101 - the decoder of this type
+    for one in change.changes:
+        if lane.passes(event, one.before_name, replica):
+            _change(lane, event, one, replica, truncate=change.truncate)
+
+
+def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, replica: Replica, *, truncate: bool) -> None:
+    image = lane.mapping.new_partition(change.after, replica.name, event.evid)
+    name = change.after_name
+    if change.rename:
+        lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
+        replica.partitions |= {change.before_name: False, name: True}
+    elif truncate or change.relocated:
+        if not lane.superseded(event, name, f"ALTER_PARTITION {replica.name}/{name}"):
+            lane.add(op.ReplaceData(event.evid, replica.name, name, image, lane.content(event, name)))
+    else:
+        lane.add(op.AlterPartitions(event.evid, replica.name, ((name, image),)))
+
+
+def drop_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """DROP_PARTITION: drop in one call those that pass the gate."""
+    change = event.event
+    assert isinstance(change, r.DropPartition)  # noqa: S101 - the decoder of this type
+    names = tuple(name for name in change.partitions if lane.passes(event, name, replica, needed=False))
+    if names:
+        lane.add(op.DropPartitions(event.evid, replica.name, names))
+    replica.partitions |= dict.fromkeys(names, False)
+
+
+def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """INSERT: append or replace; one without a file list is compared with the listing of the dump's time."""
+    change = event.event
+    assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
+    name = change.partition_name
+    if name and not lane.passes(event, name, replica):
+        return
+    if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):
+        return
+    if change.partition is not None:
+        image = lane.mapping.new_partition(change.partition, replica.name, event.evid)
+    else:
+        image = lane.mapping.new_table(change.table_object, event.evid)
+    group, content = event.files(name), lane.content(event, name)
+    if change.replace or group.listed:
+        lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=group.listed))
+    else:
+        lane.add(op.AppendData(event.evid, replica.name, name, image, content))

@@ -1,0 +1,49 @@
+"""Handlers of table events."""
+
+from __future__ import annotations
+
+from hive_replication.dump.source import has_files
+from hive_replication.events import records as r
+from hive_replication.load import operations as op
+from hive_replication.load.lane import LanePlanning, Replica, Stop
+from hive_replication.load.lanes import WindowEvent
+
+
+def create_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """CREATE_TABLE: copy, create; also views."""
+    created = event.event
+    assert isinstance(created, r.CreateTable)  # noqa: S101 - the decoder of this type
+    if replica.present:
+        shown = op.object_name(lane.mapping.target_database, replica.name)
+        raise Stop(f"the target has an older {shown} in the way: rebuild it from the source")
+    lane.require_free(replica.name)
+    plain = lane.mapping.table_location(created.after) if created.after.sd.location else ""
+    image = lane.mapping.new_table(created.after, event.evid)
+    lane.add(op.CreateTable(event.evid, replica.name, image, lane.content(event), plain))
+    replica.present = True
+    lane.take(replica.name)
+
+
+def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ALTER_TABLE: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
+    change = event.event
+    assert isinstance(change, r.AlterTable)  # noqa: S101 - the decoder of this type
+    image = lane.mapping.new_table(change.after, event.evid)
+    if change.rename:
+        lane.require_free(image.tableName)
+        lane.add(op.RenameTable(event.evid, replica.name, image))
+        lane.leave(replica.name)
+        lane.take(image.tableName)
+        replica.name = image.tableName
+    elif (change.truncate or change.relocated) and has_files(change.after):
+        if not lane.superseded(event, "", f"ALTER_TABLE {replica.name}"):
+            lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event)))
+    else:
+        lane.add(op.AlterTable(event.evid, replica.name, image))
+
+
+def drop_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """DROP_TABLE, and a rename out of the policy."""
+    lane.add(op.DropTable(event.evid, replica.name))
+    replica.present = False
+    lane.leave(replica.name)

@@ -1,0 +1,165 @@
+"""What handlers see of a lane while it is planned: the target's state as the plan goes on, and where operations go (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_replication.load import operations as op
+from hive_replication.load.lanes import WindowEvent
+from hive_replication.load.lives import Life
+from hive_replication.load.lookahead import Lookahead
+from hive_replication.load.mapping import NameMapping
+from hive_replication.load.report import Skipped
+from hive_replication.load.state import is_ours, object_id
+from hive_replication.load.view import TargetView
+
+
+class Stop(Exception):
+    """The lane cannot go beyond the event."""
+
+    def __init__(self, reason: str, *, refused: bool = False) -> None:
+        super().__init__(reason)
+        self.refused = refused
+
+
+@dataclass
+class Replica:
+    """What is known of a table's life on the target, as the plan goes on.
+
+    Args:
+        name: target name at this point of the plan.
+        present: whether the target has it at this point of the plan.
+        state_id: the table's state id before the load.
+        found_as: the name under which the target has it before the load, or "".
+        partitions: whether a partition is there at this point, for those the plan has touched.
+    """
+
+    name: str
+    present: bool
+    state_id: int
+    found_as: str
+    partitions: dict[str, bool] = field(default_factory=dict[str, bool])
+
+
+@dataclass
+class LanePlanning:
+    """A lane being planned.
+
+    Args:
+        view: the target's objects before the load.
+        mapping: names and paths.
+        lookahead: what becomes of objects later.
+        renames: whether the lane renames tables.
+        gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+    """
+
+    view: TargetView
+    mapping: NameMapping
+    lookahead: Lookahead
+    renames: bool
+    gone: Mapping[tuple[int, str], int]
+    partition_lives: dict[tuple[int, str], Life] = field(default_factory=dict[tuple[int, str], Life])
+    operations: list[op.Operation] = field(default_factory=list[op.Operation])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    _vacated: set[str] = field(default_factory=set[str])
+    _taken: set[str] = field(default_factory=set[str])
+
+    def add(self, operation: op.Operation) -> None:
+        """Plans an operation."""
+        self.operations.append(operation)
+
+    def skip(self, evid: int, what: str, reason: str) -> None:
+        """Leaves an event, or its part about one object, alone."""
+        self.skipped.append(Skipped(evid, what, reason))
+
+    def content(self, event: WindowEvent, partition: str = "") -> op.Content:
+        """The files of an event for one object."""
+        return op.Content(event.files(partition).files, f"{event.evid}-0", plain=not self.renames)
+
+    def superseded(self, event: WindowEvent, partition: str, what: str) -> bool:
+        """Whether the files of an event are nowhere, and a later event supersedes it; if so it is skipped."""
+        later = self.gone.get((event.evid, partition))
+        if later is not None:
+            self.skip(
+                event.evid, what, f"superseded: its files are gone, and event {later} drops, replaces or moves the object away"
+            )
+        return later is not None
+
+    def require_free(self, name: str) -> None:
+        """Makes sure that nothing else has a table's name on the target at this point of the plan.
+
+        Raises:
+            Stop: something has it.
+        """
+        occupant = None if name in self._vacated else self.view.tables.get(name)
+        if occupant is None and name not in self._taken:
+            return
+        shown = op.object_name(self.mapping.target_database, name)
+        if occupant is not None and not is_ours(occupant, self.mapping.source):
+            raise Stop(
+                f"the target table {shown} exists and is not a replica of this source: rename or drop it there", refused=True
+            )
+        raise Stop(f"the target has an older {shown} in the way: rebuild it from the source")
+
+    def take(self, name: str) -> None:
+        """From here on a replica has the name."""
+        self._taken.add(name)
+
+    def leave(self, name: str) -> None:
+        """From here on nothing has the name."""
+        self._vacated.add(name)
+        self._taken.discard(name)
+
+    def lacking(self, event: WindowEvent, replica: Replica, source_table: str, partition: str = "") -> bool:
+        """The target lacks an object that an event changes: skipped if it goes away later anyway.
+
+        Raises:
+            Stop: it does not go away, or nobody knows.
+        """
+        later = self.lookahead.superseded(source_table, partition, event.evid)
+        shown = op.object_name(self.mapping.target_database, replica.name, partition)
+        if later is None:
+            raise Stop(
+                f"the target lacks {shown}, which event {event.evid} ({event.row.type}) changes: rebuild it from the source"
+            )
+        self.skip(
+            event.evid, f"{event.row.type} {shown}", f"the target lacks it, and event {later} drops, replaces or moves it away"
+        )
+        return False
+
+    def passes(self, event: WindowEvent, partition: str, replica: Replica, *, needed: bool = True) -> bool:
+        """The gate for an event of an existing partition.
+
+        Args:
+            event: the event.
+            partition: the partition's name before the event.
+            replica: its table.
+            needed: whether a partition that the target lacks is missed (unless its life ends in the window).
+
+        Raises:
+            Stop: the partition is missed.
+        """
+        life = self.partition_lives[event.evid, partition]
+        found = self.found(replica, life, partition)
+        what = f"{event.row.type} {replica.name}/{partition}"
+        if found is not None and found < event.evid:
+            return True
+        if found is not None:
+            self.skip(event.evid, what, f"applied already (state id {found})")
+        elif life.dropped is not None:
+            self.skip(event.evid, what, "the target does not have the partition any more")
+        elif needed:
+            return self.lacking(event, replica, event.row.table, partition)
+        return False
+
+    def found(self, replica: Replica, life: Life, partition: str) -> int | None:
+        """State id of a partition that exists at this point of the plan, under whatever name; None where it does not."""
+        if partition in replica.partitions:
+            return 0 if replica.partitions[partition] else None
+        name = life.located(lambda name: self._partition_id(replica, name))
+        return None if name is None else self._partition_id(replica, name)
+
+    def _partition_id(self, replica: Replica, name: str) -> int | None:
+        part = self.view.partitions.get((replica.found_as, name))
+        return None if part is None else object_id(part)
