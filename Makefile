@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
+LOCKED := $(VENV)/.locked
 READY := $(VENV)/.installed
-UNIT := tests/unit tests/behaviour
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint test test-fast test-long demo demo-reset clean python java
@@ -13,11 +14,14 @@ help: ## Show these commands
 
 install: $(READY) ## Make the environment in .venv from requirements.lock
 
-$(READY): requirements.lock pyproject.toml | python
+$(LOCKED): requirements.lock | python
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "Python cannot make environments: install python3-venv" >&2; exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
-	@touch $(READY)
+	$(PIP) install --require-hashes --no-deps -r requirements.lock
+	@touch $@
+
+$(READY): $(LOCKED) pyproject.toml
+	$(PIP) install --no-deps -e .
+	@touch $@
 
 lint: $(READY) ## Check style and types
 	$(BIN)/ruff check
