@@ -214,7 +214,7 @@ def test_a_dump_of_another_source(site: Site) -> None:
     site.edit(f"{second}/_dumpmetadata", lambda text: re.sub(r'"source": "[^"]+"', '"source": "another"', text))
     before = site.target()
     said = f"the target database '{site.database}' is a replica of"
-    site.run("REPL", "LOAD", "FROM", second).assert_refused(3, said, f"this dump is of another/{site.database}")
+    site.run("REPL", "LOAD", "FROM", second).assert_refused(3, said, f"not of another/{site.database}")
     assert site.target() == before
 
 

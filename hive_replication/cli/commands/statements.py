@@ -81,7 +81,14 @@ def _load(chosen: Settings, parsed: ReplLoad) -> None:
 
     connection = chosen.connect()
     with shown() as progress:
-        report = repl_load(connection.target, parsed, connection.store, connection.copier, progress=progress)
+        report = repl_load(
+            connection.target,
+            parsed,
+            connection.store,
+            connection.copier,
+            source=connection.source.metastore,
+            progress=progress,
+        )
     if chosen.json:
         chosen.output.table((), (), describe.load_data(report))
     chosen.output.remark(*describe.load_lines(report))
