@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -59,6 +59,10 @@ class Policy(_Settings):
         default=None, description="Where external data outside its database's directory goes; its path is kept below"
     )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
+    append: Literal["files", "atomic"] = Field(
+        default="files",
+        description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",
+    )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")

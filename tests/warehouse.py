@@ -36,7 +36,7 @@ class Warehouse:
     def load_data(self, into: str, rows: str, *, overwrite: bool = False, name: str | None = None) -> None:
         """``LOAD DATA`` of a text file: an INSERT event with checksums, as Hive's own INSERT makes it."""
         storage, root = self.connection.source.storage, self.connection.source.policy.source.roots[0].uri
-        path = f"{root}tmp/{self.database}/{next(self._numbers)}/{name or f'data-{next(self._numbers)}'}"
+        path = f"{root}tmp/{self.database}/{next(self._numbers)}/{name or f'{self.database}-{next(self._numbers)}'}"
         storage.write(path, rows.encode())
         self.sql(f"LOAD DATA INPATH '{path}' {'OVERWRITE ' if overwrite else ''}INTO TABLE {into}")
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from hive_replication.copy.tasks import CopyFailure, CopyTask
+from hive_replication.copy.threads import ThreadCopier
 from hive_replication.errors import Refused, ReplicationError
+from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.mapping import placed as point_at
-from hive_replication.load.place import Placed
+from hive_replication.load.place import Mode, Placed
 from hive_replication.load.retention import Retention
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
@@ -177,15 +180,18 @@ class Flipper:
         for part in parts:
             self._retention.retire(part.sd.location, operation.evid)
 
-    def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: str) -> None:
+    def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: Mode) -> None:
         table = self._table(operation.table)
         current = self._partition(operation.table, operation.partition) if operation.partition else table
         live = (current.sd.location or "").rstrip("/")
+        flips = mode in ("replace", "union")
         if mode == "append":
             self._append(directory, live, operation)
-        elif mode == "replace":
+        elif flips:
             self._storage.mkdirs(directory)
-        location = directory if mode == "replace" else current.sd.location
+        if mode == "union":
+            self._join(directory, live, operation)
+        location = directory if flips else current.sd.location
         image = operation.image
         if isinstance(current, Partition):
             changed = _merged(image if isinstance(image, Partition) else current, current, location)
@@ -195,8 +201,20 @@ class Flipper:
             altered = _merged(image if isinstance(image, Table) else current, current, location)
             if altered != current:
                 self._metastore.alter_table(self._database, operation.table, altered)
-        if mode == "replace":
+        if flips:
             self._retention.retire(live, operation.evid)
+
+    def _join(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
+        """Copies the live files beside the staged ones, so that all become visible at once (policy ``append: atomic``)."""
+        shown = op.object_name(self._database, operation.table, operation.partition)
+        tasks: list[CopyTask] = []
+        for status in self._storage.files(live):
+            checksum = self._storage.checksum(status.uri)
+            file = FileRef(status.uri, checksum.value if checksum else "")
+            tasks.append(CopyTask(file, f"{staged}/{status.uri[len(live) + 1 :]}", operation.evid, shown, status.size))
+        for answer in ThreadCopier(self._storage, self._storage).copy(tasks):
+            if isinstance(answer, CopyFailure):
+                raise ReplicationError(answer.reason)
 
     def _append(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
         """Gives each staged file its name in the live directory, one after another."""

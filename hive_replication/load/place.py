@@ -24,6 +24,10 @@ Key = tuple[int, str]
 """Number of the operation in its lane, and partition name ("" for the table)."""
 
 
+#: Nothing to do, give the staged files their names in the live directory, flip to them, or flip to both together.
+Mode = Literal["same", "append", "replace", "union"]
+
+
 @dataclass
 class Placed:
     """The places of one lane.
@@ -38,9 +42,7 @@ class Placed:
 
     lane: LanePlan
     directories: dict[Key, str] = field(default_factory=dict[Key, str])
-    modes: dict[Key, Literal["same", "append", "replace"]] = field(
-        default_factory=dict[Key, Literal["same", "append", "replace"]]
-    )
+    modes: dict[Key, Mode] = field(default_factory=dict[Key, Mode])
     tasks: list[tuple[Key, CopyTask]] = field(default_factory=list[tuple[Key, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
 
@@ -104,7 +106,7 @@ class Placer:
     def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, *, created: bool) -> None:
         live = None if created else self._live(operation.table, operation.partition)
         wanted = {file.relative: file for file in operation.content.files}
-        mode = "append" if isinstance(operation, op.AppendData) else "replace"
+        mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, FileRef] = {}
         if live and (mode == "append" or (isinstance(operation, op.ReplaceData) and operation.compare)):
             found = self._found(live)
@@ -113,6 +115,8 @@ class Placer:
                 mode = "same" if len(present) == len(wanted) else "append"
         if mode == "replace":
             present = {}
+        if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
+            mode = "union"
         placed.modes[number, operation.partition] = mode
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)

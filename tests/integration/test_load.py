@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -314,3 +315,33 @@ def test_plan_tells_what_the_load_does_and_changes_nothing(replicated: Warehouse
     assert replicated.target_events() == events
     report = replicated.load(dump.directory)
     assert report.applied == planned
+
+
+def test_append_all_at_once(replicated: Warehouse) -> None:
+    connection = replicated.connection
+    policy = connection.target.policy.model_copy(update={"append": "atomic"})
+    replicated.connection = replace(connection, target=replace(connection.target, policy=policy))
+    before = next(iter(connection.target.metastore.partitions(replicated.database, "parts", ["ds=1"]))).sd.location
+    replicated.load_data("parts PARTITION (ds='1')", "10\n")
+    replicated.load_data("parts PARTITION (ds='9')", "9\n")
+    replicated.load_data("parts PARTITION (ds='9')", "90\n")
+    assert replicated.replicate().held == ()
+    after = next(iter(connection.target.metastore.partitions(replicated.database, "parts", ["ds=1"]))).sd.location
+    assert after != before
+    assert not connection.target.storage.exists(str(before))
+    replicated.assert_equal()
+
+
+def test_exchanged_partition_supersedes_the_insert_before(replicated: Warehouse) -> None:
+    """EXCHANGE PARTITION moves files without keeping them in cmroot: the INSERT before it can never be applied, nor need it."""
+    replicated.sql("CREATE TABLE archive (a INT) PARTITIONED BY (ds STRING)")
+    replicated.replicate()
+    start, source = replicated.applied(), replicated.connection.source.metastore
+    replicated.load_data("parts PARTITION (ds='1')", "exchanged\n")
+    first = replicated.dump(start)
+    replicated.sql("ALTER TABLE archive EXCHANGE PARTITION (ds='1') WITH TABLE parts")
+    report = replicated.load(first.directory, source=source)
+    assert report.held == ()
+    assert [skipped.reason.startswith("superseded") for skipped in report.skipped] == [True]
+    assert replicated.load(replicated.dump(first.last_evid).directory, source=source).held == ()
+    replicated.assert_equal()
