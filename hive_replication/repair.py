@@ -65,19 +65,52 @@ def repair(
         Refused: another load runs, or the target's object is not our replica.
     """
     name = target.policy.target_of(database)
-    state = replica_state(target.metastore.database(name))
-    if state.applied is None:
-        raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
-    # From where every name of the lane stands: others that a rename joins to it may be behind it.
-    stands = min(state.applied, state.position(table or ""))
-    events = None
-    if stands < dump.last_evid:
-        window = repl_dump(source, ReplDump(database, None, stands, dump.last_evid), store, progress=progress)
-        events = repl_load(
-            target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
-        )
+    events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
     return Repair(dump, load, events)
+
+
+def bring_up(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    table: str | None,
+    evid: int,
+    *,
+    progress: Progress | None = None,
+) -> LoadReport | None:
+    """Brings a table's lane (or a whole database) up to an event id, so that an object of that moment can be loaded.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where the dump of the events goes.
+        copier: copies files.
+        database: source database.
+        table: its table, or None for all.
+        evid: where to.
+        progress: who is told.
+
+    Returns:
+        What the load did; None where all of the lane stands there already.
+
+    Raises:
+        BadRequest: the target database is no finished replica.
+    """
+    name = target.policy.target_of(database)
+    state = replica_state(target.metastore.database(name))
+    if state.applied is None:
+        raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
+    # From where every name of the lane stands: others that a rename joins to it may be behind it.
+    stands = min(state.applied, state.position(table or ""))
+    if stands >= evid:
+        return None
+    window = repl_dump(source, ReplDump(database, None, stands, evid), store, progress=progress)
+    return repl_load(
+        target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
+    )
