@@ -11,6 +11,7 @@ from hive_replication.dump.records import PartitionRecord, Scope, TableRecord
 from hive_replication.dump.source import Source, has_files, is_external, why_skipped
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Table
 
@@ -64,9 +65,12 @@ class ObjectReader:
             return
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if has_files(table) else ()
         self.writer.put_table(TableRecord(table, files))
-        if table.partitionKeys:
-            for record in self._partitions(table):
+        try:
+            for record in self._partitions(table) if table.partitionKeys else ():
                 self.writer.put_partition(record)
+        except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
+            self.writer.drop_table(name)
+            return
         self.reads[name] = Read(begin, self.source.metastore.current_event_id())
 
     def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
