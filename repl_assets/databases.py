@@ -47,9 +47,10 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     )
     def load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         dump = _dump_of(context, names.database(database.name, "dump"), str(_window(context)))
-        report = load_dump(context.op_execution_context, _work(context, names), names, database, dump)
+        work = _work(context, names)
+        report = load_dump(context.op_execution_context, work, names, database, dump)
         return dg.MaterializeResult(
-            metadata=load_metadata(report, names, database.name),
+            metadata=load_metadata(report, names, database.name) | work.lag(database.name),
             check_results=list(check_results(report, key)),
             data_version=dg.DataVersion(str(report.to_evid)),
         )
@@ -141,7 +142,11 @@ def load_dump(
     repair = replicated and text_of(dump.metadata, "kind") == "bootstrap"
     report = work.load(ReplLoad(directory, work.target_name(database.name)), repair=repair)
     partitioned = {table.name for table in database.tables if table.partition_keys}
-    Recorder(context, names, database.name, partitioned).record(report, directory)
+    recorder = Recorder(context, names, database.name, partitioned)
+    recorder.record(report, directory)
+    if text_of(dump.metadata, "kind") == "bootstrap" and not report.held:
+        for table in sorted(partitioned):
+            recorder.sync(table, work.partition_names(database.name, table))
     return report
 
 

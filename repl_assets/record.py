@@ -61,6 +61,13 @@ class Recorder:
         known = self.context.instance.get_dynamic_partitions(name)
         self._delete(name, known[: max(0, len(known) - MOST_PARTITIONS)])
 
+    def sync(self, table: str, partitions: Sequence[str]) -> None:
+        """Makes exactly these Hive partitions known, whoever replicated them."""
+        name = str(self.names.partitions(self.database, table).name)
+        present = {partition_key(partition) for partition in partitions}
+        self._delete(name, [key for key in self.context.instance.get_dynamic_partitions(name) if key not in present])
+        self.register(table, partitions)
+
     def _forget(self, touched: Touched) -> None:
         name = str(self.names.partitions(self.database, touched.source_table).name)
         if touched.dropped:

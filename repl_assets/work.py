@@ -18,8 +18,10 @@ from hive_replication.errors import MissingEvents, ReplicationError
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import ReplicaState, replica_state
+from hive_replication.metastore.faults import NotFound
 from hive_replication.progress import Item
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify import lag
 from repl_assets.keys import Window
 
 if TYPE_CHECKING:
@@ -144,6 +146,24 @@ class Work:
                 repair=repair,
                 progress=LoggedProgress(self.log),
             )
+
+    def partition_names(self, database: str, table: str) -> list[str]:
+        """Partitions of a replica; none where there is no such table."""
+        with failures():
+            try:
+                return self.connection.target.metastore.partition_names(self.target_name(database), table)
+            except NotFound:
+                return []
+
+    def lag(self, database: str) -> dict[str, float | int]:
+        """How far the replica is behind now, as metadata; empty where that cannot be told."""
+        try:
+            found = lag(self.connection.source, self.connection.target, database)
+        except ReplicationError:
+            return {}
+        if found.seconds_behind is None or found.waiting is None:
+            return {}
+        return {"seconds_behind": found.seconds_behind, "events_waiting": found.waiting}
 
     def _other_history(self, state: ReplicaState) -> str:
         """Says so where the last applied event is another one now; "" where it is the same or nothing is known."""

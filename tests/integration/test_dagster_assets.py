@@ -109,6 +109,7 @@ def test_window(replicated: Project) -> None:
     made = replicated.events(replicated.database("load"))[0]
     assert made.metadata["from_evid"].value == before
     assert made.metadata["to_evid"].value == warehouse.applied()
+    assert made.metadata["seconds_behind"].value == 0
     assert "ds=3" in replicated.partitions("parts")
     assert "ds=1" not in replicated.partitions("parts")
     newest = replicated.events(replicated.table("parts"))[0]
@@ -173,6 +174,17 @@ def test_rebuild(replicated: Project) -> None:
     assert job.execute_in_process(instance=replicated.instance).success
     warehouse.assert_equal()
     assert len(replicated.events(replicated.database("load"))) == 2
+
+
+def test_rebuild_makes_all_partitions_known(replicated: Project) -> None:
+    """Also those that were replicated without this Dagster."""
+    known = replicated.partitions("parts")
+    name = str(replicated.names.partitions(replicated.warehouse.database, "parts").name)
+    replicated.instance.delete_dynamic_partition(name, known[0])
+    replicated.instance.add_dynamic_partitions(name, ["ds=gone"])
+    job = replicated.defs.resolve_job_def(f"rebuild_{replicated.warehouse.database}")
+    assert job.execute_in_process(instance=replicated.instance).success
+    assert sorted(replicated.partitions("parts")) == sorted(known)
 
 
 def test_load_of_a_window_takes_the_dump_that_is_there(replicated: Project) -> None:

@@ -151,6 +151,7 @@ def equal(warehouse: Warehouse) -> bool:
     return False
 
 
+@pytest.mark.timeout(1200)
 def test_replicates_repairs_and_survives_a_kill(dagster: Dagster, warehouse: Warehouse) -> None:
     wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None and equal(warehouse))
 

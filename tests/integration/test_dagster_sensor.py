@@ -13,13 +13,16 @@ import pytest
 from dagster._core.test_utils import create_run_for_test
 from hive_metastore.ThriftHiveMetastore import Client
 
+from hive_replication.connect import Connection
+from hive_replication.errors import MissingEvents
 from hive_replication.load.state import replica_state, with_state
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.types import Database, copy_of
+from hive_replication.metastore.types import Database, NotificationEvent, copy_of
 from repl_assets.catalog import read_catalog
 from repl_assets.definitions import build_defs
 from repl_assets.keys import Names, Window
 from repl_assets.worker import PROCESS_TAG, this_process
+from resources.connection import ReplicationConnection
 from sensors.decision import CATCH_UP_DELAY, RETRY_DELAY
 from sensors.notification_log import DAY, SensorSettings, tick
 from tests.warehouse import Warehouse
@@ -37,6 +40,23 @@ class CountingMetastore(Metastore):
     def call(self, what: str, do: Callable[[Client], T], *, repeatable: bool = True) -> T:
         self.calls += 1
         return super().call(what, do, repeatable=repeatable)
+
+
+class PurgedLog(Metastore):
+    """A log whose events before the newest are gone; real metastores purge by age, in hours."""
+
+    def events(self, after: int, until: int | None = None, *, batch: int = 1000) -> Iterator[NotificationEvent]:
+        if after < self.current_event_id() - 1:
+            raise MissingEvents(f"events after {after} were purged")
+        return super().events(after, until, batch=batch)
+
+
+class PurgedConnection(ReplicationConnection):
+    """The policy's servers, with such a log."""
+
+    def connect(self) -> Connection:
+        made = super().connect()
+        return replace(made, source=replace(made.source, metastore=PurgedLog(made.source.metastore.uri)))
 
 
 class Sensor:
@@ -81,9 +101,9 @@ class Sensor:
         assert isinstance(result, dg.SkipReason), result
         return str(result.skip_message)
 
-    def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+    def run(self, request: dg.RunRequest, **resources: object) -> dg.ExecuteInProcessResult:
         """Executes what was asked for, in this process."""
-        defs = build_defs(self.policy, read_catalog(self.source, self.policy))
+        defs = build_defs(self.policy, read_catalog(self.source, self.policy), resources=resources)
         job = defs.resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
             instance=self.instance,
@@ -253,7 +273,13 @@ def test_a_held_table_catches_up_by_itself(sensor: Sensor) -> None:
     warehouse.load_data("other", "1\n")
     content = storage.read(f"{location}/vanishing")
     storage.delete(f"{location}/vanishing")
-    assert sensor.run(sensor.request()).success  # green: the others went on
+    result = sensor.run(sensor.request())
+    assert result.success  # green: the others went on
+    assert {check.check_name: check.passed for check in result.get_asset_check_evaluations()} == {
+        "files_proven": True,
+        "nothing_held": False,
+        "up_to_date": False,
+    }
     catch_up = sensor.request()
     assert catch_up.tags["hive_replication/kind"] == "catch-up"
     assert sensor.run(catch_up).success
@@ -293,3 +319,13 @@ def test_another_history_is_compared_whole(sensor: Sensor) -> None:
     assert made.asset_materialization
     assert made.asset_materialization.metadata["kind"].value == "bootstrap"
     assert sensor.warehouse.status() == made.asset_materialization.metadata["to_evid"].value
+
+
+def test_purged_events_are_made_up_for(sensor: Sensor) -> None:
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    sensor.warehouse.sql("CREATE TABLE other (a INT)")
+    request = sensor.request()
+    assert sensor.run(request, connection=PurgedConnection.of(sensor.policy)).success
+    sensor.warehouse.assert_equal()
+    assert (sensor.warehouse.applied() or 0) >= Window.parse(str(request.partition_key)).end

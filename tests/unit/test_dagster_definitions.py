@@ -216,3 +216,19 @@ def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
     )
     assert done.stdout.strip() == "[] []", done.stderr
     assert time.monotonic() - began < 10  # 2 s on an idle machine; the rest is for busy ones
+
+
+def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "HIVE_REPL_CONFIG"}
+    command = [sys.executable, "-m", "dagster", "definitions", "validate"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**environment, "DAGSTER_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "All code locations passed validation" in done.stderr + done.stdout
