@@ -1,6 +1,7 @@
 """The ``ReplicationPolicy`` component: a policy in ``defs.yaml``, its tables from the source's metastore."""
 
 # No postponed annotations here: Dagster reads those of the component's fields as types.
+import hashlib
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         """Where the catalog is kept; another source or policy has another one."""
         try:
             policy = self.settings()
-            key = f"ReplicationPolicy[{policy.name},{policy.source.metastore}]" if policy else "ReplicationPolicy[none]"
+            key = f"ReplicationPolicy[{_catalog_of(policy)}]" if policy else "ReplicationPolicy[none]"
         except ReplicationError:
             key = "ReplicationPolicy[unreadable]"
         return DefsStateConfig.from_args(self.defs_state, default_key=key)
@@ -92,6 +93,11 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             settings=SensorSettings(self.interval_seconds, self.event_ttl_days * DAY),
             most_tables=self.max_tables,
         )
+
+
+def _catalog_of(policy: Policy) -> str:
+    what = policy.model_dump_json(include={"source", "databases", "tables", "exclude"})
+    return f"{policy.name}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def _known_catalog(policy: Policy, state_path: Path | None) -> Catalog:

@@ -191,9 +191,9 @@ def test_no_policy_is_no_definitions(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_another_source_has_another_catalog() -> None:
-    one, other = policy(), policy("other")
-    keys = {component(policy=each.model_dump(mode="json")).defs_state_config.key for each in (one, other)}
-    assert len(keys) == 2
+    policies = policy(), policy("other"), policy().model_copy(update={"databases": {"sales": "x", "hr": "hr"}})
+    keys = {component(policy=each.model_dump(mode="json")).defs_state_config.key for each in policies}
+    assert len(keys) == len(policies)
 
 
 def test_both_kinds_of_policy_are_refused() -> None:

@@ -1,0 +1,105 @@
+"""What is recorded after a load, within bounds."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Callable, Iterator
+
+import dagster as dg
+import pytest
+
+from hive_replication.load.report import LoadReport, Touched
+from repl_assets.keys import Names, partition_key
+from repl_assets.record import MOST_EVENTS, MOST_PARTITIONS, Recorder
+
+NAMES = Names("p")
+
+
+class Recorded:
+    """Recorders in runs of one instance, and what the last run logged."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self.instance = instance
+        self.result: dg.ExecuteInProcessResult | None = None
+
+    def run(self, work: Callable[[Recorder], None]) -> None:
+        """Does something with a recorder in a run."""
+
+        @dg.op(out=dg.Out(dg.Nothing))
+        def step(context: dg.OpExecutionContext) -> None:
+            work(Recorder(context, NAMES, "db", {"parts", "other"}))
+
+        @dg.job
+        def job() -> None:
+            step()
+
+        self.result = job.execute_in_process(instance=self.instance)
+
+    def record(self, *touched: Touched) -> None:
+        """Records a load."""
+        self.run(lambda recorder: recorder.record(LoadReport("dir", "db", 1, 9, touched=touched), "dir"))
+
+    def materialized(self) -> list[dg.AssetMaterialization]:
+        assert self.result
+        events = self.result.filter_events(lambda event: event.is_step_materialization)
+        return [event.step_materialization_data.materialization for event in events]
+
+    def observed(self) -> list[str]:
+        assert self.result
+        events = self.result.filter_events(lambda event: event.is_asset_observation)
+        return [event.asset_observation_data.asset_observation.asset_key.path[-1] for event in events]
+
+    def partitions(self, table: str = "parts") -> list[str]:
+        return list(self.instance.get_dynamic_partitions(str(NAMES.partitions("db", table).name)))
+
+
+@pytest.fixture
+def recorded() -> Iterator[Recorded]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Recorded(instance)
+
+
+def test_dump_is_logged_before_the_replica(recorded: Recorded) -> None:
+    recorded.record(Touched("plain", "plain", 7), Touched("parts", "parts", 8, partitions=("ds=1|2",)))
+    assert [(event.asset_key.path[-1], event.partition) for event in recorded.materialized()] == [
+        ("plain__dump", None),
+        ("plain", None),
+        ("parts__dump", "ds=1%7C2"),
+        ("parts", "ds=1%7C2"),
+    ]
+    assert recorded.partitions() == ["ds=1%7C2"]
+    assert [(event.tags or {})["dagster/data_version"] for event in recorded.materialized()] == ["7", "7", "8", "8"]
+
+
+def test_events_are_bounded_and_the_rest_is_counted(recorded: Recorded) -> None:
+    many = tuple(f"ds={n:04d}" for n in range(MOST_EVENTS + 50))
+    recorded.record(Touched("parts", "parts", 7, partitions=many), Touched("plain", "plain", 8))
+    assert len(recorded.materialized()) == 2 * MOST_EVENTS
+    assert recorded.observed() == ["parts", "plain"]
+    assert recorded.partitions() == list(many)
+
+
+def test_a_partitioned_table_without_changed_partitions_is_observed(recorded: Recorded) -> None:
+    recorded.record(Touched("parts", "parts", 7))
+    assert recorded.materialized() == []
+    assert recorded.observed() == ["parts"]
+
+
+def test_dropped_partitions_and_tables_are_forgotten(recorded: Recorded) -> None:
+    for table in ("parts", "other"):
+        recorded.record(Touched(table, table, 7, partitions=("ds=1", "ds=2...3")))
+    recorded.record(Touched("parts", "parts", 8, dropped_partitions=("ds=2...3",)), Touched("other", "other", 8, dropped=True))
+    assert recorded.partitions() == ["ds=1"]
+    assert recorded.partitions("other") == []
+
+
+def test_the_newest_partitions_of_a_table_are_known(recorded: Recorded) -> None:
+    first = [f"ds={n:06d}" for n in range(MOST_PARTITIONS + 5)]
+    recorded.run(lambda recorder: recorder.register("parts", first))
+    assert recorded.partitions() == first[5:]
+    recorded.run(lambda recorder: recorder.register("parts", ["ds=z1", "ds=z2"]))
+    assert recorded.partitions() == [*first[7:], "ds=z1", "ds=z2"]
+
+
+def test_sync_leaves_exactly_what_is_there(recorded: Recorded) -> None:
+    recorded.run(lambda recorder: recorder.register("parts", ["ds=1", "ds=2"]))
+    recorded.run(lambda recorder: recorder.sync("parts", ["ds=2", "ds=3...4"]))
+    assert sorted(recorded.partitions()) == ["ds=2", partition_key("ds=3...4")]
