@@ -11,12 +11,15 @@ import pytest
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.objects import ObjectReader
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.copy.threads import ThreadCopier
+from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.state import replica_state
 from hive_replication.metastore.types import copy_of
+from hive_replication.policy import Root
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.storage import Storage
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -344,4 +347,85 @@ def test_exchanged_partition_supersedes_the_insert_before(replicated: Warehouse)
     assert report.held == ()
     assert [skipped.reason.startswith("superseded") for skipped in report.skipped] == [True]
     assert replicated.load(replicated.dump(first.last_evid).directory, source=source).held == ()
+    replicated.assert_equal()
+
+
+def _drop_source_database(warehouse: Warehouse) -> None:
+    """Hive drops no database that is a source of replication: the mark goes first."""
+    metastore = warehouse.connection.source.metastore
+    database = copy_of(metastore.database(warehouse.database))
+    assert database is not None
+    database.parameters = {}
+    metastore.alter_database(warehouse.database, database)
+    warehouse.hive.execute(f"DROP DATABASE {warehouse.database} CASCADE")
+
+
+def test_database_dropped_and_created_again(replicated: Warehouse) -> None:
+    target = replicated.connection.target
+    replicated.load_data("plain", "2\n")
+    start = replicated.applied()
+    _drop_source_database(replicated)
+    replicated.hive.execute(f"CREATE DATABASE {replicated.database} COMMENT 'the second'")
+    replicated.sql("CREATE TABLE plain (other STRING)")
+    replicated.load_data("plain", "again\n")
+    dump = replicated.dump(start)
+    report = replicated.load(dump.directory)
+    assert report.held == ()
+    database = target.metastore.database(replicated.database)
+    assert database is not None
+    assert database.description == "the second"
+    replicated.assert_equal()
+    events = replicated.target_events()
+    assert replicated.load(dump.directory).applied == {}
+    assert replicated.target_events() == events
+
+
+def test_database_dropped(replicated: Warehouse) -> None:
+    metastore, start = replicated.connection.target.metastore, replicated.applied()
+    stranger = copy_of(metastore.table(replicated.database, "plain"))
+    assert stranger is not None
+    stranger.tableName, stranger.parameters, stranger.sd.location = "mine", {}, None
+    metastore.create_table(stranger)
+    _drop_source_database(replicated)
+    dump = replicated.dump(start)
+    with pytest.raises(Refused, match="not our replica"):
+        replicated.load(dump.directory)
+    assert set(metastore.table_names(replicated.database)) >= {"mine"}
+    metastore.drop_table(replicated.database, "mine")
+    assert replicated.load(dump.directory).held == ()
+    assert metastore.database(replicated.database) is None
+    assert replicated.status() is None
+    assert replicated.load(dump.directory).applied == {}
+
+
+def test_external_tables_and_paths_in_parameters(replicated: Warehouse) -> None:
+    root = replicated.connection.source.policy.source.roots[0].uri
+    outside = f"{root}elsewhere/{replicated.database}/data"
+    replicated.connection.source.storage.write(f"{outside}/p=1/x", b"1\n")
+    replicated.sql(
+        f"CREATE EXTERNAL TABLE outside (a INT) PARTITIONED BY (p INT) LOCATION '{outside}' TBLPROPERTIES ('kept.at'='{outside}/x')",
+        "ALTER TABLE outside ADD PARTITION (p=1)",
+        f"CREATE EXTERNAL TABLE flat (a INT) LOCATION '{outside}/p=1'",
+    )
+    assert replicated.replicate().held == ()
+    replicated.assert_equal_but_paths("kept.at")
+    replicated.connection.source.storage.write(f"{root}elsewhere/{replicated.database}/moved/y", b"2\n")
+    replicated.sql(f"ALTER TABLE flat SET LOCATION '{root}elsewhere/{replicated.database}/moved'")
+    assert replicated.replicate().held == ()
+    replicated.assert_equal_but_paths("kept.at")
+
+
+def test_a_failed_window_is_not_lost(replicated: Warehouse) -> None:
+    """A target that does not answer fails the window as a whole; nothing is held, and the next attempt does it all."""
+    replicated.load_data("plain", "2\n")
+    dump = replicated.dump(replicated.applied())
+    connection = replicated.connection
+    roots = connection.target.policy.target.roots
+    deaf = Storage((Root(uri=roots[0].uri, webhdfs="http://127.0.0.1:9"),))
+    away = replace(connection.target, storage=deaf)
+    copier = ThreadCopier(connection.source.storage, deaf)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        repl_load(away, ReplLoad(dump.directory), connection.store, copier)
+    assert replica_state(connection.target.metastore.database(replicated.database)).held == {}
+    assert replicated.load(dump.directory).held == ()
     replicated.assert_equal()
