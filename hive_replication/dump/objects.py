@@ -82,10 +82,14 @@ class ObjectReader:
                 yield PartitionRecord(name, partition_name(keys, part.values), part, files)
 
     def relist(self, table: str, partition: str) -> None:
-        """Lists an object's files anew: those of an event that named none."""
+        """Lists an object's files anew: those of an event that named none. From then on its table counts as read late."""
         record = self.writer.table(table)
         if record is None:
             return
+        self._relist(record, table, partition)
+        self.reads[table] = Read(self.reads[table].begin, self.source.metastore.current_event_id())
+
+    def _relist(self, record: TableRecord, table: str, partition: str) -> None:
         kept = not is_external(record.table)
         if not partition:
             self.writer.put_table(TableRecord(record.table, self.lister.files(record.table.sd.location, kept=kept)))
