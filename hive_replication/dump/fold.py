@@ -73,7 +73,7 @@ class Fold:
                 self._add_partition(event)
             case r.AlterPartition():
                 for change in event.changes:
-                    self._change_partition(event.table, change, truncate=event.truncate)
+                    self._change_partition(event, change)
             case r.DropPartition():
                 for name in event.partitions:
                     self.draft.drop_partition(event.table, name)
@@ -138,7 +138,7 @@ class Fold:
         self.draft.put_table(TableRecord(event.after, _moved_files(record.files, before, after)))
         for part in self.draft.partitions(old):
             part.partition.tableName = new
-            part.partition.sd.location = _moved(part.partition.sd.location, before, after)
+            part.partition.sd.location = moved(part.partition.sd.location, before, after)
             self.draft.put_partition(PartitionRecord(new, part.name, part.partition, _moved_files(part.files, before, after)))
         self.reads[new] = Read(event.evid, event.evid)
         self.unlisted |= {(new, part) for name, part in self.unlisted if name == old}
@@ -149,18 +149,23 @@ class Fold:
             if added.files is None or is_external(event.table_object):
                 self.unlisted.add((event.table, added.name))
 
-    def _change_partition(self, table: str, change: r.ChangedPartition, *, truncate: bool) -> None:
+    def _change_partition(self, event: r.AlterPartition, change: r.ChangedPartition) -> None:
+        table = event.table
         record = self.draft.partition(table, change.before_name)
         if record is None and not change.rename:
             return
         files: tuple[FileRef, ...] = ()
-        if record is not None and not truncate:
+        if record is not None and not event.truncate:
             before = change.before.sd.location if change.before else record.partition.sd.location
             files = record.files if change.relocated else _moved_files(record.files, before, change.after.sd.location)
+        unlisted = change.relocated or record is None
         if change.rename:
             self.draft.drop_partition(table, change.before_name)
+            # Listed while it was renamed, it may have been looked for where it was no longer.
+            unlisted |= event.evid <= self.reads[table].end or (table, change.before_name) in self.unlisted
+            self.unlisted.discard((table, change.before_name))
         self.draft.put_partition(PartitionRecord(table, change.after_name, change.after, files))
-        if change.relocated or record is None:
+        if unlisted:
             self.unlisted.add((table, change.after_name))
 
     def _insert(self, event: r.Insert) -> None:
@@ -184,11 +189,11 @@ def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
 
 
-def _moved(location: str | None, before: str | None, after: str | None) -> str:
+def moved(location: str | None, before: str | None, after: str | None) -> str:
     """A path below ``before`` as it is called once that directory has become ``after``."""
     location = location or ""
     return (after or "") + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
 
 
 def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:
-    return tuple(FileRef(_moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)
+    return tuple(FileRef(moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)
