@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from hive_replication.dump.listing import Lister
+from hive_replication.dump.moves import Moves
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, Scope
 from hive_replication.dump.source import Source, has_files, is_external, message_hash
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
 from hive_replication.events import records as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
-from hive_replication.events.files import FileRef
 from hive_replication.events.log import of_policy
 from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
 from hive_replication.progress import Progress
@@ -40,14 +40,14 @@ def dump_events(
     if max(from_evid, end) > current:
         raise BadRequest(f"the source's notification log ends at event {current}, before {max(from_evid, end)}")
     database = _database(source, scope)
-    lister = Lister(source.storage, source.cm_root())
+    grouper = _Grouper(source, scope, from_evid)
     last: NotificationEvent | None = None
     written = 0
     for event in progress.count(source.metastore.events(from_evid, end), "events read", end - from_evid):
         last = event
         row = notification(event)
         if of_policy(row, scope.database, lambda name: _includes(source, scope, name)):
-            writer.put_event(EventRecord(row, groups_of(row, lister)))
+            writer.put_event(EventRecord(row, grouper.groups(row)))
             written += 1
             if written == batch:
                 end = row.evid
@@ -65,51 +65,56 @@ def _database(source: Source, scope: Scope) -> Database:
     return source.mark(scope.database)
 
 
-def groups_of(row: r.Notification, lister: Lister) -> tuple[FileGroup, ...]:
-    """The files of an event: as its message names them, else as its location holds them now.
+class _Grouper:
+    """The files of events: as a message names them, else as the object's directory holds them now.
 
     A message names none for external tables, for locations that an ALTER brings in, and for INSERTs of other engines.
     """
-    try:
-        event = decode(row)
-    except UnreadableMessage:
-        return ()  # kept in the dump as it is; its lane is held at load
-    match event:
-        case r.CreateTable() if has_files(event.after):
-            return (_table_group(event.after, event.files, lister, listed=is_external(event.after)),)
-        case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
-            return (_table_group(event.after, (), lister, listed=True),)
-        case r.AddPartition():
-            external = is_external(event.table_object)
-            return tuple(
-                FileGroup(added.name, added.files)
-                if added.files is not None and not external
-                else _partition_group(added.name, added.partition, event.table_object, lister)
-                for added in event.partitions
-            )
-        case r.AlterPartition(truncate=False):
-            relocated = (change for change in event.changes if change.relocated)
-            return tuple(_partition_group(c.after_name, c.after, event.table_object, lister) for c in relocated)
-        case r.Insert():
-            return (_insert_group(event, lister),)
-        case _:
-            return ()
 
+    def __init__(self, source: Source, scope: Scope, after: int) -> None:
+        self._lister = Lister(source.storage, source.cm_root())
+        self._moves = Moves(source.metastore, scope.database, after)
 
-def _insert_group(event: r.Insert, lister: Lister) -> FileGroup:
-    if event.files:
-        return FileGroup(event.partition_name, event.files)
-    if event.partition is not None:
-        return _partition_group(event.partition_name, event.partition, event.table_object, lister)
-    return _table_group(event.table_object, (), lister, listed=True)
+    def groups(self, row: r.Notification) -> tuple[FileGroup, ...]:
+        """The files of one event, object by object."""
+        try:
+            event = decode(row)
+        except UnreadableMessage:
+            return ()  # kept in the dump as it is; its lane is held at load
+        match event:
+            case r.CreateTable() if has_files(event.after):
+                if is_external(event.after):
+                    return (self._listed(event, event.after),)
+                return (FileGroup("", event.files),)
+            case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
+                return (self._listed(event, event.after),)
+            case r.AddPartition():
+                return tuple(self._added(event, added) for added in event.partitions)
+            case r.AlterPartition(truncate=False):
+                relocated = (change for change in event.changes if change.relocated)
+                return tuple(self._listed(event, event.table_object, c.after_name, c.after) for c in relocated)
+            case r.Insert() if event.files:
+                return (FileGroup(event.partition_name, event.files),)
+            case r.Insert():
+                return (self._listed(event, event.table_object, event.partition_name, event.partition),)
+            case _:
+                return ()
 
+    def _added(self, event: r.AddPartition, added: r.AddedPartition) -> FileGroup:
+        if added.files is None or is_external(event.table_object):
+            return self._listed(event, event.table_object, added.name, added.partition)
+        return FileGroup(added.name, added.files)
 
-def _table_group(table: Table, files: tuple[FileRef, ...], lister: Lister, *, listed: bool) -> FileGroup:
-    return FileGroup("", lister.files(table.sd.location, kept=not is_external(table)) if listed else files, listed)
-
-
-def _partition_group(name: str, partition: Partition, table: Table, lister: Lister) -> FileGroup:
-    return FileGroup(name, lister.files(partition.sd.location, kept=not is_external(table)), listed=True)
+    def _listed(self, event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> FileGroup:
+        """The directory's present content. Of an object that is gone by now, none: a later event drops it on the target, too."""
+        recorded = (partition or table).sd.location
+        location = self._moves.location(recorded, event.table, name, event.evid)
+        while location is not None:
+            files = self._lister.files(location, kept=not is_external(table))
+            before, location = location, self._moves.location(recorded, event.table, name, event.evid)
+            if before == location:
+                return FileGroup(name, files, listed=True)
+        return FileGroup(name, ())
 
 
 def _includes(source: Source, scope: Scope, table: str) -> bool:
