@@ -1,0 +1,161 @@
+"""A source that others change between any two calls, and a dump in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
+from hive_replication.dump.source import Source
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
+from hive_replication.policy import Policy
+from hive_replication.storage import FileChecksum, FileStatus
+from tests import model
+from tests.messages import row
+
+
+class Draft:
+    """A dump in memory."""
+
+    directory = "memory:/dump"
+
+    def __init__(self) -> None:
+        self.tables: dict[str, TableRecord] = {}
+        self.parts: dict[str, dict[str, PartitionRecord]] = {}
+        self.events: list[EventRecord] = []
+
+    def put_table(self, record: TableRecord) -> None:
+        self.tables[record.name] = record
+        self.parts.setdefault(record.name, {})
+
+    def put_partition(self, record: PartitionRecord) -> None:
+        self.parts[record.table][record.name] = record
+
+    def put_event(self, record: EventRecord) -> None:
+        self.events.append(record)
+
+    def table(self, name: str) -> TableRecord | None:
+        return self.tables.get(name)
+
+    def partition(self, table: str, name: str) -> PartitionRecord | None:
+        return self.parts.get(table, {}).get(name)
+
+    def partitions(self, table: str) -> Iterator[PartitionRecord]:
+        return iter([self.parts[table][name] for name in sorted(self.parts.get(table, {}))])
+
+    def drop_table(self, name: str) -> None:
+        self.tables.pop(name, None)
+        self.parts.pop(name, None)
+
+    def drop_partition(self, table: str, name: str) -> None:
+        self.parts.get(table, {}).pop(name, None)
+
+    def finish(self, header: DumpHeader) -> DumpResult:
+        return DumpResult(self.directory, header.to_evid, header, len(self.tables), 0, len(self.events), 0)
+
+    def abandon(self) -> None:
+        raise AssertionError
+
+    def state(self) -> model.State:
+        """Metadata and files as the dump has them; every path must be where the object lies."""
+        return {
+            name: (
+                int(record.table.parameters["version"]),
+                bool(record.table.partitionKeys),
+                self._files(record.files, record.table.sd.location),
+                {
+                    key: (int(part.partition.parameters["version"]), self._files(part.files, part.partition.sd.location))
+                    for key, part in self.parts[name].items()
+                    if part.partition.tableName == name
+                },
+            )
+            for name, record in self.tables.items()
+        }
+
+    @staticmethod
+    def _files(files: Iterable[FileRef], location: str) -> model.Files:
+        files = tuple(files)
+        assert [file.uri for file in files if file.uri != f"{location}/{file.relative}"] == []
+        return {file.relative: file.checksum for file in files}
+
+
+@dataclass
+class Moving:
+    """The metastore and the storage of a source; before each call others change it a little.
+
+    Args:
+        source: what they change.
+        pending: changes still to come.
+        pace: how many of them happen before each call, in turn.
+    """
+
+    source: model.Source
+    pending: list[tuple[str, int, int, int]]
+    pace: Iterator[int]
+    uri: str = "thrift://moving:9083"
+
+    def _moves(self) -> None:
+        for _ in range(next(self.pace, len(self.pending))):
+            if self.pending:
+                self.source.act(*self.pending.pop(0))
+
+    def uuid(self) -> str:
+        return "uuid"
+
+    def config_value(self, _: str, default: str) -> str:
+        return default
+
+    def database(self, _: str) -> Database:
+        return Database(name="db", locationUri=model.ROOT, parameters={"repl.source.for": "x"})
+
+    def current_event_id(self) -> int:
+        self._moves()
+        return self.source.evid
+
+    def table_names(self, _: str) -> list[str]:
+        self._moves()
+        return list(self.source.tables)
+
+    def table(self, _: str, name: str) -> Table | None:
+        self._moves()
+        return self.source.table(name)
+
+    def partitions(self, _: str, table: str, names: object = None) -> Iterator[Partition]:
+        self._moves()
+        if table not in self.source.tables:
+            raise NotFound(table)
+        yield from self.source.partitions(table)
+
+    def events(self, after: int, until: int) -> Iterator[NotificationEvent]:
+        return (row(event) for event in self.source.events[after:until])
+
+    def files(self, location: str) -> list[FileStatus]:
+        self._moves()
+        return [FileStatus(f"{location}/{name}", 1, False, 0) for name in self.source.storage.get(location, {})]
+
+    def checksum(self, uri: str) -> FileChecksum:
+        self._moves()
+        location, _, name = uri.rpartition("/")
+        found = self.source.storage.get(location, {}).get(name)
+        if found is None:
+            raise FileNotFoundError(uri)
+        return FileChecksum("MD5", found)
+
+
+POLICY = Policy.model_validate(
+    {
+        "source": {"metastore": "thrift://s:1", "roots": [{"uri": "hdfs://src/"}]},
+        "target": {"metastore": "thrift://t:1", "roots": [{"uri": "hdfs://dst/"}]},
+        "dump_root": "hdfs://dst/dumps",
+        "databases": {"db": "db"},
+        "exclude": [model.OUTSIDE],
+    }
+)
+
+
+def moving_source(source: model.Source, pending: Iterable[tuple[str, int, int, int]], pace: Iterable[int]) -> Source:
+    """A source side over all this."""
+    moving = Moving(source, list(pending), iter(pace))
+    return Source(moving, moving, POLICY)  # type: ignore[arg-type]
