@@ -41,7 +41,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _begin(session, whole_database=whole_database)
     lanes = _lanes(session, records, repair=repair, whole_database=whole_database)
     session.carry_out(SegmentPlan(tuple(lanes)), lambda lane, gone: _without(session, lane, gone))
-    _finish(session, records, whole_database=whole_database)
+    _finish(session, records, repair=repair, whole_database=whole_database)
 
 
 def _screened(session: Session, record: TableRecord) -> TableRecord:
@@ -102,6 +102,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             session.reader.directory,
             repair=repair,
             whole=header.scope.partitions is None,
+            other_history=_other_history(session, repair=repair),
         )
         partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
         lane, skipped = planner.plan(number, record, partitions)
@@ -112,7 +113,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             (table.tableName.lower(),), session.state.position(table.tableName), (op.DropTable(header.to_evid, table.tableName),)
         )
         for table in session.target.metastore.tables(session.database, surplus)
-        if is_ours(table, session.identity) and object_id(table) <= header.to_evid
+        if is_ours(table, session.identity) and (object_id(table) <= header.to_evid or _other_history(session, repair=repair))
     ]
 
 
@@ -131,15 +132,23 @@ def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | N
     return LanePlan(lane.names, lane.base, kept, lane.obstacle)
 
 
+def _other_history(session: Session, *, repair: bool) -> bool:
+    """Whether a whole database is repaired from a source whose log ends before what was applied: it was restored."""
+    header, applied = session.reader.header, session.state.applied
+    return repair and header.scope.table is None and applied is not None and applied > header.to_evid
+
+
 def _exists_now(session: Session) -> bool:
     return session.exists and session.target.metastore.database(session.database) is not None
 
 
-def _finish(session: Session, records: list[TableRecord], *, whole_database: bool) -> None:
+def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> None:
     """The state after the load. A bootstrap with a failed lane stays unfinished: loading it again does what is missing."""
     header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
     state = session.state
     if whole_database and not held:
+        if _other_history(session, repair=repair):
+            state = replace(state, applied=None)
         state = state.raised(header.to_evid, header.to_time, header.to_hash)
         state = replace(state, at={name: there for name, there in state.at.items() if there > header.to_evid}, held={})
     elif state.applied is not None and header.scope.partitions is None:

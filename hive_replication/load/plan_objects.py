@@ -37,6 +37,7 @@ class ObjectPlanner:
         checkpoint: dump directory, kept on every object as Hive does (``hive.repl.ckpt.key``).
         repair: compare and replace also what stands at ``evid`` already.
         whole: whether the dump has all partitions of its tables, so that others have to go.
+        other_history: the target's state ids are of another history of the source, and say nothing.
     """
 
     mapping: NameMapping
@@ -45,6 +46,7 @@ class ObjectPlanner:
     checkpoint: str
     repair: bool = False
     whole: bool = True
+    other_history: bool = False
 
     def plan(self, number: int, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
         """One table's lane.
@@ -65,7 +67,7 @@ class ObjectPlanner:
             return LanePlan(
                 (name,), base, (), Obstacle(self.evid, f"the target lacks {shown}: rebuild the whole table first")
             ), []
-        if existing is not None and object_id(existing) > self.evid:
+        if existing is not None and object_id(existing) > self.evid and not self.other_history:
             reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
             return LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
         return LanePlan((name,), base, tuple(self._operations(f"{self.evid}-{number}", record, existing, partitions))), []
@@ -110,7 +112,9 @@ class ObjectPlanner:
                 if record.name in present and self._due(object_id(present[record.name])):
                     one = self._new_partition(staging, table, record)
                     yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=True)
-        gone = sorted(name for name, part in present.items() if name not in seen and object_id(part) <= self.evid)
+        gone = sorted(
+            name for name, part in present.items() if name not in seen and (self.other_history or object_id(part) <= self.evid)
+        )
         for names in _batches(gone if self.whole else ()):
             yield op.DropPartitions(self.evid, table, tuple(names))
 
@@ -120,7 +124,7 @@ class ObjectPlanner:
         return op.NewPartition(record.name, image, op.Content(record.files, staging))
 
     def _due(self, state_id: int) -> bool:
-        return state_id < self.evid or (self.repair and state_id == self.evid)
+        return state_id < self.evid or (self.repair and state_id == self.evid) or self.other_history
 
 
 def _other_shape(existing: Table, wanted: Table) -> bool:
