@@ -91,10 +91,12 @@ class Demo:
         cluster = Cluster(self.servers)
         ran = {server.name for server in cluster.status() if server.state == "running"}
         try:
+            began = time.monotonic()
             with self.screen.bars() as bars:
                 cluster.up(progress=bars)
+            self.screen.done(f"{len(cluster.status())} servers", began)
             for server in cluster.status():
-                self.screen.say(f"[green]✓[/] {server.name} [dim]{server.address}[/]")
+                self.screen.say(f"  {server.name} [dim]{server.address}[/]")
             if not (self.servers / "policy.yaml").exists():
                 write_policy(cluster, self.servers / "policy.yaml")
             yield cluster
@@ -173,14 +175,14 @@ class Demo:
     def _stay(self, dagster: DagsterDev, cluster: Cluster) -> None:
         end_java()
         self.screen.title(f"All stays up; look around: {dagster.url}")
-        self.screen.say(f"The command line: export HIVE_REPL_CONFIG={self.servers / 'policy.yaml'}; hive-repl status sales")
+        self.screen.say(f"The command line: export HIVE_REPL_CONFIG={self.servers / 'policy.yaml'}; hive-repl REPL STATUS sales")
         self.screen.say(f"The metastores: {cluster.side('source').metastore} and {cluster.side('target').metastore}")
         self.screen.say("Ctrl-C stops everything; the next make demo goes on from here, make demo-reset begins anew.")
         threading.Event().wait()
 
 
 def _port(wanted: int) -> int:
-    if not processes.listening(wanted):
+    if wanted and not processes.listening(wanted):
         return wanted
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
