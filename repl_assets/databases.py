@@ -129,6 +129,11 @@ def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetChec
     )
 
 
+def partitioned_tables(database: CatalogDatabase) -> set[str]:
+    """Tables that are known to have partitions."""
+    return {table.name for table in database.tables if table.partition_keys}
+
+
 def load_dump(
     context: dg.OpExecutionContext, work: Work, names: Names, database: CatalogDatabase, dump: dg.AssetMaterialization
 ) -> LoadReport:
@@ -141,8 +146,9 @@ def load_dump(
         replicated = work.state(database.name).applied is not None
     repair = replicated and text_of(dump.metadata, "kind") == "bootstrap"
     report = work.load(ReplLoad(directory, work.target_name(database.name)), repair=repair)
-    partitioned = {table.name for table in database.tables if table.partition_keys}
-    recorder = Recorder(context, names, database.name, partitioned)
+    new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
+    partitioned = partitioned_tables(database)
+    recorder = Recorder(context, names, database.name, partitioned | work.partitioned(database.name, new))
     recorder.record(report, directory)
     if text_of(dump.metadata, "kind") == "bootstrap" and not report.held:
         for table in sorted(partitioned):

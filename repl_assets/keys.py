@@ -16,6 +16,8 @@ POLICY_TAG = "hive_replication/policy"
 KIND_TAG = "hive_replication/kind"
 ATTEMPT_TAG = "hive_replication/attempt"
 DATABASE_TAG = "hive_replication/database"
+#: The policy whose objects a run's load left unrecorded; empty once they are recorded.
+UNRECORDED_TAG = "hive_replication/unrecorded"
 
 _STAGED = re.compile("(.*)__(source|dump|load)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
@@ -95,6 +97,12 @@ class Names:
         """``<policy>/<db>/<t>__dump``: a table's asset; the replica is ``<policy>/<db>/<t>``."""
         suffix = "" if stage == "load" else f"__{stage}"
         return dg.AssetKey([self.policy, component(database), component(table) + suffix])
+
+    @staticmethod
+    def of_replica(key: dg.AssetKey) -> tuple[str, str]:
+        """The inverse of :meth:`table` for replicas: database and table at the source."""
+        _, database, table = key.path
+        return hive_name(database), hive_name(table)
 
     def group(self, database: str) -> str:
         """A database's group, nested in that of its policy."""

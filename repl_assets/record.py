@@ -1,22 +1,24 @@
 """After a load: partitions and materializations of what it touched, so that Dagster's catalog shows what the target holds.
 
-Recording is bounded: an event costs 10 to 25 ms of storage (design: Dagster). Beyond the bound a table gets one observation.
+Recording is bounded: an event costs 10 to 25 ms of storage (design: Dagster). Beyond the bound a table gets one observation,
+and its run a tag: the job ``record`` logs the rest (see ``unrecorded``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from hive_replication.load.report import LoadReport, Touched
-from repl_assets.keys import Names, partition_key
+from repl_assets.keys import UNRECORDED_TAG, Names, partition_key
 
 MOST_PARTITIONS = 10_000  # of one table that Dagster knows: the newest
-MOST_EVENTS = 200
+MOST_EVENTS = 200  # objects of one load that its own run logs
+UNRECORDED = "unrecorded"  # in an observation's metadata: whether objects of the table were left out
 _CHUNK = 5_000  # SQLite takes a limited number of values in one statement
 
 
@@ -42,13 +44,30 @@ class Recorder:
         for touched in report.touched:
             self.register(touched.source_table, touched.partitions)
             self._forget(touched)
-        objects = ((touched, partition) for touched in report.touched for partition in self._objects(touched))
-        for touched, partition in islice(objects, MOST_EVENTS):
-            self._materialize(touched, partition, directory)
-        left = dict.fromkeys(touched.source_table for touched, _ in objects)
+        objects = [(touched, partition) for touched in report.touched for partition in self._objects(touched)]
+        logged = {touched.source_table for touched, _ in objects[:MOST_EVENTS]}
+        left = {touched.source_table for touched, _ in objects[MOST_EVENTS:]}
+        if left:  # first, so that a run that ends here is not forgotten
+            self.context.instance.add_run_tags(self.context.run_id, {UNRECORDED_TAG: self.names.policy})
         for touched in report.touched:
-            if touched.source_table in left or not list(islice(self._objects(touched), 1)):
-                self._observe(touched)
+            if touched.source_table in left or touched.source_table not in logged:
+                self._observe(touched, unrecorded=touched.source_table in left)
+        metadata = {"directory": dg.MetadataValue.path(directory)}
+        for touched, partition in objects[:MOST_EVENTS]:
+            self.materialize(touched.source_table, partition, touched.evid, metadata)
+
+    def materialize(self, table: str, partition: str | None, evid: int, metadata: Mapping[str, Any]) -> None:
+        """Logs dump and replica of a table without partitions or of a Hive partition, in this order."""
+        key = None if partition is None else partition_key(partition)
+        for stage in ("dump", "load"):
+            self.context.log_event(
+                dg.AssetMaterialization(
+                    self.names.table(self.database, table, stage),
+                    partition=key,
+                    metadata={**metadata, "evid": evid},
+                    tags={DATA_VERSION_TAG: str(evid)},
+                )
+            )
 
     def register(self, table: str, partitions: Sequence[str]) -> None:
         """Makes Hive partitions known as Dagster partitions of the table."""
@@ -89,24 +108,13 @@ class Recorder:
         elif touched.source_table not in self.partitioned and not touched.dropped_partitions:
             yield None
 
-    def _materialize(self, touched: Touched, partition: str | None, directory: str) -> None:
-        key = None if partition is None else partition_key(partition)
-        for stage in ("dump", "load"):
-            self.context.log_event(
-                dg.AssetMaterialization(
-                    self.names.table(self.database, touched.source_table, stage),
-                    partition=key,
-                    metadata={"directory": dg.MetadataValue.path(directory), "evid": touched.evid},
-                    tags={DATA_VERSION_TAG: str(touched.evid)},
-                )
-            )
-
-    def _observe(self, touched: Touched) -> None:
+    def _observe(self, touched: Touched, *, unrecorded: bool) -> None:
         metadata = {
             "evid": touched.evid,
             "partitions": len(touched.partitions),
             "dropped_partitions": len(touched.dropped_partitions),
             "dropped": touched.dropped,
+            UNRECORDED: unrecorded,
         }
         self.context.log_event(
             dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)

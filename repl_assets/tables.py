@@ -2,15 +2,17 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 from collections.abc import Iterator
+from dataclasses import replace
 
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from hive_replication.dump.records import DumpResult
+from hive_replication.load.report import LoadReport, Touched
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase, CatalogTable
-from repl_assets.databases import load_pool
-from repl_assets.keys import Names, Stage, partition_name
+from repl_assets.databases import load_pool, partitioned_tables
+from repl_assets.keys import Names, Stage, partition_key, partition_name
 from repl_assets.record import Recorder
 from repl_assets.reporting import dump_metadata, load_metadata, text_of
 from repl_assets.specs import Specs
@@ -58,25 +60,30 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     )
     def load_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         work = _work(context, names)
+        recorder = Recorder(context.op_execution_context, names, database.name, partitioned_tables(database))
         failed: list[str] = []
         for table in _selected(context, specs, database, "load"):
             key = names.table(database.name, table.name, "dump")
             partitions = _partitions(context, specs.table(database, table, "load"))
             directory = _dump_of_run(context, key) or _dump_first(context, key, _dump(work, database.name, table, partitions))
+            keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
+            events = work.bring_up(database.name, table.name, directory)
             report = work.load(ReplLoad(directory, work.target_name(database.name), table.name), repair=True)
             if report.held:
                 reasons = "; ".join(held.reason for held in report.held)
                 context.log.error("%s is not repaired: %s", table.name, reasons)
                 failed.append(f"{table.name}: {reasons}")
-                continue
-            yield dg.MaterializeResult(
-                asset_key=names.table(database.name, table.name, "load"),
-                metadata=load_metadata(report, names, database.name),
-                data_version=dg.DataVersion(str(report.to_evid)),
-            )
+            else:
+                yield dg.MaterializeResult(
+                    asset_key=names.table(database.name, table.name, "load"),
+                    metadata=load_metadata(report, names, database.name),
+                    data_version=dg.DataVersion(str(report.to_evid)),
+                )
             # After the result: Dagster looks up the run's partitions for it, and some may be gone now.
-            if table.partition_keys and partitions is None:
-                Recorder(context.op_execution_context, names, database.name, {table.name}).record(report, directory)
+            if events:
+                recorder.record(events if report.held else _besides(events, table.name, keys), events.directory)
+            if table.partition_keys and partitions is None and not report.held:
+                recorder.record(report, directory)
         if failed:
             raise dg.Failure("; ".join(failed))
 
@@ -106,6 +113,18 @@ def _partitions(context: dg.AssetExecutionContext, spec: dg.AssetSpec) -> tuple[
 
 def _has_partitions(context: dg.AssetExecutionContext) -> bool:
     return context.has_partition_key or context.has_partition_key_range
+
+
+def _besides(events: LoadReport, table: str, keys: set[str]) -> LoadReport:
+    """What the events before a repair changed, without what the repair itself tells newer things of."""
+    touched: list[Touched] = []
+    for one in events.touched:
+        if one.source_table != table or one.dropped:
+            touched.append(one)
+        elif one.partitions or one.dropped_partitions:
+            left = tuple(partition for partition in one.partitions if partition_key(partition) not in keys)
+            touched.append(replace(one, partitions=left))
+    return replace(events, touched=tuple(touched))
 
 
 def _dump(work: Work, database: str, table: CatalogTable, partitions: tuple[str, ...] | None) -> DumpResult:

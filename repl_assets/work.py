@@ -20,6 +20,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.metastore.faults import NotFound
 from hive_replication.progress import Item
+from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import lag
 from repl_assets.keys import Window
@@ -144,8 +145,32 @@ class Work:
                 connection.store,
                 self.copier,
                 repair=repair,
+                source=connection.source.metastore,
                 progress=LoggedProgress(self.log),
             )
+
+    def bring_up(self, database: str, table: str, directory: str) -> LoadReport | None:
+        """Brings a table's lane up to a dump of it before the dump is loaded; the load ends a hold of it.
+
+        Returns:
+            What the events before the dump changed; None where the lane stood there already.
+        """
+        connection = self.connection
+        progress = LoggedProgress(self.log)
+        with failures():
+            evid = connection.store.open(directory).header.to_evid
+            report = bring_up(
+                connection.source, connection.target, connection.store, self.copier, database, table, evid, progress=progress
+            )
+        if report is not None and report.held:
+            self.log.warning("events before the repair are held: %s", report.held[0].reason)
+        return report
+
+    def partitioned(self, database: str, tables: Iterable[str]) -> set[str]:
+        """Those of the named tables of a replica that have partition keys."""
+        with failures():
+            found = self.connection.target.metastore.tables(self.target_name(database), sorted(tables))
+            return {table.tableName for table in found if table.partitionKeys}
 
     def partition_names(self, database: str, table: str) -> list[str]:
         """Partitions of a replica; none where there is no such table."""

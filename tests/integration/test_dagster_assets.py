@@ -154,6 +154,20 @@ def test_repair_of_a_whole_table_brings_new_partitions_and_drops_others(replicat
     warehouse.assert_equal()
 
 
+def test_repair_tells_what_the_events_before_it_changed(replicated: Project) -> None:
+    warehouse = replicated.warehouse
+    warehouse.load_data("parts PARTITION (ds='2')", "2\n")
+    warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    warehouse.connection.source.metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    replicated.run(replicated.table("parts"), partition_key="ds=2")
+    assert sorted(replicated.partitions("parts")) == ["ds=2", "ds=3", "ds=a%7Cb%2E%2E%2Ec%2Fd"]
+    newest = {event.partition: event for event in reversed(replicated.events(replicated.table("parts")))}
+    assert "evid" in newest["ds=3"].metadata
+    assert "evid" not in newest["ds=2"].metadata  # the repair itself is the newest
+    replicated.next_window()
+    warehouse.assert_equal()
+
+
 def test_a_partition_that_the_source_does_not_have(replicated: Project) -> None:
     replicated.instance.add_dynamic_partitions(
         str(replicated.names.partitions(replicated.warehouse.database, "parts").name), ["ds=9"]
