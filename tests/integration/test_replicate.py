@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from hive_replication.connect import Connection
+from resources.embedded.hive import HiveDriver
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -41,43 +46,73 @@ def replicated(warehouse: Warehouse) -> Warehouse:
 
 
 EVENTS = {
-    "CREATE_TABLE": ["CREATE TABLE fresh (x INT)"],
-    "CREATE_TABLE of a view": ["CREATE VIEW seen AS SELECT a FROM plain"],
-    "DROP_TABLE": ["DROP TABLE plain"],
-    "DROP_TABLE of a view": ["CREATE VIEW seen AS SELECT a FROM plain", "DROP VIEW seen"],
-    "ALTER_TABLE columns": ["ALTER TABLE plain ADD COLUMNS (c DOUBLE COMMENT 'third')"],
-    "ALTER_TABLE properties": ["ALTER TABLE parts SET TBLPROPERTIES ('colour'='blue')"],
-    "ALTER_TABLE rename": ["ALTER TABLE plain RENAME TO renamed"],
-    "ALTER_TABLE rename partitioned": ["ALTER TABLE parts RENAME TO renamed"],
-    "ALTER_TABLE rename chain": ["ALTER TABLE plain RENAME TO a1", "ALTER TABLE parts RENAME TO plain", "ALTER TABLE a1 RENAME TO parts"],
-    "truncate": ["TRUNCATE TABLE plain"],
-    "truncate partitioned": ["TRUNCATE TABLE parts"],
-    "truncate one partition": ["TRUNCATE TABLE parts PARTITION (ds='2')"],
-    "ADD_PARTITION": ["ALTER TABLE parts ADD PARTITION (ds='4') PARTITION (ds='5')"],
-    "DROP_PARTITION": ["ALTER TABLE parts DROP PARTITION (ds='1')"],
-    "DROP_PARTITION range": ["ALTER TABLE parts DROP PARTITION (ds>='2')"],
-    "drop and add again": ["ALTER TABLE parts DROP PARTITION (ds='1')", "ALTER TABLE parts ADD PARTITION (ds='1')"],
-    "add and drop": ["ALTER TABLE parts ADD PARTITION (ds='9')", "ALTER TABLE parts DROP PARTITION (ds='9')"],
-    "ALTER_PARTITION rename": ["ALTER TABLE parts PARTITION (ds='1') RENAME TO PARTITION (ds='one')"],
-    "ALTER_PARTITION format": ["ALTER TABLE parts PARTITION (ds='1') SET SERDEPROPERTIES ('field.delim'=',')"],
-    "drop and create": ["DROP TABLE plain", "CREATE TABLE plain (other STRING)"],
-    "drop and create partitioned": ["DROP TABLE plain", "CREATE TABLE plain (other STRING) PARTITIONED BY (p INT)"],
+    "CREATE_TABLE": ["CREATE TABLE fresh_{n} (x INT)"],
+    "CREATE_TABLE of a view": ["CREATE VIEW seen_{n} AS SELECT a FROM plain_{n}"],
+    "DROP_TABLE": ["DROP TABLE plain_{n}"],
+    "DROP_TABLE of a view": ["CREATE VIEW seen_{n} AS SELECT a FROM plain_{n}", "DROP VIEW seen_{n}"],
+    "ALTER_TABLE columns": ["ALTER TABLE plain_{n} ADD COLUMNS (c DOUBLE COMMENT 'third')"],
+    "ALTER_TABLE properties": ["ALTER TABLE parts_{n} SET TBLPROPERTIES ('colour'='blue')"],
+    "ALTER_TABLE rename": ["ALTER TABLE plain_{n} RENAME TO renamed_{n}"],
+    "ALTER_TABLE rename partitioned": ["ALTER TABLE parts_{n} RENAME TO renamed_{n}"],
+    "ALTER_TABLE rename chain": [
+        "ALTER TABLE plain_{n} RENAME TO a1_{n}",
+        "ALTER TABLE parts_{n} RENAME TO plain_{n}",
+        "ALTER TABLE a1_{n} RENAME TO parts_{n}",
+    ],
+    "truncate": ["TRUNCATE TABLE plain_{n}"],
+    "truncate partitioned": ["TRUNCATE TABLE parts_{n}"],
+    "truncate one partition": ["TRUNCATE TABLE parts_{n} PARTITION (ds='2')"],
+    "ADD_PARTITION": ["ALTER TABLE parts_{n} ADD PARTITION (ds='4') PARTITION (ds='5')"],
+    "DROP_PARTITION": ["ALTER TABLE parts_{n} DROP PARTITION (ds='1')"],
+    "DROP_PARTITION range": ["ALTER TABLE parts_{n} DROP PARTITION (ds>='2')"],
+    "drop and add again": ["ALTER TABLE parts_{n} DROP PARTITION (ds='1')", "ALTER TABLE parts_{n} ADD PARTITION (ds='1')"],
+    "add and drop": ["ALTER TABLE parts_{n} ADD PARTITION (ds='9')", "ALTER TABLE parts_{n} DROP PARTITION (ds='9')"],
+    "ALTER_PARTITION rename": ["ALTER TABLE parts_{n} PARTITION (ds='1') RENAME TO PARTITION (ds='one')"],
+    "ALTER_PARTITION format": ["ALTER TABLE parts_{n} PARTITION (ds='1') SET SERDEPROPERTIES ('field.delim'=',')"],
+    "drop and create": ["DROP TABLE plain_{n}", "CREATE TABLE plain_{n} (other STRING)"],
+    "drop and create partitioned": ["DROP TABLE plain_{n}", "CREATE TABLE plain_{n} (other STRING) PARTITIONED BY (p INT)"],
     "ALTER_DATABASE": ["ALTER DATABASE {db} SET DBPROPERTIES ('team'='sales')"],
 }
 
 
-@pytest.mark.parametrize("statements", EVENTS.values(), ids=EVENTS.keys())
-def test_event(replicated: Warehouse, statements: list[str]) -> None:
-    replicated.sql(*statements)
-    dump = replicated.dump(replicated.applied())
-    report = replicated.load(dump.directory)
+@pytest.fixture(scope="module")
+def cases(connection: Connection, hive3: HiveDriver) -> Warehouse:
+    """Two tables for each case, one of them partitioned, all in one database and replicated."""
+    warehouse = Warehouse(connection, hive3, f"t{uuid.uuid4().hex[:10]}")
+    hive3.execute(f"CREATE DATABASE {warehouse.database}", f"ALTER DATABASE {warehouse.database} SET OWNER USER hive")
+    storage, metastore = connection.source.storage, connection.source.metastore
+    numbers = range(len(EVENTS))
+    warehouse.sql(
+        *(f"CREATE TABLE plain_{n} (a INT, b STRING)" for n in numbers),
+        *(f"CREATE TABLE parts_{n} (a INT) PARTITIONED BY (ds STRING)" for n in numbers),
+    )
+    files: dict[str, bytes] = {}
+    for table in metastore.tables(warehouse.database, metastore.table_names(warehouse.database)):
+        places = [f"ds={day}/" for day in "123"] if table.partitionKeys else [""]
+        files |= {f"{table.sd.location}/{place}data": f"{table.tableName}{place}".encode() for place in places}
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(storage.write, files, files.values()))
+    days = " ".join(f"PARTITION (ds='{day}')" for day in "123")
+    warehouse.sql(*(f"ALTER TABLE parts_{n} ADD {days}" for n in numbers))
+    warehouse.replicate()
+    warehouse.assert_equal()
+    return warehouse
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_event(cases: Warehouse, name: str) -> None:
+    number = list(EVENTS).index(name)
+    cases.sql(*(statement.replace("{n}", str(number)) for statement in EVENTS[name]))
+    dump = cases.dump(cases.applied())
+    assert dump.events
+    report = cases.load(dump.directory)
     assert report.held == ()
-    assert replicated.status() == dump.last_evid
-    replicated.assert_equal()
-    events = replicated.target_events()
-    again = replicated.load(dump.directory)
+    assert cases.status() == dump.last_evid
+    cases.assert_equal(only=f"_{number}")
+    events = cases.target_events()
+    again = cases.load(dump.directory)
     assert (again.held, dict(again.applied), again.copies) == ((), {}, ())
-    assert replicated.target_events() == events
+    assert cases.target_events() == events
 
 
 def test_inserts(replicated: Warehouse) -> None:
@@ -112,12 +147,15 @@ def test_daily_swap_with_inserts_around_it(replicated: Warehouse) -> None:
 
 
 def test_loading_all_dumps_again_changes_nothing(replicated: Warehouse) -> None:
-    first = replicated.dump()
-    dumps = [first.directory]
-    for statements in EVENTS.values():
-        if "plain" in statements[0] or "seen" in statements[0] or "rename" in statements[0].lower():
-            continue
+    steps = [
+        ["ALTER TABLE parts ADD PARTITION (ds='4')", "CREATE TABLE fresh (x INT)"],
+        ["ALTER TABLE parts DROP PARTITION (ds='1')", "ALTER TABLE fresh RENAME TO renamed", "ALTER TABLE plain RENAME TO fresh"],
+        ["TRUNCATE TABLE fresh", "DROP TABLE renamed", "ALTER TABLE parts ADD PARTITION (ds='1')"],
+    ]
+    dumps = [replicated.dump().directory]
+    for statements in steps:
         replicated.sql(*statements)
+        replicated.load_data("parts PARTITION (ds='2')", f"{len(dumps)}\n", overwrite=len(dumps) == 2)
         dumps.append(replicated.dump(replicated.applied()).directory)
         replicated.load(dumps[-1])
     replicated.assert_equal()
