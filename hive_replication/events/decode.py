@@ -18,6 +18,9 @@ from hive_replication.metastore.types import Database, NotificationEvent, Partit
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
 
+#: Event types of no database, which Hive gives to every policy.
+TRANSACTION_TYPES = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"})
+
 #: Event types that Hive is known to write and that are recorded but not applied.
 KNOWN_NOT_APPLIED = frozenset(
     """
@@ -49,7 +52,9 @@ def notification(event: NotificationEvent) -> r.Notification:
             raise UnreadableMessage(
                 f"event {event.eventId} ({event.eventType}): message is not {event.messageFormat}: {error}"
             ) from error
-    database, table = (event.dbName or "").lower(), (event.tableName or "").lower()
+    # Hive 3.1.3 writes transactions with the database "null" and the table " ".
+    database = "" if event.eventType in TRANSACTION_TYPES else (event.dbName or "").lower()
+    table = (event.tableName or "").strip().lower()
     return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text)
 
 
@@ -88,7 +93,7 @@ def _create_table(head: Head, message: Message) -> r.Event:
 
 
 def _alter_table(head: Head, message: Message) -> r.Event:
-    before, after = (tjson.loads(Table, message[key]) for key in ("tableObjBeforeJson", "tableObjAfterJson"))
+    before, after = (_table(message, key) for key in ("tableObjBeforeJson", "tableObjAfterJson"))
     return r.AlterTable(*head, before=before, after=after, truncate=_flag(message.get("isTruncateOp")))
 
 
@@ -99,14 +104,14 @@ def _drop_table(head: Head, message: Message) -> r.Event:
 def _add_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
     listed = {entry["partitionName"]: _files(entry.get("files")) for entry in message.get("partitionFiles") or ()}
-    parts = [tjson.loads(Partition, text) for text in message.get("partitionListJson") or ()]
+    parts = [_partition(text) for text in message.get("partitionListJson") or ()]
     added = tuple(r.AddedPartition(name, part, listed.get(name)) for part in parts for name in [_partition_name(table, part)])
     return r.AddPartition(*head, table_object=table, partitions=added)
 
 
 def _alter_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
-    before, after = (tjson.loads(Partition, message[key]) for key in ("partitionObjBeforeJson", "partitionObjAfterJson"))
+    before, after = (_partition(message[key]) for key in ("partitionObjBeforeJson", "partitionObjAfterJson"))
     change = r.ChangedPartition(_partition_name(table, before), _partition_name(table, after), before, after)
     return r.AlterPartition(*head, table_object=table, changes=(change,), truncate=_flag(message.get("isTruncateOp")))
 
@@ -115,7 +120,7 @@ def _alter_partitions(head: Head, message: Message) -> r.Event:
     table = _table(message)
     changes: list[r.ChangedPartition] = []
     for text in message["partitionListJson"]:
-        part = tjson.loads(Partition, text)
+        part = _partition(text)
         name = _partition_name(table, part)
         changes.append(r.ChangedPartition(name, name, None, part))
     return r.AlterPartition(*head, table_object=table, changes=tuple(changes), truncate=_flag(message.get("isTruncateOp")))
@@ -133,7 +138,7 @@ def _drop_partition(head: Head, message: Message) -> r.Event:
 def _insert(head: Head, message: Message) -> r.Event:
     table = _table(message)
     text = message.get("ptnObjJson")
-    part = tjson.loads(Partition, text) if text else None
+    part = _partition(text) if text else None
     name = _partition_name(table, part) if part else ""
     replace = _flag(message.get("replace"))
     return r.Insert(
@@ -156,8 +161,18 @@ DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
 }
 
 
-def _table(message: Message) -> Table:
-    return tjson.loads(Table, message["tableObjJson"])
+def _table(message: Message, key: str = "tableObjJson") -> Table:
+    table = tjson.loads(Table, message[key])
+    if not (table.tableName and table.dbName and table.sd):
+        raise ValueError(f"{key} is no whole table")
+    return table
+
+
+def _partition(text: str) -> Partition:
+    part = tjson.loads(Partition, text)
+    if not (part.values and part.sd):
+        raise ValueError("not a whole partition")
+    return part
 
 
 def _partition_name(table: Table, part: Partition) -> str:

@@ -8,9 +8,6 @@ from hive_replication.events import records as r
 from hive_replication.events.decode import decode, notification
 from hive_replication.metastore.client import Metastore
 
-#: Event types of no database, which Hive gives to every policy.
-TRANSACTION_TYPES = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"})
-
 
 def notifications(metastore: Metastore, after: int, until: int) -> Iterator[r.Notification]:
     """Streams the log's rows of ``(after, until]``, unpacked.
