@@ -108,11 +108,11 @@ class _Grouper:
     def _listed(self, event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> FileGroup:
         """The directory's present content. Of an object that is gone by now, none: a later event drops it on the target, too."""
         recorded = (partition or table).sd.location
-        location = self._moves.location(recorded, event.table, name, event.evid)
-        while location is not None:
-            files = self._lister.files(location, kept=not is_external(table))
-            before, location = location, self._moves.location(recorded, event.table, name, event.evid)
-            if before == location:
+        place = self._moves.place(recorded, event.table, name, event.evid)
+        while place.location is not None:
+            files = self._lister.files(place.location, kept=not is_external(table))
+            before, place = place, self._moves.place(recorded, event.table, name, event.evid)
+            if before == place:
                 return FileGroup(name, files, listed=True)
         return FileGroup(name, ())
 

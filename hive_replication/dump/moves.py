@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from hive_replication.dump.fold import moved
 from hive_replication.events import records as r
 from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.log import notifications
 from hive_replication.metastore.client import Metastore
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an object lies.
+
+    Args:
+        location: its directory; None where the object is gone, or has none.
+        since: event id of its last rename, 0 without one: it may have come back to a directory that it had left.
+    """
+
+    location: str | None
+    since: int = 0
 
 
 class Moves:
@@ -24,8 +38,8 @@ class Moves:
         self._metastore, self._database, self._until = metastore, database, after
         self._events: list[r.Event] = []
 
-    def location(self, location: str | None, table: str, partition: str, evid: int) -> str | None:
-        """Directory of an object as it is called now; None where the object is gone.
+    def place(self, location: str | None, table: str, partition: str, evid: int) -> Place:
+        """Where an object lies now.
 
         Args:
             location: its directory at the event.
@@ -54,8 +68,8 @@ class Moves:
 _TYPES = frozenset({"ALTER_TABLE", "DROP_TABLE", "ALTER_PARTITION", "DROP_PARTITION"})
 
 
-def followed(events: Iterable[r.Event], location: str | None, table: str, partition: str) -> str | None:
-    """Directory of an object after events, in order; None where one of them drops it (pure).
+def followed(events: Iterable[r.Event], location: str | None, table: str, partition: str) -> Place:
+    """Where an object lies after events, in order (pure).
 
     Args:
         events: of its database.
@@ -63,21 +77,24 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
         table: its table's name then.
         partition: its name then, "" for a table.
     """
+    since = 0
     for event in events:
         if event.table != table:
             continue
         match event:
             case r.DropTable():
-                return None
+                return Place(None, event.evid)
             case r.DropPartition() if partition in event.partitions:
-                return None
+                return Place(None, event.evid)
             case r.AlterTable(rename=True):
-                location, table = moved(location, event.before.sd.location, event.after.sd.location), event.names[1]
+                since, table = event.evid, event.names[1]
+                location = moved(location, event.before.sd.location, event.after.sd.location)
             case r.AlterPartition():
                 for change in event.changes:
                     if change.rename and change.before_name == partition and change.before is not None:
                         location = moved(location, change.before.sd.location, change.after.sd.location)
-                        partition = change.after_name
+                        since, partition = event.evid, change.after_name
+                        break
             case _:
                 pass
-    return location
+    return Place(location, since)
