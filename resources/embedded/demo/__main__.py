@@ -11,6 +11,8 @@ from hive_replication.errors import ReplicationError
 from resources.embedded.demo.play import Demo
 from resources.embedded.demo.screen import Screen
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def main() -> int:
     """Reads the command line and plays."""
@@ -25,7 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     screen = Screen()
     demo = Demo(options.servers.absolute(), options.dagster_home.absolute(), options.port, screen)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _STOPPING:
         signal.signal(number, _interrupt)
     try:
         if options.reset:
@@ -40,6 +42,8 @@ def main() -> int:
 
 
 def _interrupt(*_: object) -> None:
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)  # once is enough: what was started is being stopped
     raise KeyboardInterrupt
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -49,8 +50,10 @@ class Spark:
         """The session."""
         if self._session is None:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            interrupt = signal.getsignal(signal.SIGINT)
             with _stderr_to(self.log):  # the JVM inherits it for its life
                 self._session = _session(self.side)
+            signal.signal(signal.SIGINT, interrupt)  # PySpark's own handler needs a session that lives
         return self._session
 
     def stop(self) -> None:
