@@ -15,8 +15,10 @@ from repl_assets.checks import database_checks
 from repl_assets.databases import dump_asset, load_asset, rebuild_job
 from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
+from repl_assets.unrecorded import record_job
 from resources.connection import ReplicationConnection
 from sensors.notification_log import SensorSettings, notification_log_sensor
+from sensors.recording import recording_sensor
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
 
@@ -31,24 +33,25 @@ def policy_definitions(
     resources: Mapping[str, Any] | None = None,
     most_tables: int = MOST_TABLES,
 ) -> dg.Definitions:
-    """The assets, checks, jobs and the sensor of a policy.
+    """The assets, checks, jobs and sensors of a policy.
 
     Args:
         policy: the policy.
         catalog: its tables; without it there are the database assets, which replicate everything all the same.
-        settings: of the sensor.
+        settings: of the sensor on the notification log.
         resources: take the place of the policy's own, by key.
         most_tables: tables that get assets of their own; all are replicated.
     """
     specs = Specs(policy)
     names = specs.names
     databases = _limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
+    record = record_job(specs)
     checks = [check for database in databases for check in database_checks(specs, database)]
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
-        jobs=[rebuild_job(specs, database) for database in databases],
-        sensors=[notification_log_sensor(policy, settings or SensorSettings())],
+        jobs=[*(rebuild_job(specs, database) for database in databases), record],
+        sensors=[notification_log_sensor(policy, settings or SensorSettings()), recording_sensor(names, record.name)],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
 

@@ -43,7 +43,7 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
         run = record.dagster_run
         databases = list(_databases(run, loads, names))
         if databases and is_gone(run.tags.get(PROCESS_TAG, "")):
-            _report_gone(instance, run)
+            report_gone(instance, run)
             continue
         history.busy.update((database, run.run_id) for database in databases)
     for record in instance.get_run_records(dg.RunsFilter(tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS):
@@ -56,10 +56,16 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
     return history
 
 
-def _report_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+def report_gone(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Reports a run whose process is gone as failed."""
     now = instance.get_run_by_id(run.run_id)
     if now and not now.is_finished:  # it may have ended well since it was read
         instance.report_run_failed(now, "the process of this run is gone")
+
+
+def ended(record: RunRecord) -> float:
+    """When a finished run ended, seconds since the epoch."""
+    return record.end_time or record.update_timestamp.timestamp()
 
 
 def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:
@@ -76,5 +82,4 @@ def _past(record: RunRecord) -> PastRun | None:
         attempt = int(run.tags[ATTEMPT_TAG])
     except (KeyError, ValueError):
         return None
-    ended = record.end_time or record.update_timestamp.timestamp()
-    return PastRun(run.run_id, kind, window, attempt, ended)
+    return PastRun(run.run_id, kind, window, attempt, ended(record))

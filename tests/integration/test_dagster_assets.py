@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import dagster as dg
@@ -12,6 +13,7 @@ from hive_replication.policy import Policy
 from repl_assets.catalog import read_catalog
 from repl_assets.definitions import build_defs
 from repl_assets.keys import Names, Stage, Window, partition_key
+from sensors.recording import ask
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -39,9 +41,11 @@ class Project:
     def database(self, stage: Stage) -> dg.AssetKey:
         return self.names.database(self.warehouse.database, stage)
 
-    def run(self, *keys: dg.AssetKey, raise_on_error: bool = True, **options: object) -> dg.ExecuteInProcessResult:
+    def run(
+        self, *keys: dg.AssetKey, defs: dg.Definitions | None = None, raise_on_error: bool = True, **options: object
+    ) -> dg.ExecuteInProcessResult:
         """Materializes assets."""
-        job = self.defs.resolve_implicit_global_asset_job_def()
+        job = (defs or self.defs).resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
             asset_selection=list(keys), instance=self.instance, raise_on_error=raise_on_error, **options
         )  # type: ignore[arg-type]
@@ -51,14 +55,24 @@ class Project:
         self.instance.add_dynamic_partitions(str(self.names.windows.name), [str(window)])
         return self.run(self.database("dump"), self.database("load"), partition_key=str(window), **options)
 
-    def next_window(self) -> dg.ExecuteInProcessResult:
+    def next_window(self, **options: object) -> dg.ExecuteInProcessResult:
         """The window that the sensor would ask for."""
-        return self.window(Window(self.warehouse.applied(), self.warehouse.connection.source.metastore.current_event_id()))
+        end = self.warehouse.connection.source.metastore.current_event_id()
+        return self.window(Window(self.warehouse.applied(), end), **options)
 
     def events(self, key: dg.AssetKey) -> list[dg.AssetMaterialization]:
         """Materializations, the newest first."""
         records = self.instance.fetch_materializations(key, limit=100).records
         return [record.asset_materialization for record in records if record.asset_materialization]
+
+    def recorded(self) -> int:
+        """Records what loads left out; the number of runs that it took."""
+        keys: list[str | None] = []
+        while isinstance(request := ask(self.instance, self.names, "record", time.time()), dg.RunRequest):
+            assert request.run_key not in keys
+            keys.append(request.run_key)
+            assert self.defs.resolve_job_def("record").execute_in_process(instance=self.instance).success
+        return len(keys)
 
     def partitions(self, table: str) -> list[str]:
         return list(self.instance.get_dynamic_partitions(str(self.names.partitions(self.warehouse.database, table).name)))
@@ -166,6 +180,45 @@ def test_repair_tells_what_the_events_before_it_changed(replicated: Project) -> 
     assert "evid" not in newest["ds=2"].metadata  # the repair itself is the newest
     replicated.next_window()
     warehouse.assert_equal()
+
+
+def test_tables_that_the_definitions_do_not_know(replicated: Project) -> None:
+    """They are replicated and recorded at once; their pages come with the next reload and show it."""
+    loaded, warehouse = replicated.defs, replicated.warehouse
+    warehouse.sql("CREATE TABLE late (a INT)", "CREATE TABLE days (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.sql("CREATE TABLE empty (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.load_data("late", "1\n")
+    warehouse.load_data("days PARTITION (ds='1')", "1\n")
+    assert replicated.next_window(defs=loaded).success
+    warehouse.assert_equal()
+    assert replicated.partitions("days") == ["ds=1"]
+    assert replicated.instance.get_materialized_partitions(replicated.table("days")) == {"ds=1"}
+    assert [event.partition for event in replicated.events(replicated.table("late"))] == [None]
+    assert replicated.events(replicated.table("empty")) == []
+    assert replicated.run(replicated.table("days"), partition_key="ds=1").success
+
+
+def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 3)
+    monkeypatch.setattr("repl_assets.unrecorded.MOST_OBJECTS", 4)
+    warehouse, days = project.warehouse, [f"ds={n}" for n in range(8)]
+    warehouse.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)", "CREATE TABLE plain (a INT)")
+    warehouse.sql("ALTER TABLE parts ADD " + " ".join(f"PARTITION (ds='{n}')" for n in range(8)))
+    project.window(Window(None, 1))
+    assert len(project.events(project.table("parts"))) == 3
+    assert project.recorded() == 2  # runs: four partitions, then the last one and the table
+    for key in (project.table("parts"), project.table("parts", "dump")):
+        assert sorted(str(event.partition) for event in project.events(key)) == days
+    assert [event.partition for event in project.events(project.table("plain"))] == [None]
+
+    for n in (2, 3, 4, 5, 6):
+        warehouse.load_data(f"parts PARTITION (ds='{n}')", "1\n")
+    warehouse.connection.source.metastore.drop_partitions(warehouse.database, "parts", ["ds=6"])
+    project.next_window()
+    assert project.recorded() == 1
+    new = project.events(project.table("parts"))[: -len(days)]
+    assert sorted(str(event.partition) for event in new) == ["ds=2", "ds=3", "ds=4", "ds=5"]
+    assert project.recorded() == 0
 
 
 def test_a_partition_that_the_source_does_not_have(replicated: Project) -> None:

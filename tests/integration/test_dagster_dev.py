@@ -38,7 +38,10 @@ LAUNCH = """mutation($params: ExecutionParams!) { launchPipelineExecution(execut
   ... on LaunchRunSuccess { run { runId } }
   ... on PythonError { message }
   ... on RunConfigValidationInvalid { errors { message } } } }"""
-RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId status startTime tags { key value } } } } }"
+RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId jobName status startTime tags { key value } } } } }"
+
+PARTITIONS = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) {
+  ... on AssetNode { partitionStats { numMaterialized numPartitions } } } }"""
 
 
 def wait_for(what: str, done: Callable[[], bool], seconds: float = 240) -> None:
@@ -160,6 +163,7 @@ def test_replicates_repairs_and_survives_a_kill(dagster: Dagster, warehouse: War
 
     _repair(dagster, warehouse)
     _kill(dagster, warehouse)
+    _recorded(dagster, warehouse)
 
 
 def _repair(dagster: Dagster, warehouse: Warehouse) -> None:
@@ -192,6 +196,18 @@ def _kill(dagster: Dagster, warehouse: Warehouse) -> None:
     wait_for("the next attempt", lambda: equal(warehouse))
     attempts = [one for one in dagster.runs() if one["tags"].get("dagster/partition") == run["tags"]["dagster/partition"]]
     assert [one["tags"]["hive_replication/attempt"] for one in attempts] == ["2", "1"]
+
+
+def _recorded(dagster: Dagster, warehouse: Warehouse) -> None:
+    """The load logged 200 of its partitions; a job logs the others, so that all are green."""
+    key = list(Names("default").table(warehouse.database, "parts", "load").path)
+
+    def green() -> bool:
+        found = dagster.query(PARTITIONS, key={"path": key})["assetNodeOrError"]["partitionStats"]
+        return bool(found["numMaterialized"] == found["numPartitions"] > 300)
+
+    wait_for("all partitions are recorded", green)
+    wait_for("the job ends", lambda: [run["status"] for run in dagster.runs() if run["jobName"] == "record"] == ["SUCCESS"])
 
 
 def _add_partitions(warehouse: Warehouse, number: int) -> None:

@@ -111,13 +111,13 @@ def test_metadata() -> None:
 def test_definitions_are_valid_jobs_and_checks_included() -> None:
     defs = build_defs(policy(), CATALOG)
     dg.Definitions.validate_loadable(defs)
-    assert {job.name for job in defs.resolve_all_job_defs()} >= {"rebuild_sales"}
+    assert {job.name for job in defs.resolve_all_job_defs()} >= {"rebuild_sales", "record"}
     checks = {key.name for key in defs.resolve_asset_graph().asset_check_keys}
     assert checks >= {"files_proven", "nothing_held", "replica_equal", "up_to_date"}
-    (sensor,) = defs.sensors or []
-    assert isinstance(sensor, dg.SensorDefinition)
-    assert (sensor.name, sensor.minimum_interval_seconds) == ("notification_log", 10)
-    assert sensor.default_status == dg.DefaultSensorStatus.RUNNING
+    sensors = {sensor.name: sensor for sensor in defs.sensors or []}
+    assert set(sensors) == {"notification_log", "recording"}
+    assert sensors["notification_log"].minimum_interval_seconds == 10
+    assert {sensor.default_status for sensor in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
 
 
 def test_two_policies_load_together() -> None:

@@ -1,0 +1,118 @@
+"""What loads changed beyond what their own runs log: found again at the target, and logged by a job, some at a time.
+
+A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
+the newest first, and logs those objects of these tables whose ``repl.last.id`` is later than what Dagster shows. What is logged
+shows in Dagster, so a repeated or interrupted run logs nothing twice.
+"""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+from itertools import islice
+
+import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+from dagster._core.storage.dagster_run import FINISHED_STATUSES
+
+from hive_replication.load.state import object_id
+from hive_replication.metastore.names import partition_name as hive_partition_name
+from hive_replication.policy import Policy
+from repl_assets.keys import UNRECORDED_TAG, Names, partition_key, partition_name
+from repl_assets.record import UNRECORDED, Recorder
+from repl_assets.specs import Specs
+from repl_assets.work import Work, failures
+from repl_assets.worker import tag_run
+
+MOST_OBJECTS = 1_000  # that one run logs: 20 to 50 s, after which others get its place in the queue
+
+
+def record_job(specs: Specs) -> dg.JobDefinition:
+    """``record``: logs what loads of the policy left out, at most a thousand objects a run, after all other runs."""
+    names = specs.names
+
+    @dg.op(
+        name=names.local("record__rest"),
+        required_resource_keys={names.connection},
+        pool=names.local("record"),
+        out=dg.Out(dg.Nothing),
+    )
+    def record(context: dg.OpExecutionContext) -> None:
+        tag_run(context)
+        work = Work.of(getattr(context.resources, names.connection), context.log)
+        left = MOST_OBJECTS
+        for run_id in unrecorded_runs(context.instance, names):
+            left -= _record_run(context, work, names, run_id, left)
+            if left <= 0:
+                context.log.info("%d objects are recorded; the next run goes on", MOST_OBJECTS)
+                return
+            context.instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
+        context.log.info("%d objects are recorded; nothing is left", MOST_OBJECTS - left)
+
+    @dg.job(
+        name=names.local("record"),
+        description="Logs the partitions and tables of large loads that the loads' own runs left out.",
+        tags={"dagster/priority": "-10"},
+    )
+    def job() -> None:
+        record()
+
+    return job
+
+
+def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
+    """Ids of runs that are over and whose loads left objects out, the newest first."""
+    wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=list(FINISHED_STATUSES))
+    return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
+
+
+def _record_run(context: dg.OpExecutionContext, work: Work, names: Names, run_id: str, most: int) -> int:
+    """Logs objects of the tables that a run left out; returns how many."""
+    done = 0
+    for database, table in _tables(context.instance, names, work.connection.target.policy, run_id):
+        recorder = Recorder(context, names, database, ())
+        for partition, evid in islice(_later(context.instance, work, names, database, table), most - done):
+            recorder.materialize(table, partition, evid, {})
+            done += 1
+    return done
+
+
+def _tables(instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str) -> Iterator[tuple[str, str]]:
+    """Databases and tables of which a run observed that it left objects out."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
+        seen = entry.asset_observation
+        if seen and UNRECORDED in seen.metadata and seen.metadata[UNRECORDED].value:
+            database, table = names.of_replica(seen.asset_key)
+            if database in policy.databases:
+                yield database, table
+
+
+def _later(instance: dg.DagsterInstance, work: Work, names: Names, database: str, table: str) -> Iterator[tuple[str | None, int]]:
+    """A table's known Hive partitions, or None for itself, that stand at a later event than Dagster shows; with that event."""
+    metastore, target, key = work.connection.target.metastore, work.target_name(database), names.table(database, table, "load")
+    with failures():
+        found = metastore.table(target, table)
+        if found is None:
+            return
+        if not found.partitionKeys:
+            if object_id(found) > _shown(instance, key):
+                yield None, object_id(found)
+            return
+        known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
+        shown = instance.event_log_storage.get_latest_tags_by_partition(
+            key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+        )
+        columns = [column.name for column in found.partitionKeys]
+        for part in metastore.partitions(target, table, map(partition_name, known)):
+            name = hive_partition_name(columns, part.values)
+            if object_id(part) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                yield name, object_id(part)
+
+
+def _shown(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+    entry = instance.get_latest_materialization_event(key)
+    made = entry.asset_materialization if entry else None
+    return _evid((made.tags or {}).get(DATA_VERSION_TAG)) if made else -1
+
+
+def _evid(data_version: str | None) -> int:
+    """The event of a data version; -1 where there is none, or another than ours."""
+    return int(data_version) if data_version and data_version.isdigit() else -1
