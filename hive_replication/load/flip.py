@@ -228,6 +228,7 @@ class Flipper:
                 self._storage.delete(source)
             else:
                 raise ReplicationError(f"{place} exists on the target with other content than event {operation.evid} adds")
+        self._storage.delete(staged, recursive=True)  # empty now, or holding what a killed copy left unfinished
 
 
 def _merged(image: Thing, current: Thing, location: str | None) -> Thing:
