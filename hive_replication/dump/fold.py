@@ -154,15 +154,19 @@ class Fold:
         record = self.draft.partition(table, change.before_name)
         if record is None and not change.rename:
             return
+        # Read while it was altered: what was read before and after may be mixed.
+        mixed = event.evid <= self.reads[table].end
+        relocated = change.relocated or (mixed and change.may_be_relocated(event.table_object))
+        if record is not None and change.before is None:
+            relocated |= record.partition.sd.location != change.after.sd.location
         files: tuple[FileRef, ...] = ()
         if record is not None and not event.truncate:
             before = change.before.sd.location if change.before else record.partition.sd.location
-            files = record.files if change.relocated else _moved_files(record.files, before, change.after.sd.location)
-        unlisted = change.relocated or record is None
+            files = record.files if relocated else _moved_files(record.files, before, change.after.sd.location)
+        unlisted = relocated or record is None
         if change.rename:
             self.draft.drop_partition(table, change.before_name)
-            # Listed while it was renamed, it may have been looked for where it was no longer.
-            unlisted |= event.evid <= self.reads[table].end or (table, change.before_name) in self.unlisted
+            unlisted |= mixed or (table, change.before_name) in self.unlisted
             self.unlisted.discard((table, change.before_name))
         self.draft.put_partition(PartitionRecord(table, change.after_name, change.after, files))
         if unlisted:

@@ -91,7 +91,7 @@ class _Grouper:
             case r.AddPartition():
                 return tuple(self._added(event, added) for added in event.partitions)
             case r.AlterPartition(truncate=False):
-                relocated = (change for change in event.changes if change.relocated)
+                relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
                 return tuple(self._listed(event, event.table_object, c.after_name, c.after) for c in relocated)
             case r.Insert() if event.files:
                 return (FileGroup(event.partition_name, event.files),)

@@ -140,6 +140,11 @@ class ChangedPartition:
         """Whether the location was changed by other means than a rename."""
         return self.before is not None and not self.rename and self.before.sd.location != self.after.sd.location
 
+    def may_be_relocated(self, table: Table) -> bool:
+        """Whether the location was changed, or may have been: without a before image only Hive's plain path tells."""
+        plain = f"{_location(table)}/{self.after_name}"
+        return self.relocated or (self.before is None and self.after.sd.location != plain)
+
 
 @dataclass(frozen=True, slots=True)
 class AlterPartition(Event):

@@ -49,9 +49,10 @@ def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, 
     if change.rename:
         lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
         replica.partitions |= {change.before_name: False, name: True}
-    elif truncate or change.relocated:
+    elif truncate or change.relocated or event.files(name).listed:
         if not lane.superseded(event, name, f"ALTER_PARTITION {replica.name}/{name}"):
-            lane.add(op.ReplaceData(event.evid, replica.name, name, image, lane.content(event, name)))
+            content, compare = lane.content(event, name), change.before is None and not truncate
+            lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=compare))
     else:
         lane.add(op.AlterPartitions(event.evid, replica.name, ((name, image),)))
 
