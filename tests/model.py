@@ -191,10 +191,14 @@ class Source:
         if keys:
             self._log(r.DropPartition, name, table_object=table_image(name, tab), partitions=tuple(keys))
 
-    def _alter_parts(self, name: str, tab: Tab, keys: list[str]) -> None:
+    def _alter_parts(self, name: str, tab: Tab, keys: list[str], *, relocate: bool) -> None:
         """As ALTER_PARTITIONS of Hive 4.1 on: no before images."""
         for key in keys:
-            tab.parts[key].version = self.evid
+            part = tab.parts[key]
+            part.version = self.evid
+            if relocate:
+                part.location = f"hdfs://src/elsewhere/{self.evid}/{key}"
+                self.storage[part.location] = {"given": f"g{self.evid}{key}"}
         changes = tuple(r.ChangedPartition(key, key, None, partition_image(name, key, tab.parts[key])) for key in keys)
         if changes:
             self._log(r.AlterPartition, name, table_object=table_image(name, tab), changes=changes, truncate=False)
@@ -204,8 +208,8 @@ class Source:
             self._add(name, tab, [key for key in PARTS if key not in tab.parts])
         elif kind == "drop many":
             self._drop_parts(name, tab, list(tab.parts)[: extra + 1])
-        elif kind == "alter many":
-            self._alter_parts(name, tab, list(tab.parts))
+        elif kind in ("alter many", "relocate many"):
+            self._alter_parts(name, tab, list(tab.parts), relocate=kind == "relocate many")
         elif key in tab.parts:
             self._change_part(kind, name, tab, key, extra)
         elif kind in ("create", "insert", "overwrite"):

@@ -24,7 +24,7 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-KINDS = (*model.KINDS, "rename out", "insert unlisted", "relocate")
+KINDS = (*model.KINDS, "rename out", "insert unlisted", "relocate", "relocate many")
 paces = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 5]), max_size=40)
 
 

@@ -20,7 +20,7 @@ from hive_replication.progress import Silent
 from tests import model
 from tests.moving import Draft, moving_source
 
-KINDS = (*model.KINDS, "insert unlisted", "insert unlisted", "relocate")
+KINDS = (*model.KINDS, "insert unlisted", "insert unlisted", "relocate", "relocate many")
 
 
 @pytest.fixture(autouse=True, scope="module")
