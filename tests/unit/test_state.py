@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_replication.load.state import ReplicaState, is_ours, is_state, object_id, replica_state, with_state
+from hive_replication.metastore.types import Database, Partition, Table
+
+names = st.from_regex(r"[a-z0-9_]{1,8}", fullmatch=True)
+evids = st.integers(0, 2**40)
+states = st.builds(
+    ReplicaState,
+    source=st.just("uuid/db"),
+    applied=evids,
+    applied_time=st.integers(0, 2**31),
+    applied_hash=st.from_regex("[0-9a-f]{0,16}", fullmatch=True),
+    at=st.dictionaries(names, evids, max_size=3),
+    held=st.dictionaries(names, st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
+    checkpoint=st.sampled_from(["", "hdfs://d/x"]),
+)
+
+
+@given(states, st.dictionaries(names, st.text(max_size=3), max_size=3))
+def test_a_state_comes_back_beside_other_parameters(state: ReplicaState, others: dict[str, str]) -> None:
+    parameters = with_state(others, state)
+    assert replica_state(Database(parameters=parameters)) == state
+    assert others.items() <= parameters.items()
+    assert with_state(parameters, ReplicaState()) == others
+    assert parameters["repl.last.id"] == str(min([state.applied or 0, *state.at.values()]))
+
+
+def test_no_replica() -> None:
+    for database in (None, Database(), Database(parameters={"repl.source.for": "x", "owner": "y"})):
+        state = replica_state(database)
+        assert (state, state.last_id, state.position("a")) == (ReplicaState(), None, 0)
+    assert ReplicaState().parameters() == {}
+
+
+def test_a_bootstrap_under_way_stands_nowhere() -> None:
+    state = ReplicaState("uuid/db", None, checkpoint="hdfs://d/x")
+    assert state.last_id is None
+    assert state.parameters() == {
+        "hive_replication.source": "uuid/db",
+        "repl.target.for": "true",
+        "hive.repl.ckpt.key": "hdfs://d/x",
+    }
+    assert state.raised(7, 0, "") == ReplicaState("uuid/db", 7)
+
+
+def test_names_that_stand_elsewhere() -> None:
+    state = ReplicaState("s", 10).hold("behind", 5, "why").moved("ahead", 20)
+    assert (state.position("behind"), state.position("ahead"), state.position("other")) == (5, 20, 10)
+    assert (state.last_id, state.held) == (5, {"behind": "why"})
+    assert state.moved("behind", 10) == ReplicaState("s", 10, at={"ahead": 20})
+    assert ReplicaState("s", 10, at={"ahead": 20}).last_id == 10
+
+
+def test_raising_drops_the_entries_of_names_that_are_level() -> None:
+    state = ReplicaState("s", 10).hold("behind", 5, "why").moved("ahead", 20).moved("further", 40)
+    raised = state.raised(30, 99, "ff")
+    assert (raised.applied, raised.applied_time, raised.applied_hash) == (30, 99, "ff")
+    assert raised.at == {"behind": 5, "further": 40}
+    assert state.raised(10, 99, "ff") is state
+    assert state.raised(9, 99, "ff") is state
+
+
+def test_a_reason_is_cut_to_what_a_metastore_keeps() -> None:
+    kept = replica_state(Database(parameters=ReplicaState("s", 1).hold("a", 0, "x" * 9999).parameters()))
+    assert len(kept.held["a"]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("repl.last.id", True),
+        ("hive.repl.ckpt.key", True),
+        ("hive_replication.at.x", True),
+        ("bootstrap.dump.state.1", True),
+        ("replica", False),
+        ("hive.x", False),
+    ],
+)
+def test_keys_of_replication(key: str, expected: bool) -> None:
+    assert is_state(key) is expected
+
+
+def test_ids_of_objects() -> None:
+    found = [None, Table(), Table(parameters={"repl.last.id": "17"}), Partition(parameters={"repl.last.id": "{17}"})]
+    assert [object_id(thing) for thing in [*found, Table(parameters={"repl.last.id": ""})]] == [0, 0, 17, 17, 0]
+    ours = Table(parameters={"hive_replication.source": "uuid/db"})
+    assert (is_ours(ours, "uuid/db"), is_ours(ours, "uuid/x"), is_ours(Table(), "uuid/db")) == (True, False, False)
