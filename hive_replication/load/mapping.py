@@ -61,7 +61,7 @@ class NameMapping:
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
-        self._map_serde(image.sd, self.table_location(table))
+        self._map_storage(image.sd, self.table_location(table))
         return image
 
     def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
@@ -69,17 +69,23 @@ class NameMapping:
         image = copy_of(partition)
         image.dbName, image.tableName, image.catName = self.target_database, table, None
         image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
-        self._map_serde(image.sd, "")
+        self._map_storage(image.sd, "")
         return image
 
     def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
         kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
         return kept | {SOURCE: self.source, LAST_ID: str(evid)}
 
-    def _map_serde(self, sd: StorageDescriptor, new: str) -> None:
+    def _map_storage(self, sd: StorageDescriptor, new: str) -> None:
+        """Paths in a descriptor other than its location, which is set when it is placed."""
+        old = sd.location or ""
         if sd.serdeInfo and sd.serdeInfo.parameters:
-            values = sd.serdeInfo.parameters
-            sd.serdeInfo.parameters = {key: self.value(value, sd.location or "", new) for key, value in values.items()}
+            sd.serdeInfo.parameters = {key: self.value(value, old, new) for key, value in sd.serdeInfo.parameters.items()}
+        if sd.parameters:
+            sd.parameters = {key: self.value(value, old, new) for key, value in sd.parameters.items()}
+        if sd.skewedInfo and sd.skewedInfo.skewedColValueLocationMaps:
+            locations = sd.skewedInfo.skewedColValueLocationMaps
+            sd.skewedInfo.skewedColValueLocationMaps = {key: self.value(value, old, new) for key, value in locations.items()}
 
     def value(self, value: str, old: str = "", new: str = "") -> str:
         """A parameter's value; one that holds a path under a source root is mapped.
@@ -89,11 +95,11 @@ class NameMapping:
             old: the object's own directory on the source.
             new: that directory on the target, "" where it is not known yet.
         """
-        if not value or not value.startswith(self.source_roots):
+        if not (value + "/").startswith(self.source_roots):
             return value
         if old and new and _below(value + "/", old) is not None:
             return new + value[len(old) :]
-        below = _below(value, self.source_location)
+        below = _below(value + "/", self.source_location)
         if below is not None:
             return f"{self.target_location}/{below}".rstrip("/")
         return f"{(self.external_root or self.target_location + '/.repl/external').rstrip('/')}/{_path(value)}"
