@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.threads import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.objects import ObjectReader
-from hive_replication.copy.threads import ThreadCopier
 from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.state import replica_state
@@ -403,7 +403,8 @@ def test_external_tables_and_paths_in_parameters(replicated: Warehouse) -> None:
     outside = f"{root}elsewhere/{replicated.database}/data"
     replicated.connection.source.storage.write(f"{outside}/p=1/x", b"1\n")
     replicated.sql(
-        f"CREATE EXTERNAL TABLE outside (a INT) PARTITIONED BY (p INT) LOCATION '{outside}' TBLPROPERTIES ('kept.at'='{outside}/x')",
+        f"CREATE EXTERNAL TABLE outside (a INT) PARTITIONED BY (p INT) LOCATION '{outside}'"
+        f" TBLPROPERTIES ('kept.at'='{outside}/x')",
         "ALTER TABLE outside ADD PARTITION (p=1)",
         f"CREATE EXTERNAL TABLE flat (a INT) LOCATION '{outside}/p=1'",
     )
