@@ -18,12 +18,11 @@ from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import FileStatus
 
 _THREADS = 32
+#: Number of the operation in its lane, and partition name ("" for the table).
 Key = tuple[int, str]
-"""Number of the operation in its lane, and partition name ("" for the table)."""
-
-
 #: Nothing to do, give the staged files their names in the live directory, flip to them, or flip to both together.
 Mode = Literal["same", "append", "replace", "union"]
 
@@ -107,10 +106,10 @@ class Placer:
         live = None if created else self._live(operation.table, operation.partition)
         wanted = {file.relative: file for file in operation.content.files}
         mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
-        present: dict[str, FileRef] = {}
-        if live and (mode == "append" or (isinstance(operation, op.ReplaceData) and operation.compare)):
+        present: dict[str, CopyResult] = {}
+        if live and (isinstance(operation, op.AppendData) or operation.compare):
             found = self._found(live)
-            present = {name: file for name, file in wanted.items() if self._equal(found.get(name), file)}
+            present = self._present(operation, wanted, found)
             if mode == "replace" and len(present) == len(found):
                 mode = "same" if len(present) == len(wanted) else "append"
         if mode == "replace":
@@ -118,12 +117,24 @@ class Placer:
         if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
             mode = "union"
         placed.modes[number, operation.partition] = mode
+        placed.present.extend(present.values())
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, missing.values(), directory)
-        for name, file in present.items():
-            task = CopyTask(file, f"{live}/{name}", operation.evid, self._shown(operation, operation.partition))
-            placed.present.append(CopyResult(task, "present", -1, Proof("HDFS checksum", file.checksum, recorded=True), 0))
+
+    def _present(
+        self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
+    ) -> dict[str, CopyResult]:
+        """Wanted files that are in the live directory already, proven."""
+        shown = self._shown(operation, operation.partition)
+        results: dict[str, CopyResult] = {}
+        for name in wanted.keys() & found.keys():
+            status, checksum = found[name], self._target.storage.checksum(found[name].uri)
+            if checksum is not None and checksum.value == wanted[name].checksum:
+                task = CopyTask(wanted[name], status.uri, operation.evid, shown, status.size)
+                proof = Proof(checksum.algorithm, checksum.value, recorded=True)
+                results[name] = CopyResult(task, "present", status.size, proof, attempts=0)
+        return results
 
     def _want(
         self, placed: Placed, number: int, partition: str, operation: op.Operation, files: Iterable[FileRef], directory: str
@@ -157,16 +168,16 @@ class Placer:
     def _free(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
         """Whether a directory is absent or empty, or holds nothing but files that are wanted there, as wanted."""
         found = self._found(directory)
-        return all(name in wanted and self._equal(uri, wanted[name]) for name, uri in found.items())
+        return all(name in wanted and self._equal(status, wanted[name]) for name, status in found.items())
 
-    def _found(self, directory: str) -> dict[str, str]:
-        """Data files below a directory: URI by relative path."""
-        return {status.uri[len(directory) + 1 :]: status.uri for status in self._target.storage.files(directory)}
+    def _found(self, directory: str) -> dict[str, FileStatus]:
+        """Data files below a directory, by relative path."""
+        return {status.uri[len(directory) + 1 :]: status for status in self._target.storage.files(directory)}
 
-    def _equal(self, uri: str | None, file: FileRef) -> bool:
-        if uri is None or not file.checksum:
+    def _equal(self, status: FileStatus | None, file: FileRef) -> bool:
+        if status is None or not file.checksum:
             return False
-        found = self._target.storage.checksum(uri)
+        found = self._target.storage.checksum(status.uri)
         return found is not None and found.value == file.checksum
 
     def _in_use(self, directory: str) -> bool:
