@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_replication.load import operations as op
 from hive_replication.load.lanes import WindowEvent
@@ -76,6 +76,11 @@ class LanePlanning:
     def content(self, event: WindowEvent, partition: str = "") -> op.Content:
         """The files of an event for one object."""
         return op.Content(event.files(partition).files, f"{event.evid}-0", plain=not self.renames)
+
+    def new_content(self, event: WindowEvent, partition: str, what: str) -> op.Content:
+        """The files of an object that an event creates: none where they are superseded, so that later events find the object."""
+        content = self.content(event, partition)
+        return replace(content, files=()) if self.superseded(event, partition, what) else content
 
     def superseded(self, event: WindowEvent, partition: str, what: str) -> bool:
         """Whether the files of an event are nowhere, and a later event supersedes it; if so it is skipped."""

@@ -118,7 +118,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
 
 
 def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | None:
-    """A lane without the objects whose files are nowhere, where later events supersede them: the next window has those."""
+    """A lane without files that are nowhere, where later events supersede them: the next window has those."""
     evid, table = session.reader.header.to_evid, lane.names[0]
     source_table = session.reader.header.scope.table or table
     found = {name: session.lookahead.superseded(source_table, name, evid) for _, name in gone}
@@ -128,7 +128,7 @@ def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | N
         session.skipped.append(Skipped(evid, op.object_name(session.database, table, name), reason))
     if not superseded:
         return None
-    kept = () if "" in superseded else tuple(filter(None, (op.without(one, superseded) for one in lane.operations)))
+    kept = tuple(filter(None, (op.without(one, superseded) for one in lane.operations)))
     return LanePlan(lane.names, lane.base, kept, lane.obstacle)
 
 

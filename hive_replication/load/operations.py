@@ -200,11 +200,18 @@ class CustomOperation(Operation):
 
 
 def without(operation: Operation, partitions: Container[str]) -> Operation | None:
-    """An operation without some partitions; None where nothing is left of it."""
+    """An operation without the files of some partitions ("" for the table); None where nothing is left of it.
+
+    What it creates, it creates empty: a later event that replaces the content finds it.
+    """
     match operation:
+        case CreateTable() if "" in partitions:
+            return replace(operation, content=replace(operation.content, files=()))
         case AddPartitions():
-            kept = tuple(new for new in operation.added if new.name not in partitions)
-            return replace(operation, added=kept) if kept else None
+            empty = {new.name: replace(new.content, files=()) for new in operation.added if new.name in partitions}
+            return replace(
+                operation, added=tuple(replace(new, content=empty.get(new.name, new.content)) for new in operation.added)
+            )
         case ReplaceData() | AppendData() if operation.partition in partitions:
             return None
         case _:

@@ -70,24 +70,16 @@ class LanePlanner:
         return LanePlan(names, base, tuple(self._planning.operations), obstacle), self._planning.skipped
 
     def _trace(self) -> None:
-        """Finds the life that each event is about, looking at the whole window first.
-
-        A life whose creation is superseded, since its files are nowhere, ends with what supersedes it.
-        """
+        """Finds the life that each event is about, looking at the whole window first."""
         lives = Lives()
         partitions: dict[int, Lives] = {}
-        gone = self._planning.gone
         for event in self._lane.events:
             life = self._table_life(lives, event)
             self._lives[event.evid] = life
-            if isinstance(event.event, r.CreateTable):
-                life.dropped = gone.get((event.evid, ""))
             if isinstance(event.event, r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert):
                 of_table = partitions.setdefault(id(life), Lives())
                 for name, part in _partition_lives(of_table, event.event):
                     self._planning.partition_lives[event.evid, name] = part
-                    if isinstance(event.event, r.AddPartition):
-                        part.dropped = gone.get((event.evid, name))
         for life in self._lives.values():
             life.dropped = life.dropped or self._ended
 

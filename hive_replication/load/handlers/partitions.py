@@ -16,19 +16,18 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
     for added in change.partitions:
         what = f"ADD_PARTITION {replica.name}/{added.name}"
         image = lane.mapping.new_partition(added.partition, replica.name, event.evid)
-        content = lane.content(event, added.name)
         life = lane.partition_lives[event.evid, added.name]
         found = lane.found(replica, life, added.name)
         if found is not None and found >= event.evid:
             lane.skip(event.evid, what, f"applied already (state id {found})")
-        elif lane.superseded(event, added.name, what):
-            pass
         elif found is not None:
-            lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content))
+            if not lane.superseded(event, added.name, what):
+                content = lane.content(event, added.name)
+                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content))
         elif life.dropped is not None and not replica.partitions.get(added.name):
             lane.skip(event.evid, what, f"dropped at event {life.dropped} of this window")
         else:
-            new.append(op.NewPartition(added.name, image, content))
+            new.append(op.NewPartition(added.name, image, lane.new_content(event, added.name, what)))
             replica.partitions[added.name] = True
     if new:
         lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))

@@ -19,7 +19,8 @@ def create_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> No
     lane.require_free(replica.name)
     plain = lane.mapping.table_location(created.after) if created.after.sd.location else ""
     image = lane.mapping.new_table(created.after, event.evid)
-    lane.add(op.CreateTable(event.evid, replica.name, image, lane.content(event), plain))
+    content = lane.new_content(event, "", f"CREATE_TABLE {replica.name}")
+    lane.add(op.CreateTable(event.evid, replica.name, image, content, plain))
     replica.present = True
     lane.take(replica.name)
 
