@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_replication.events import records as r
 from hive_replication.load import operations as op
-from hive_replication.load.lanes import segments
-from hive_replication.load.plan import LanePlan
+from hive_replication.load.lanes import WindowEvent, segments
+from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.plan_lane import LanePlanner
-from hive_replication.load.state import ReplicaState
-from tests.model import KINDS, MAPPING, Actions, Source, Target, actions, includes
+from hive_replication.load.report import Skipped
+from hive_replication.load.state import LAST_ID, ReplicaState
+from hive_replication.metastore.types import copy_of
+from tests.model import KINDS, MAPPING, ROOT, TARGET, Actions, Source, Target, actions, includes
 
 
 def plans(source: Source, target: Target, state: ReplicaState, until: int, after: int | None = None) -> list[LanePlan]:
@@ -101,3 +106,166 @@ def test_held_and_repaired_lanes_come_to_the_same_end(before: Actions, window: A
                 for name in plan.names:
                     state = state.moved(name, until)
     finish(source, target, state)
+
+
+def planned(source: Source, target: Target, after: int, **options: Any) -> tuple[LanePlan, list[Skipped]]:
+    (segment,) = segments(source.window(after, source.evid))
+    (lane,) = segment.lanes
+    mapping = options.pop("mapping", MAPPING)
+    state = options.pop("state", ReplicaState("uuid/db", after))
+    return LanePlanner(lane, target.view(state), mapping, options.pop("includes", includes), **options).plan()
+
+
+def kinds(plan: LanePlan) -> list[str]:
+    return [operation.kind for operation in plan.operations]
+
+
+def source_of(*changes: tuple[str, int, int, int]) -> Source:
+    source = Source()
+    for change in changes:
+        source.act(*change)
+    return source
+
+
+def test_renamed_out_of_the_policy_is_dropped() -> None:
+    source = source_of(("create", 0, 0, 0), ("rename out", 0, 0, 0))
+    plan, _ = planned(source, Target.replica(source_of(("create", 0, 0, 0)), lambda: 1), 1)
+    assert (kinds(plan), plan.names, plan.base) == (["DropTable"], ("a",), 1)
+
+
+def test_renamed_into_the_policy_is_held() -> None:
+    source = source_of(("create", 0, 0, 0), ("rename", 0, 0, 0))
+    plan, _ = planned(source, Target(), 1, includes=lambda name: name == "b")
+    assert plan.obstacle is not None
+    assert (plan.obstacle.evid, plan.names, kinds(plan)) == (2, ("b",), [])
+    assert "renamed into the policy" in plan.obstacle.reason
+
+
+def test_a_stranger_with_the_name_is_refused() -> None:
+    source = source_of(("create", 0, 0, 0))
+    target = Target.replica(source, lambda: 0)
+    target.tables["a"].parameters.clear()
+    plan, _ = planned(source, target, 0)
+    assert plan.obstacle is not None
+    assert (plan.obstacle.evid, plan.obstacle.refused, kinds(plan)) == (1, True, [])
+    assert "db.a exists and is not a replica" in plan.obstacle.reason
+
+
+def test_a_stranger_at_the_destination_of_a_rename() -> None:
+    source = source_of(("create", 0, 0, 0), ("alter", 0, 0, 0), ("rename", 0, 0, 0))
+    target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
+    target.tables["b"] = copy_of(target.tables["a"])
+    target.tables["b"].parameters = {}
+    plan, _ = planned(source, target, 1)
+    assert plan.obstacle is not None
+    assert (plan.obstacle.evid, plan.obstacle.refused, kinds(plan)) == (3, True, ["AlterTable"])
+
+
+@pytest.mark.parametrize("last", ["insert", "alter", "rename", "add many"])
+def test_a_table_that_the_target_lacks_is_held(last: str) -> None:
+    source = source_of(("create", 0, 0, 1), (last, 0, 0, 0))
+    plan, _ = planned(source, Target(), 1)
+    assert plan.obstacle is not None
+    assert ("lacks db.a" in plan.obstacle.reason, plan.obstacle.evid, plan.obstacle.refused) == (True, 2, False)
+
+
+def test_a_partition_that_the_target_lacks_is_held() -> None:
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), ("alter part", 0, 1, 0))
+    target = Target.replica(source, lambda: 2)
+    del target.partitions["a", "p=1"]
+    plan, _ = planned(source, target, 2)
+    assert plan.obstacle is not None
+    assert ("lacks db.a/p=1" in plan.obstacle.reason, plan.obstacle.evid) == (True, 3)
+
+
+def test_what_goes_away_after_the_window_is_not_missed() -> None:
+    class Later:
+        def superseded(self, table: str, partition: str, evid: int) -> int | None:
+            return 99 if (table, partition) == ("a", "") and evid == 2 else None
+
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0))
+    plan, (skipped,) = planned(source, Target(), 1, lookahead=Later())
+    assert (plan.obstacle, kinds(plan), skipped.evid) == (None, [], 2)
+    assert "event 99" in skipped.reason
+
+
+def test_a_database_that_is_dropped_takes_everything_along() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("rename", 0, 0, 0))
+    plan, skipped = planned(source, Target(), 0, ended=4)
+    assert (plan.obstacle, kinds(plan), [one.evid for one in skipped]) == (None, [], [1, 2, 3])
+
+
+def test_an_unreadable_message_holds_the_lane_there() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("insert", 0, 0, 0))
+    events = source.window(0, 3)
+    events[1] = WindowEvent(events[1].row, None, (), "cannot be read")
+    (segment,) = segments(events)
+    plan, _ = LanePlanner(segment.lanes[0], Target().view(ReplicaState()), MAPPING, includes).plan()
+    assert (kinds(plan), plan.obstacle) == (["CreateTable"], Obstacle(2, "cannot be read"))
+
+
+def test_what_is_not_applied_is_told() -> None:
+    source = source_of(("nothing", 0, 0, 0), ("create", 0, 0, 0))
+    acid = source.events[1]
+    assert isinstance(acid, r.CreateTable)
+    acid.after.parameters["transactional"] = "true"
+    plan, skipped = planned(source, Target(), 0)
+    assert (plan.obstacle, kinds(plan)) == (None, [])
+    assert [(one.evid, one.what.partition(" ")[0]) for one in skipped] == [(1, "OTHER_EVENT"), (2, "CREATE_TABLE")]
+    assert ["not applied" in skipped[0].reason, "ACID" in skipped[1].reason] == [True, True]
+
+
+def test_the_gate_is_the_highest_of_the_ids() -> None:
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), *[("alter part", 0, 0, 0)] * 3)
+    target = Target.replica(source, lambda: 2)
+
+    def applied(**state: Any) -> list[int]:
+        found = ReplicaState("uuid/db", **{"applied": 2} | state)
+        return [operation.evid for operation in planned(source, target, 2, state=found)[0].operations]
+
+    assert applied() == [3, 4, 5]
+    assert applied(at={"a": 4}) == [5]
+    assert applied(applied=4, at={"a": 2}) == [3, 4, 5]
+    target.partitions["a", "p=0"].parameters[LAST_ID] = "3"
+    assert applied() == [4, 5]
+    target.tables["a"].parameters[LAST_ID] = "5"
+    assert applied() == []
+
+
+def test_a_table_loaded_under_another_name() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("drop", 0, 0, 0), ("create", 0, 0, 0))
+    mapping = replace(MAPPING, source_table="a", target_table="other")
+    plan, _ = planned(source, Target(), 0, mapping=mapping, includes=lambda name: name == "a")
+    (created,) = plan.operations
+    assert isinstance(created, op.CreateTable)
+    assert (created.evid, created.table, created.image.tableName, created.plain) == (4, "other", "other", f"{TARGET}/other")
+    assert plan.names == ("other",)
+
+
+def test_inserted_files_that_are_nowhere_are_superseded_alone() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("overwrite", 0, 0, 0))
+    plan, (skipped,) = planned(source, Target(), 0, gone={(2, ""): 3})
+    assert (kinds(plan), skipped.evid) == (["CreateTable", "ReplaceData"], 2)
+
+
+@pytest.mark.parametrize("until", [3, 4])
+def test_what_is_created_without_its_files_takes_what_comes_later(until: int) -> None:
+    """In the same window or in a later one."""
+    created, added = ("create", 0, 0, 1), ("add many", 0, 0, 0)
+    for changes, key in ((["nothing", "create"], (2, "")), ([created, added], (2, "p=0"))):
+        source = source_of(*[(c, 0, 0, 0) if isinstance(c, str) else c for c in changes])
+        source.storage[f"{ROOT}/a" + f"/{key[1]}".rstrip("/")] = {"lost": "c0"}
+        source.act("nothing", 0, 0, 0)
+        source.act("overwrite", 0, 0, 0)
+        target, after = Target(), 0
+        for end in (until, 4):
+            (segment,) = segments(source.window(after, end))
+            state = ReplicaState("uuid/db", after)
+            plan, _ = LanePlanner(segment.lanes[0], target.view(state), MAPPING, includes, gone={key: 4}).plan()
+            assert plan.obstacle is None
+            for operation in plan.operations:
+                target.apply(operation)
+            after = end
+            if end == 4:
+                break
+        assert target.state() == source.state()
