@@ -99,7 +99,7 @@ class TreeWriter(_Tree):
         super().__init__(storage, directory)
         self._database = scope.database
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dump")
-        self._writes: list[Future[Any]] = []
+        self._writes: dict[str, Future[Any]] = {}
         self._tables: dict[str, int] = {}
         self._partitions: dict[tuple[str, str], int] = {}
         self._events: dict[int, int] = {}
@@ -175,12 +175,14 @@ class TreeWriter(_Tree):
         self._write(f"{path}/_metadata", encoding.text(value))
 
     def _write(self, uri: str, data: bytes) -> None:
-        self._writes.append(self._pool.submit(self._storage.write, uri, data))
+        if uri in self._writes:
+            self._flush()  # or the first of two writes of one file could end last
+        self._writes[uri] = self._pool.submit(self._storage.write, uri, data)
         if len(self._writes) > _AHEAD:
-            self._writes.pop(0).result()
+            self._writes.pop(next(iter(self._writes))).result()
 
     def _flush(self) -> None:
-        for write in self._writes:
+        for write in self._writes.values():
             write.result()
         self._writes.clear()
 
@@ -197,7 +199,7 @@ class TreeReader(_Tree):
             raise BadRequest(f"there is no dump at {directory}")
         if not storage.exists(f"{directory}/{_ACK}"):
             raise BadRequest(f"the dump {directory} is incomplete (it has no {_ACK}): dump again")
-        self._counts: dict[str, int] = self._guard(lambda: json.loads(storage.read(f"{directory}/{_ACK}")))
+        self._counts: dict[str, int] = self._guard(lambda: dict(json.loads(storage.read(f"{directory}/{_ACK}"))))
         self.header: DumpHeader = self._guard(lambda: encoding.header_of(storage.read(f"{directory}/_dumpmetadata")))
         self._partitions_seen = 0
 
