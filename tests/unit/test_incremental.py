@@ -19,6 +19,7 @@ from hive_replication.load.state import ReplicaState
 from hive_replication.progress import Silent
 from tests import model
 from tests.moving import Draft, moving_source
+from tests.replica import MAPPING, Target
 
 KINDS = (*model.KINDS, "insert unlisted", "insert unlisted", "relocate", "relocate many")
 
@@ -31,9 +32,9 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def planned(events: list[WindowEvent], target: model.Target, state: ReplicaState) -> list[op.Operation]:
+def planned(events: list[WindowEvent], target: Target, state: ReplicaState) -> list[op.Operation]:
     (segment,) = segments(events)
-    plans = [LanePlanner(lane, target.view(state), model.MAPPING, model.includes).plan()[0] for lane in segment.lanes]
+    plans = [LanePlanner(lane, target.view(state), MAPPING, model.includes).plan()[0] for lane in segment.lanes]
     assert [plan.obstacle for plan in plans if plan.obstacle] == []
     return [operation for plan in plans for operation in plan.operations]
 
@@ -59,7 +60,7 @@ def test_two_windows(before: model.Actions, first: model.Actions, meanwhile: mod
     for action in before:
         source.act(*action)
     begin = source.evid
-    target = model.Target.replica(source, lambda: ids.randint(0, begin))
+    target = Target.replica(source, lambda: ids.randint(0, begin))
     for action in first:
         source.act(*action)
     middle, events = window(source, begin, meanwhile, pace)

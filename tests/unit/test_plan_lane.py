@@ -18,7 +18,8 @@ from hive_replication.load.plan_lane import LanePlanner
 from hive_replication.load.report import Skipped
 from hive_replication.load.state import LAST_ID, ReplicaState
 from hive_replication.metastore.types import copy_of
-from tests.model import KINDS, MAPPING, ROOT, TARGET, Actions, Source, Target, actions, includes
+from tests.model import KINDS, ROOT, Actions, Source, actions, includes
+from tests.replica import MAPPING, TARGET, Target
 
 
 def plans(source: Source, target: Target, state: ReplicaState, until: int, after: int | None = None) -> list[LanePlan]:

@@ -15,7 +15,7 @@ from hive_replication.load.state import LAST_ID, ReplicaState
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.types import FieldSchema
 from tests import model
-from tests.model import MAPPING
+from tests.replica import MAPPING, TARGET, Target
 
 EVID = 50
 
@@ -76,7 +76,7 @@ def test_an_absent_table_is_created() -> None:
     assert isinstance(created, op.CreateTable)
     assert created.image.parameters[LAST_ID] == str(EVID)
     assert created.image.parameters["hive.repl.ckpt.key"] == "hdfs://d/dump"
-    assert (created.plain, created.content) == (f"{model.TARGET}/t", op.Content(table(partitioned=False).files, "50-3"))
+    assert (created.plain, created.content) == (f"{TARGET}/t", op.Content(table(partitioned=False).files, "50-3"))
     assert lane.base == 40
 
 
@@ -170,7 +170,7 @@ def test_killed_anywhere_a_bootstrap_ends_as_the_dump(
     source = model.Source()
     for action in older:
         source.act(*action)
-    target = model.Target.replica(source, lambda: source.evid)
+    target = Target.replica(source, lambda: source.evid)
     target.repaired = repair
     for action in newer:
         source.act(*action)
