@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from hive_replication.errors import ReplicationError
@@ -41,17 +42,12 @@ class UnreadableMessage(ReplicationError):
 def notification(event: NotificationEvent) -> r.Notification:
     """Unpacks a row of the log: ``json-0.2`` is plain JSON, ``gzip(json-2.0)`` is Base64 of its gzip.
 
-    Raises:
-        UnreadableMessage: the message is in neither form.
+    A message that is not what its format says stays as it is: :func:`decode` will not read it, and its lane alone is held.
     """
     text = event.message
     if (event.messageFormat or "").startswith("gzip"):
-        try:
+        with suppress(ValueError, OSError, EOFError):
             text = gzip.decompress(base64.b64decode(text)).decode()
-        except (ValueError, OSError, EOFError) as error:
-            raise UnreadableMessage(
-                f"event {event.eventId} ({event.eventType}): message is not {event.messageFormat}: {error}"
-            ) from error
     # Hive 3.1.3 writes transactions with the database "null" and the table " ".
     database = "" if event.eventType in TRANSACTION_TYPES else (event.dbName or "").lower()
     table = (event.tableName or "").strip().lower()

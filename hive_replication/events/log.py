@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hive_replication.events import records as r
-from hive_replication.events.decode import decode, notification
+from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.metastore.client import Metastore
 
 
@@ -21,10 +21,16 @@ def notifications(metastore: Metastore, after: int, until: int) -> Iterator[r.No
 def of_policy(row: r.Notification, database: str, includes: Callable[[str], bool]) -> bool:
     """Whether an event belongs to a policy.
 
-    A rename belongs to it if either name does, so ALTER_TABLE is decoded before it is turned away.
+    A rename belongs to it if either name does, so ALTER_TABLE is decoded before it is turned away. One that cannot be read may
+    be such a rename: it belongs to it, and the load reports it.
     """
     if row.database != database:
         return False
     if not row.table or includes(row.table):
         return True
-    return row.type == "ALTER_TABLE" and any(map(includes, decode(row).names))
+    if row.type != "ALTER_TABLE":
+        return False
+    try:
+        return any(map(includes, decode(row).names))
+    except UnreadableMessage:
+        return True

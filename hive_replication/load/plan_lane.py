@@ -66,7 +66,7 @@ class LanePlanner:
                 obstacle = Obstacle(event.evid, str(stop), stop.refused)
                 break
         names = tuple(sorted({self._mapping.table(name) for name in self._lane.names if self._includes(name)}))
-        base = min((self._view.state.position(name) for name in names), default=0)
+        base = min((self._view.state.position(name) for name in names), default=self._view.state.applied or 0)
         return LanePlan(names, base, tuple(self._planning.operations), obstacle), self._planning.skipped
 
     def _trace(self) -> None:

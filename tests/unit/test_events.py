@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_message_that_need_not_hold_anything(kind: str) -> None:
 def test_a_message_that_cannot_be_unpacked(message: str) -> None:
     event = NotificationEvent(7, 8, "DROP_TABLE", "db", "t", message, "gzip(json-2.0)")
     with pytest.raises(UnreadableMessage, match="event 7"):
-        notification(event)
+        decode(notification(event))
 
 
 def test_names_are_lower_case() -> None:
@@ -232,3 +233,10 @@ def test_the_messages_of_the_tests_are_like_those_of_hive() -> None:
             for event in of_kind(version, kind):
                 if event.type != "ADD_PARTITION" or all(added.files is not None for added in event.partitions):
                     assert decode(notification(row(event))) == event
+
+
+def test_an_unreadable_alter_may_be_a_rename_into_the_policy() -> None:
+    event = r.Notification(7, 8, "ALTER_TABLE", "db", "t", "{}")
+    assert of_policy(event, "db", lambda table: table == "u")
+    assert not of_policy(event, "other", lambda table: table == "u")
+    assert not of_policy(replace(event, type="DROP_TABLE"), "db", lambda table: table == "u")
