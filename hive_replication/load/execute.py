@@ -149,7 +149,12 @@ class Executor:
             return [replace(task, size=size) for task, size in zip(tasks, pool.map(self._size, tasks), strict=True)]
 
     def _size(self, task: CopyTask) -> int:
-        return size_of(self._target, task)
+        """Bytes of a file at its source path or in cmroot; -1 where it is at neither."""
+        for uri in filter(None, (task.file.uri, task.file.cm_uri)):
+            status = self._target.source_storage.status(uri)
+            if status is not None:
+                return status.size
+        return -1
 
     def _flip(self, run: _Run) -> None:
         for number, operation in enumerate(run.lane.operations):
@@ -165,15 +170,6 @@ class Executor:
                 return
             self.work.applied[operation.kind] += 1
             self.work.operations.append(operation)
-
-
-def size_of(target: Target, task: CopyTask) -> int:
-    """Bytes of a file at its source path or in cmroot; -1 where it is at neither."""
-    for uri in filter(None, (task.file.uri, task.file.cm_uri)):
-        status = target.source_storage.status(uri)
-        if status is not None:
-            return status.size
-    return -1
 
 
 def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.errors import Refused
@@ -86,11 +85,12 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> list[LanePlan]:
     header, mapping = session.reader.header, session.mapping()
     names = [mapping.table(record.name) for record in records]
+    other_history = _other_history(session, repair=repair)
     exists = _exists_now(session)  # a plan does not create the database
     others = session.target.metastore.table_names(session.database) if whole_database and exists else []
     surplus = [name for name in others if name not in names and session.target.policy.includes(name)]
     lanes: list[LanePlan] = []
-    for number, record in zip(count(), records, strict=False):
+    for number, record in enumerate(records):
         name = mapping.table(record.name)
         view = TargetView(session.state)
         if exists:
@@ -102,7 +102,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             session.reader.directory,
             repair=repair,
             whole=header.scope.partitions is None,
-            other_history=_other_history(session, repair=repair),
+            other_history=other_history,
         )
         partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
         lane, skipped = planner.plan(number, record, partitions)
@@ -113,7 +113,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             (table.tableName.lower(),), session.state.position(table.tableName), (op.DropTable(header.to_evid, table.tableName),)
         )
         for table in session.target.metastore.tables(session.database, surplus)
-        if is_ours(table, session.identity) and (object_id(table) <= header.to_evid or _other_history(session, repair=repair))
+        if is_ours(table, session.identity) and (object_id(table) <= header.to_evid or other_history)
     ]
 
 
