@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 LOCKED := $(VENV)/.locked
 READY := $(VENV)/.installed
+# Tests mostly wait for servers: more workers than cores, each with servers of its own (1.5 GB); a file's tests stay together.
+WORKERS ?= 3
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint test test-fast test-long demo demo-reset clean python java
@@ -29,7 +32,7 @@ lint: $(READY) ## Check style and types
 	$(BIN)/pyright
 
 test: java lint ## All that CI runs: style, types, every test but the long ones
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long"
 
 test-fast: $(READY) ## Tests without servers, under two minutes
 	$(BIN)/python -m pytest -m "not servers and not hive and not ui and not long"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from hive_replication.connect import Connection, connect
 from hive_replication.policy import load_policy
@@ -18,6 +19,14 @@ from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import write_policy
 from tests.warehouse import Warehouse
+
+settings.register_profile("shared cores", deadline=None)
+settings.load_profile("shared cores")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for servers comes first: with several workers none is left with it at the end."""
+    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers")))
 
 
 @pytest.fixture(scope="session")
