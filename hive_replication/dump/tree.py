@@ -41,20 +41,25 @@ Value = TypeVar("Value")
 
 
 class TreeStore:
-    """Dumps in the ``tree`` layout under one root."""
+    """Dumps in the ``tree`` layout under one root.
+
+    Args:
+        storage: where they lie.
+        root: directory of all dumps.
+    """
 
     def __init__(self, storage: Storage, root: str) -> None:
-        self._storage = storage
-        self._root = root.rstrip("/")
+        self.storage = storage
+        self.root = root.rstrip("/")
 
     def create(self, scope: Scope) -> TreeWriter:
         """Begins a new dump directory; nothing is written yet."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return TreeWriter(self._storage, f"{self._root}/{scope.database}/{stamp}-{secrets.token_hex(4)}", scope)
+        return TreeWriter(self.storage, f"{self.root}/{scope.database}/{stamp}-{secrets.token_hex(4)}", scope)
 
     def open(self, directory: str) -> TreeReader:
         """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
-        return TreeReader(self._storage, self._storage.check(directory).rstrip("/"))
+        return TreeReader(self.storage, self.storage.check(directory).rstrip("/"))
 
 
 class _Tree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from hive_replication.storage.records import FileChecksum, FileStatus
+from hive_replication.storage.records import FileChecksum, FileStatus, Space
 
 
 class Backend(Protocol):
@@ -52,4 +52,8 @@ class Backend(Protocol):
 
     def checksum(self, path: str) -> FileChecksum:
         """The checksum that the store keeps; only called where ``has_checksums``."""
+        ...
+
+    def space(self, path: str) -> Space | None:
+        """Room on the store of a path, which need not exist; None where it does not tell."""
         ...

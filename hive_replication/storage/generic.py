@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 
-from hive_replication.storage.records import FileChecksum, FileStatus
+from hive_replication.storage.records import FileChecksum, FileStatus, Space
 
 
 class _FileSystem(Protocol):
@@ -115,6 +115,10 @@ class FsspecBackend:
         """None of these stores has one that Hive knows."""
         raise NotImplementedError(f"{self._url} keeps no checksums that Hive knows; asked for {path}")
 
+    def space(self, path: str) -> Space | None:  # noqa: ARG002
+        """Not told."""
+        return None
+
     def _rename(self, source: str, target: str) -> None:
         # Object stores cannot rename: copy, then delete.
         keys = [source] if self._files.info(source)["type"] != "directory" else list(self._files.find(source, detail=True))
@@ -138,6 +142,11 @@ class FsspecBackend:
 
 class LocalBackend(FsspecBackend):
     """Local files, and whatever is mounted there."""
+
+    def space(self, path: str) -> Space | None:
+        """Of the file system that the path lies, or would lie, on."""
+        usage = shutil.disk_usage(next(place for place in (Path(path), *Path(path).parents) if place.exists()))
+        return Space(usage.total, usage.free)
 
     def _rename(self, source: str, target: str) -> None:
         if Path(source).is_dir():

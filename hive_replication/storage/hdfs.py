@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import hdfs_native
 
-from hive_replication.storage.records import FileChecksum, FileStatus
+from hive_replication.storage.records import FileChecksum, FileStatus, Space
 from hive_replication.storage.webhdfs import WebHdfs
 
 # hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
@@ -83,6 +83,10 @@ class HdfsBackend:
         """What ``getFileChecksum`` gives, over WebHDFS."""
         assert self._webhdfs is not None  # noqa: S101 (the caller asks has_checksums first)
         return self._webhdfs.checksum(path)
+
+    def space(self, path: str) -> Space | None:  # noqa: ARG002
+        """What the NameNode says of itself; None where its HTTP address is not known."""
+        return self._webhdfs.space() if self._webhdfs else None
 
     def _status(self, status: hdfs_native.FileStatus, path: str | None = None) -> FileStatus:
         # Directories have neither blocks nor copies; HDFS says 0 for both.

@@ -43,3 +43,16 @@ class FileChecksum:
 
     algorithm: str
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Room on a store.
+
+    Args:
+        total: bytes.
+        free: bytes; what is written to HDFS takes its replication factor times as many.
+    """
+
+    total: int
+    free: int

@@ -16,7 +16,7 @@ from hive_replication.storage.backend import Backend
 from hive_replication.storage.failures import is_transient, translated
 from hive_replication.storage.generic import FsspecBackend, LocalBackend
 from hive_replication.storage.hdfs import HdfsBackend
-from hive_replication.storage.records import FileChecksum, FileStatus
+from hive_replication.storage.records import FileChecksum, FileStatus, Space
 
 T = TypeVar("T")
 MIB = 1 << 20
@@ -173,6 +173,10 @@ class Storage:
         if not self.has_checksums(uri):
             return None
         return self._call(uri, lambda store, path: store.checksum(path))
+
+    def space(self, uri: str) -> Space | None:
+        """Room on the store of a path; None where it does not tell (HDFS without a WebHDFS address, object stores)."""
+        return self._call(uri, lambda store, path: store.space(path))
 
     def _list(self, uri: str, lister: Callable[[Backend, str], list[FileStatus]]) -> list[FileStatus]:
         # A directory below may vanish while the listing goes on; that is no reason to call the whole absent.

@@ -1,9 +1,10 @@
-"""Checksums over WebHDFS: ``GETFILECHECKSUM`` gives the same bytes as Hadoop's ``FileSystem.getFileChecksum``."""
+"""What HDFS tells over HTTP only: ``GETFILECHECKSUM``, the bytes of Hadoop's ``FileSystem.getFileChecksum``, and free space."""
 
 from __future__ import annotations
 
 import getpass
 import os
+from contextlib import suppress
 from itertools import cycle
 from typing import TypedDict
 from urllib.parse import quote, urlencode
@@ -12,7 +13,7 @@ import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import ReplicationError
-from hive_replication.storage.records import FileChecksum
+from hive_replication.storage.records import FileChecksum, Space
 
 _HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
 _CONNECTIONS = 256  # To one host: as many as there are threads of a copier.
@@ -33,6 +34,11 @@ class _Answer(TypedDict):
     algorithm: str
     bytes: str
     length: int
+
+
+class _Filesystem(TypedDict):
+    CapacityTotal: int
+    CapacityRemaining: int
 
 
 class WebHdfs:
@@ -67,6 +73,15 @@ class WebHdfs:
         )
         addresses = cycle(self._addresses)
         return retrying(lambda: self._checksum_from(next(addresses), path))
+
+    def space(self) -> Space | None:
+        """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
+        for address in self._addresses:
+            with suppress(urllib3.exceptions.HTTPError, ValueError, LookupError):
+                response = self._pool.request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
+                found: _Filesystem = response.json()["beans"][0]
+                return Space(found["CapacityTotal"], found["CapacityRemaining"])
+        return None
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hive_replication.cli.commands.comparisons import lag, verify
+from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.statements import plan, repl
 
-COMMANDS: dict[str, Callable[..., None]] = {"REPL": repl, "plan": plan, "verify": verify, "lag": lag}
+COMMANDS: dict[str, Callable[..., None]] = {"REPL": repl, "plan": plan, "verify": verify, "lag": lag, "doctor": doctor}

@@ -1,0 +1,171 @@
+"""Examining both sides of a policy."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+
+from hive_replication.connect import Connection
+from hive_replication.doctor.finding import Finding, error, ok, warning
+from hive_replication.doctor.settings import source_settings, target_settings
+from hive_replication.dump.source import SOURCE_FOR
+from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.storage import Storage
+from hive_replication.verify.lag import lag
+
+_CLOCK = 60.0  # seconds by which clocks may differ
+_FREE = 0.1  # part of a store that should be free
+_GIB = 2**30
+
+
+def examine(connection: Connection) -> Iterator[Finding]:
+    """Looks at everything that replication needs, source first; one finding after another.
+
+    Args:
+        connection: both sides. A probe file is written to the target's warehouse and to the dump root, and removed again.
+    """
+    source, target = connection.source, connection.target
+    yield from _metastore(source.metastore, "source")
+    if _serves(source.metastore):
+        yield from _source(connection)
+    yield from _metastore(target.metastore, "target")
+    if _serves(target.metastore):
+        yield from _target(connection)
+    root = connection.store.root
+    yield from _writable(connection.store.storage, root, "dump root")
+
+
+def _serves(metastore: Metastore) -> bool:
+    try:
+        metastore.version()
+    except ReplicationError:
+        return False
+    return True
+
+
+def _metastore(metastore: Metastore, side: str) -> Iterator[Finding]:
+    try:
+        version, uuid = metastore.version(), metastore.uuid()
+    except ReplicationError as problem:
+        yield error(side, "metastore", str(problem), f"correct {side}.metastore in the policy, or start it")
+        return
+    yield ok(side, "metastore", f"Hive {version} at {metastore.uri}")
+    if not uuid:
+        advice = "keep its address the same: without an id of its own the metastore is known by it"
+        yield warning(side, "metastore id", "none (Hive 2.3)", advice)
+
+
+def _source(connection: Connection) -> Iterator[Finding]:
+    source = connection.source
+    behind, reach = _lags(connection)
+    yield from source_settings(source.metastore.config_value, behind)
+    yield from reach
+    yield _log(source.metastore)
+    for database in source.policy.databases:
+        yield from _database(connection, database)
+    if root := source.cm_root():
+        yield _listable(source.storage, root, "cmroot access")
+
+
+def _lags(connection: Connection) -> tuple[float, list[Finding]]:
+    """Seconds that the slowest replica is behind, and what is wrong with the log's reach."""
+    behind, findings = 0.0, list[Finding]()
+    for database in connection.source.policy.databases:
+        try:
+            behind = max(behind, lag(connection.source, connection.target, database).seconds_behind or 0.0)
+        except MissingEvents as problem:
+            advice = "nothing to do: the next window compares the database and brings what differs"
+            findings.append(warning("source", f"log reaches {database}", str(problem), advice))
+        except ReplicationError as problem:
+            advice = "correct what the message says; until then nobody knows how far the replica is behind"
+            findings.append(warning("source", f"lag of {database}", str(problem), advice))
+    return behind, findings
+
+
+def _log(metastore: Metastore) -> Finding:
+    """The log can be read, and its newest event is not of the future."""
+    try:
+        current = metastore.current_event_id()
+        rows = list(metastore.events(current - 1, current)) if current else []
+    except ReplicationError as problem:
+        advice = "set hive.metastore.event.db.notification.api.auth=false, or let the user be a proxy superuser of the metastore"
+        return error("source", "read the log", str(problem), advice)
+    ahead = rows[0].eventTime - time.time() if rows else 0.0
+    if ahead > _CLOCK:
+        return warning(
+            "source", "clock", f"the newest event is {ahead:.0f} s in the future", "set the clocks by NTP: lags are wrong"
+        )
+    return ok("source", "read the log", f"newest event {current}")
+
+
+def _database(connection: Connection, name: str) -> Iterator[Finding]:
+    source = connection.source
+    check = f"database {name}"
+    found = source.metastore.database(name)
+    if found is None:
+        yield warning("source", check, "absent", "create it, or take it out of the policy")
+        return
+    if (found.parameters or {}).get(SOURCE_FOR):
+        yield ok("source", check, f"{SOURCE_FOR} is set")
+    else:
+        yield ok("source", check, f"the first REPL DUMP sets {SOURCE_FOR}, from when on deleted files are kept in cmroot")
+    if found.locationUri:
+        yield _listable(source.storage, found.locationUri, f"read {name}")
+
+
+def _listable(storage: Storage, directory: str, check: str) -> Finding:
+    try:
+        storage.ls(directory)
+    except ReplicationError as problem:
+        advice = f"let this user read {directory}, and name its store under source.roots"
+        return error("source", check, str(problem), advice)
+    return ok("source", check, directory)
+
+
+def _target(connection: Connection) -> Iterator[Finding]:
+    target = connection.target
+    yield from target_settings(target.metastore.config_value, int(target.metastore.version().split(".")[0]))
+    yield _lock(target.metastore)
+    warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
+    yield from _writable(target.storage, warehouse, "target")
+    yield from _space(target.storage, warehouse)
+
+
+def _lock(metastore: Metastore) -> Finding:
+    try:
+        with MetastoreLock(metastore, f"doctor_{secrets.token_hex(4)}"):
+            return ok("target", "locks", "the metastore gives and takes back locks")
+    except ReplicationError as problem:
+        return error("target", "locks", str(problem), "start the metastore with its transaction tables (schematool -initSchema)")
+
+
+def _writable(storage: Storage, directory: str, side: str) -> Iterator[Finding]:
+    """A file can be written, renamed and removed, and the store's clock is right."""
+    check = "write" if side == "dump root" else "write to the warehouse"
+    probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
+    try:
+        storage.write(probe, b"probe")
+        storage.rename(probe, f"{probe}-renamed")
+        written = storage.status(f"{probe}-renamed")
+        storage.delete(f"{probe}-renamed")
+    except ReplicationError as problem:
+        yield error(side, check, str(problem), f"let this user write to {directory}, and name its store under target.roots")
+        return
+    yield ok(side, check, directory)
+    apart = abs(written.modified - time.time()) if written else 0.0
+    if apart > _CLOCK:
+        yield warning(side, "clock", f"its files' times differ from this clock by {apart:.0f} s", "set the clocks by NTP")
+
+
+def _space(storage: Storage, directory: str) -> Iterator[Finding]:
+    space = storage.space(directory)
+    if space is None:
+        return
+    shown = f"{space.free / _GIB:,.1f} of {space.total / _GIB:,.1f} GiB free"
+    if space.free < _FREE * space.total:
+        yield warning("target", "free space", shown, "make room: an overwrite needs the room of old and new data")
+    else:
+        yield ok("target", "free space", shown)

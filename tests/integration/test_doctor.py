@@ -1,0 +1,61 @@
+"""The doctor on real servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hive_replication.cli.main import run
+from hive_replication.connect import connect
+from hive_replication.doctor import examine
+from hive_replication.policy import Policy, load_policy
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import write_policy
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def policy(cluster: Cluster, tmp_path: Path, unique: str) -> Path:
+    write_policy(cluster, tmp_path / "policy.yaml", {unique: unique})
+    return tmp_path / "policy.yaml"
+
+
+def verdicts(policy: Policy) -> dict[tuple[str, str], str]:
+    return {(one.side, one.check): one.verdict for one in examine(connect(policy))}
+
+
+def test_working_servers(policy: Path, unique: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--config", str(policy), "--json", "doctor"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    found = {(one["side"], one["check"]): one for one in answer["findings"]}
+    assert answer["working"] is True
+    assert {name for name, one in found.items() if one["verdict"] != "ok"} == {
+        ("source", "cmroot retention"),  # Hive 3.1.3's defaults of one day
+        ("source", "event retention"),
+        ("source", f"database {unique}"),
+    }
+    assert "hive.repl.cm.retain=10d" in found["source", "cmroot retention"]["advice"]
+    assert {("target", "free space"), ("target", "locks"), ("dump root", "write")} <= found.keys()
+    storage = connect(load_policy(policy)).store.storage
+    assert not [file for file in storage.files(storage.roots[0].uri, hidden=True) if "doctor" in file.uri]
+
+
+def test_servers_that_cannot_work(policy: Path, cluster: Cluster) -> None:
+    whole = load_policy(policy)
+    elsewhere = whole.model_copy(update={"target": whole.target.model_copy(update={"metastore": "thrift://127.0.0.1:1"})})
+    assert verdicts(elsewhere)["target", "metastore"] == "error"
+    bare = Cluster(
+        cluster.directory,
+        {"source-bare": {"hive.metastore.transactional.event.listeners": "", "hive.repl.cm.enabled": "false"}},
+    )
+    bare.up(["source-bare"])
+    try:
+        side = bare.side("source-bare")
+        found = verdicts(whole.model_copy(update={"source": whole.source.model_copy(update={"metastore": side.metastore})}))
+    finally:
+        bare.down(["source-bare.metastore"])
+    assert found["source", "notification log"] == "error"
+    assert found["source", "change management"] == "warning"
