@@ -131,6 +131,7 @@ def _result(spec: dg.AssetCheckSpec, found: TableComparison) -> dg.AssetCheckRes
             "files at source": found.files_source,
             "files at target": found.files_target,
             "files proven equal": found.files_proven,
+            "kept as external table": found.translated,
         }
         | ({"differences": differences} if found.differences else {}),
     )

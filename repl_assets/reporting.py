@@ -59,6 +59,9 @@ def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, 
         metadata["proofs"] = _proofs(report)
     if report.touched:
         metadata["touched"] = _touched(report.touched, names, database)
+    if report.translated:
+        rows = ([table] for table in report.translated)
+        metadata["kept as external tables"] = markdown_table(("table",), rows, len(report.translated))
     if report.skipped:
         rows = ((skipped.evid, skipped.what, skipped.reason) for skipped in report.skipped)
         metadata["skipped"] = markdown_table(("event", "what", "why"), rows, len(report.skipped))

@@ -17,7 +17,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.policy import load_policy
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
-from resources.embedded.policy import write_policy
+from resources.embedded.policy import policy, write_policy
 from tests.warehouse import Warehouse
 
 settings.register_profile("shared cores", deadline=None)
@@ -104,6 +104,12 @@ def connection(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Co
     path = tmp_path_factory.mktemp("policy") / "policy.yaml"
     write_policy(cluster, path)
     return connect(load_policy(path))
+
+
+@pytest.fixture(scope="session")
+def connection4(cluster: Cluster, target4: Side) -> Connection:
+    """From metastore 3.1.3 to 4.2.0, the usual migration."""
+    return connect(policy(cluster, {"sales": "sales"}, "source", target4.name))
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import replica_state
 from hive_replication.load.status import repl_status
+from hive_replication.load.translation import TRANSLATION, is_translated
+from hive_replication.metastore.types import Table
 from hive_replication.statements import ReplDump, ReplLoad
 from resources.embedded.hive import HiveDriver
 
@@ -82,9 +84,9 @@ class Warehouse:
             shown: dict[str, object] = {
                 "columns": columns,
                 "keys": keys,
-                "type": table.tableType,
+                "type": "MANAGED_TABLE" if is_translated(table) else table.tableType,
                 "serde": table.sd.serdeInfo.serializationLib if table.sd.serdeInfo else None,
-                "parameters": _properties(table.parameters),
+                "parameters": _properties(table),
                 "view": table.viewOriginalText,
             }
             if keys:
@@ -122,5 +124,6 @@ class Warehouse:
 _VOLATILE = ("repl.", "hive.repl.", "hive_replication.", "transient_lastDdlTime", "numFiles", "totalSize", "last_modified")
 
 
-def _properties(parameters: dict[str, str] | None) -> dict[str, str]:
-    return {key: value for key, value in (parameters or {}).items() if not key.startswith(_VOLATILE)}
+def _properties(table: Table) -> dict[str, str]:
+    own = (*_VOLATILE, *TRANSLATION) if is_translated(table) else _VOLATILE
+    return {key: value for key, value in (table.parameters or {}).items() if not key.startswith(own)}

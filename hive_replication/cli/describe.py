@@ -40,6 +40,7 @@ def load_data(report: LoadReport) -> dict[str, Any]:
         "files": dict(report.files_by_origin),
         "bytes-copied": report.bytes_copied,
         "copies": [_copy(result) for result in report.copies],
+        "translated": list(report.translated),
         "skipped": [asdict(skipped) for skipped in report.skipped],
         "held": [asdict(held) for held in report.held],
         "seconds": dict(report.seconds),
@@ -55,6 +56,8 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         origins = ", ".join(f"{number} from {origin}" for origin, number in sorted(report.files_by_origin.items()))
         origins = origins.replace("from present", "present already")
         yield f"files: {len(report.copies)} ({origins}), {size(report.bytes_copied)} copied, all proven"
+    if report.translated:
+        yield f"kept as external tables by the target's metastore: {len(report.translated)} ({', '.join(report.translated)})"
     for skipped in report.skipped:
         yield f"skipped: event {skipped.evid} on {skipped.what}: {skipped.reason}"
     for held in report.held:

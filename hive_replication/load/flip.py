@@ -18,6 +18,7 @@ from hive_replication.load.place import Mode, Placed
 from hive_replication.load.retention import Retention
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
+from hive_replication.load.translation import is_managed, keep_translation
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.types import Partition, Table, copy_of
 
@@ -108,10 +109,7 @@ class Flipper:
         current, new = self._table(operation.table), operation.image.tableName
         image = _merged(operation.image, current, current.sd.location)
         plain = f"{self._location}/{new}"
-        if (
-            current.tableType == "MANAGED_TABLE"
-            and (current.sd.location or "").rstrip("/") == f"{self._location}/{operation.table}"
-        ):
+        if is_managed(current) and (current.sd.location or "").rstrip("/") == f"{self._location}/{operation.table}":
             self._clear(plain, operation.evid)  # the metastore moves the data there, and refuses if anything is in the way
             point_at(image.sd, plain)
             image.sd.location = current.sd.location
@@ -168,7 +166,7 @@ class Flipper:
         table, current = self._table(operation.table), self._partition(operation.table, operation.old)
         image = _merged(operation.image, current, current.sd.location)
         plain = f"{(table.sd.location or '').rstrip('/')}/{operation.new}"
-        if table.tableType == "MANAGED_TABLE" and current.sd.location != plain:
+        if is_managed(table) and current.sd.location != plain:
             self._retention.retire(plain, operation.evid)
         self._metastore.rename_partition(self._database, operation.table, partition_values(operation.old), image)
 
@@ -237,4 +235,6 @@ def _merged(image: Thing, current: Thing, location: str | None) -> Thing:
     point_at(merged.sd, location)
     kept = {key: value for key, value in (current.parameters or {}).items() if key.startswith(PREFIX)}
     merged.parameters = kept | (merged.parameters or {})
+    if isinstance(merged, Table) and isinstance(current, Table):
+        keep_translation(merged, current)
     return merged

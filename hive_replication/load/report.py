@@ -73,6 +73,7 @@ class LoadReport:
         skipped: events and objects left alone.
         held: lanes that failed.
         touched: tables changed.
+        translated: those of them that a Hive 4 metastore keeps as external tables though they are managed ones at the source.
         seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
     """
 
@@ -85,6 +86,7 @@ class LoadReport:
     skipped: tuple[Skipped, ...] = ()
     held: tuple[Held, ...] = ()
     touched: tuple[Touched, ...] = ()
+    translated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property

@@ -19,6 +19,7 @@ from hive_replication.load.retention import Retention
 from hive_replication.load.state import ReplicaState, is_ours, replica_state, with_state
 from hive_replication.load.target import Target
 from hive_replication.load.touched import touched_tables
+from hive_replication.load.translation import translated_tables
 from hive_replication.metastore.types import Database, copy_of
 from hive_replication.progress import Progress
 
@@ -215,6 +216,8 @@ class Session:
         header = self.reader.header
         spent = dict(self.work.seconds)
         spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0.0), 3)
+        touched = touched_tables(self.work.operations, header.scope.table, self.table)
+        there = [one.table for one in touched if not one.dropped]
         return LoadReport(
             directory=self.reader.directory,
             database=self.database,
@@ -224,6 +227,7 @@ class Session:
             copies=tuple(self.work.copies),
             skipped=tuple(self.skipped),
             held=tuple(self.held),
-            touched=touched_tables(self.work.operations, header.scope.table, self.table),
+            touched=touched,
+            translated=translated_tables(self.target.metastore, self.database, there),
             seconds=spent,
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hive_replication.events.files import FileRef
+from hive_replication.load.translation import is_translated
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.shape import partition_shape, shape_differences, source_paths, spark_path, table_shape
 
@@ -24,6 +25,7 @@ class TableComparison:
         partitions_source, partitions_target: numbers of partitions.
         files_source, files_target: numbers of data files.
         files_proven: files that are on both sides with the same checksum.
+        translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
         differences: one sentence each, the first :data:`TOLD` of them; empty where the replica is right.
     """
 
@@ -33,6 +35,7 @@ class TableComparison:
     files_source: int = 0
     files_target: int = 0
     files_proven: int = 0
+    translated: bool = False
     differences: tuple[str, ...] = ()
 
 
@@ -128,4 +131,10 @@ def _add(total: TableComparison, pair: Pair, proven: int) -> TableComparison:
         files_source=total.files_source + (len(pair.source.files) if pair.source else 0),
         files_target=total.files_target + (len(pair.target.files) if pair.target else 0),
         files_proven=total.files_proven + proven,
+        translated=total.translated or _translated(pair),
     )
+
+
+def _translated(pair: Pair) -> bool:
+    ours, theirs = pair.source and pair.source.thing, pair.target and pair.target.thing
+    return isinstance(ours, Table) and isinstance(theirs, Table) and is_translated(theirs) and not is_translated(ours)

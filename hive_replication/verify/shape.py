@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hive_replication.load.state import is_state
+from hive_replication.load.translation import TRANSLATION, is_translated
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
 # Written by each metastore for itself: times, and statistics that a changed file system listing changes.
@@ -25,16 +26,13 @@ _OWN = frozenset(
         "transient_lastDdlTime",
     }
 )
-# A Hive 4 metastore turns managed tables that are not transactional into external ones and says so (Hive 4, HIVE-23387).
-_TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-_TRANSLATION = frozenset({"EXTERNAL", _TRANSLATED, "external.table.purge"})
 
 
 def table_shape(table: Table) -> dict[str, str]:
     """Aspects of a table by their names; equal on both sides if the replica is right."""
     parameters = table.parameters or {}
-    translated = parameters.get(_TRANSLATED, "").upper() == "TRUE"
-    kept = {key: value for key, value in parameters.items() if not (translated and key in _TRANSLATION)}
+    translated = is_translated(table)
+    kept = {key: value for key, value in parameters.items() if not (translated and key in TRANSLATION)}
     return {
         "type": "MANAGED_TABLE" if translated else table.tableType,
         "partition columns": _columns(table.partitionKeys),

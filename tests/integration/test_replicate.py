@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,18 @@ from resources.embedded.hive import HiveDriver
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+@pytest.fixture(scope="module", params=["connection", "connection4"], ids=["to 3.1.3", "to 4.2.0"])
+def to(request: pytest.FixtureRequest) -> Connection:
+    """To a metastore of the source's version, and to the next one."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def warehouse(to: Connection, warehouse: Warehouse) -> Warehouse:
+    """A fresh source database, not replicated yet."""
+    return replace(warehouse, connection=to)
 
 
 def test_bootstrap_brings_all_tables(warehouse: Warehouse) -> None:
@@ -76,8 +89,9 @@ EVENTS = {
 
 
 @pytest.fixture(scope="module")
-def cases(connection: Connection, hive3: HiveDriver) -> Warehouse:
+def cases(to: Connection, hive3: HiveDriver) -> Warehouse:
     """Two tables for each case, one of them partitioned, all in one database and replicated."""
+    connection = to
     warehouse = Warehouse(connection, hive3, f"t{uuid.uuid4().hex[:10]}")
     hive3.execute(f"CREATE DATABASE {warehouse.database}", f"ALTER DATABASE {warehouse.database} SET OWNER USER hive")
     storage, metastore = connection.source.storage, connection.source.metastore

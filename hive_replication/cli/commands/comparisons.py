@@ -44,6 +44,10 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
     )
     different = any(comparison.differences for comparison in found)
     chosen.output.table(columns, rows, {"equal": not different, "tables": [asdict(comparison) for comparison in found]})
+    translated = [comparison.table for comparison in found if comparison.translated]
+    if translated:
+        names = ", ".join(translated)
+        chosen.output.remark(f"kept as external tables by the target's metastore, which is equal: {len(translated)} ({names})")
     raise typer.Exit(1 if different else 0)
 
 
