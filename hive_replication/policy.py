@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hive_replication.errors import BadRequest
+from hive_replication.yaml_place import place
 
 
 def _storage_root(root: str) -> str:
@@ -39,7 +40,7 @@ class Warehouse(_Settings):
     """One side: a metastore and the storage that its tables live on."""
 
     metastore: str = Field(description="e.g. thrift://host:9083")
-    roots: tuple[Root, ...] = Field(min_length=1)
+    roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
 
 
 class Policy(_Settings):
@@ -48,13 +49,15 @@ class Policy(_Settings):
     ``databases`` maps source names to target names. ``tables`` and ``exclude`` are shell patterns of table names.
     """
 
-    name: str = Field(default="default", pattern=r"^[A-Za-z0-9_]+$")
-    source: Warehouse
-    target: Warehouse
+    name: str = Field(
+        default="default", pattern=r"^[A-Za-z0-9_]+$", description="Name of the policy, written into repl.source.for"
+    )
+    source: Warehouse = Field(description="The side that is read")
+    target: Warehouse = Field(description="The side that is written")
     dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
-    databases: dict[str, str] = Field(min_length=1)
-    tables: tuple[str, ...] = ("*",)
-    exclude: tuple[str, ...] = ()
+    databases: dict[str, str] = Field(min_length=1, description="Target names by source names")
+    tables: tuple[str, ...] = Field(default=("*",), description="Shell patterns of the tables that are replicated")
+    exclude: tuple[str, ...] = Field(default=(), description="Shell patterns of tables that are not; these win")
     external_root: str | None = Field(
         default=None, description="Where external data outside its database's directory goes; its path is kept below"
     )
@@ -82,7 +85,7 @@ def load_policy(path: Path) -> Policy:
     """Reads a policy from YAML.
 
     Raises:
-        BadRequest: the file is absent or not a valid policy; the message names the place of each error.
+        BadRequest: the file is absent or not a valid policy; the message names line, column and setting of each error.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -93,7 +96,7 @@ def load_policy(path: Path) -> Policy:
     try:
         return Policy.model_validate(yaml.safe_load(text))
     except ValidationError as error:
-        places = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'top level'}: {e['msg']}" for e in error.errors())
+        places = "; ".join(f"{place(text, one['loc'])}: {one['msg']}" for one in error.errors())
         raise BadRequest(f"{path} is not a valid policy: {places}") from error
     except yaml.YAMLError as error:
         raise BadRequest(f"{path} is not YAML: {' '.join(str(error).split())}") from error

@@ -65,6 +65,8 @@ def application(words: Sequence[str]) -> typer.Typer:
     app = typer.Typer(name=PROGRAM, rich_markup_mode=None, pretty_exceptions_enable=False, callback=root)
     for name, command in commands.COMMANDS.items():
         app.command(name)(command)
+    for name, group in commands.GROUPS.items():
+        app.add_typer(group, name=name)
     position = command_of(words)
     called = words[position] if position is not None else ""
     completing = any(name.endswith("_COMPLETE") for name in os.environ)

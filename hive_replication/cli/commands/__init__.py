@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import typer
+
 from hive_replication.cli.commands.comparisons import lag, verify
 from hive_replication.cli.commands.doctor import doctor
+from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.statements import plan, repl
 
 COMMANDS: dict[str, Callable[..., None]] = {"REPL": repl, "plan": plan, "verify": verify, "lag": lag, "doctor": doctor}
+GROUPS: dict[str, typer.Typer] = {"policy": policy}

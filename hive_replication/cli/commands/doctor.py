@@ -10,7 +10,9 @@ from hive_replication.cli.settings import Config, Json, settings
 
 
 def doctor(context: typer.Context, config: Config = None, json: Json = False) -> None:
-    """Checks both sides: settings, permissions, clocks and space, and says what to change.
+    """Checks both sides and says what to change.
+
+    Settings, permissions, clocks and space.
 
     Exit code 1 where replication cannot work so; warnings do not count.
     """
