@@ -50,7 +50,7 @@ class LanePlanning:
         view: the target's objects before the load.
         mapping: names and paths.
         lookahead: what becomes of objects later.
-        renames: whether the lane renames tables.
+        renames: whether the lane renames tables or partitions.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
     """
 

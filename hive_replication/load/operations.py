@@ -21,7 +21,7 @@ class Content:
     Args:
         files: source files.
         staging: name below ``.repl`` for data that cannot take Hive's plain path: ``<evid>-<n>``.
-        plain: whether a new object may take Hive's plain path (not while the lane renames tables: a directory made there would
+        plain: whether a new object may take Hive's plain path (not while the lane renames: a directory made there would
             be in the way of the metastore's own move).
     """
 

@@ -46,6 +46,51 @@ class Placed:
     present: list[CopyResult] = field(default_factory=list[CopyResult])
 
 
+@dataclass
+class _Origin:
+    """The name that the target has a table under before the lane, and those of partitions that differ; "" where it has none."""
+
+    table: str
+    partitions: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class _Origins:
+    """Follows the names of a lane's objects from operation to operation, back to what the target has before all of them."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, _Origin] = {}
+
+    def of(self, table: str, partition: str = "") -> tuple[str, str]:
+        """Names of a table and a partition on the target before the lane; "" for what was not there."""
+        origin = self._origin(table)
+        return origin.table, origin.partitions.get(partition, partition)
+
+    def pass_by(self, operation: op.Operation) -> None:
+        """The names after an operation."""
+        match operation:
+            case op.RenameTable():
+                self._tables[operation.image.tableName] = self._origin(operation.table)
+                self._tables[operation.table] = _Origin("")
+            case op.CreateTable() | op.DropTable():
+                self._tables[operation.table] = _Origin("")
+            case op.RenamePartition():
+                partitions = self._origin(operation.table).partitions
+                partitions |= {operation.new: partitions.get(operation.old, operation.old), operation.old: ""}
+            case op.AddPartitions():
+                self._origin(operation.table).partitions.update(dict.fromkeys((new.name for new in operation.added), ""))
+            case op.DropPartitions():
+                self._origin(operation.table).partitions.update(dict.fromkeys(operation.names, ""))
+            case _:
+                pass
+
+    def dropped(self, table: str, partition: str) -> bool:
+        """Whether the lane has dropped, or renamed away, a partition of this name."""
+        return self._origin(table).partitions.get(partition) == ""
+
+    def _origin(self, table: str) -> _Origin:
+        return self._tables.setdefault(table, _Origin(table))
+
+
 class Placer:
     """Decides places under one target database.
 
@@ -62,18 +107,20 @@ class Placer:
         """Decides the places of a lane's data; reads, but changes nothing."""
         placed = Placed(lane)
         bases: dict[str, str] = {}
+        origins = _Origins()
         for number, operation in enumerate(lane.operations):
             match operation:
                 case op.CreateTable() if operation.plain:
                     self._place_table(placed, number, operation, bases)
                 case op.AddPartitions():
-                    self._place_partitions(placed, number, operation, bases)
+                    self._place_partitions(placed, number, operation, bases, origins)
                 case op.ReplaceData() | op.AppendData():
-                    self._place_change(placed, number, operation, created=operation.table in bases)
+                    self._place_change(placed, number, operation, origins)
                 case op.DropTable():
                     bases.pop(operation.table, None)
                 case _:
                     pass
+            origins.pass_by(operation)
         return placed
 
     def _place_table(self, placed: Placed, number: int, operation: op.CreateTable, bases: dict[str, str]) -> None:
@@ -87,14 +134,18 @@ class Placer:
         bases[operation.table] = directory
         self._want(placed, number, "", operation, operation.content.files, directory)
 
-    def _place_partitions(self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str]) -> None:
-        base = bases.get(operation.table) or self._live(operation.table, "") or f"{self._location}/{operation.table}"
+    def _place_partitions(
+        self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str], origins: _Origins
+    ) -> None:
+        base = bases.get(operation.table) or self._live(*origins.of(operation.table)) or f"{self._location}/{operation.table}"
         untouched = not self._target.storage.exists(base)
 
         def directory(new: op.NewPartition) -> str:
             wanted = {file.relative: file for file in new.content.files}
             plain = f"{base}/{new.name}"
-            if new.content.plain and (untouched or self._free(plain, wanted)):
+            # What the lane drops first has its directory until then, and takes it along.
+            plain_path = new.content.plain and not origins.dropped(operation.table, new.name)
+            if plain_path and (untouched or self._free(plain, wanted)):
                 return plain
             return self._staged(new.content, new.name, wanted)
 
@@ -102,8 +153,9 @@ class Placer:
             for new, place in zip(operation.added, pool.map(directory, operation.added), strict=True):
                 self._want(placed, number, new.name, operation, new.content.files, place)
 
-    def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, *, created: bool) -> None:
-        live = None if created else self._live(operation.table, operation.partition)
+    def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, origins: _Origins) -> None:
+        table, partition = origins.of(operation.table, operation.partition)
+        live = self._live(table, partition) if bool(partition) == bool(operation.partition) else None
         wanted = {file.relative: file for file in operation.content.files}
         mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, CopyResult] = {}
@@ -148,7 +200,9 @@ class Placer:
         return op.object_name(self._database, operation.table, partition)
 
     def _live(self, table: str, partition: str) -> str | None:
-        """The directory of a table or partition now, as the target's metastore says."""
+        """The directory of a table or partition now, as the target's metastore says; None where it is not there."""
+        if not table:
+            return None
         metastore = self._target.metastore
         thing: Table | Partition | None
         if partition:

@@ -52,7 +52,7 @@ class LanePlanner:
         self._lane, self._view, self._mapping, self._includes, self._ended = lane, view, mapping, includes, ended
         self._lives: dict[int, Life] = {}
         self._replicas: dict[int, Replica] = {}
-        renames = any(isinstance(event.event, r.AlterTable) and event.event.rename for event in lane.events)
+        renames = any(_renames(event.event) for event in lane.events)
         self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {})
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
@@ -146,6 +146,16 @@ class LanePlanner:
     def _state_id(self, source_name: str) -> int | None:
         table = self._view.tables.get(self._mapping.table(source_name))
         return object_id(table) if table is not None and is_ours(table, self._mapping.source) else None
+
+
+def _renames(event: r.Event | None) -> bool:
+    match event:
+        case r.AlterTable():
+            return event.rename
+        case r.AlterPartition():
+            return any(change.rename for change in event.changes)
+        case _:
+            return False
 
 
 def _partition_lives(lives: Lives, event: PartitionEvent) -> list[tuple[str, Life]]:

@@ -1,0 +1,72 @@
+"""``python -m tests.crash``: strikes at every point of the work once, then at random pairs of points.
+
+Exit code 1 if anything is lost, doubled or half-visible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from hive_replication.connect import Connection, connect
+from resources.embedded.cluster import Cluster
+from resources.embedded.hive import HiveDriver
+from resources.embedded.policy import policy
+from tests.crash.campaign import Campaign, double, single
+from tests.crash.story import tell, tell_of_drop
+
+
+@contextmanager
+def servers() -> Iterator[tuple[Connection, HiveDriver]]:
+    """The servers named in HIVE_REPL_TEST_CLUSTER, or some for this run only; and real Hive on the source."""
+    kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = Cluster(Path(kept or folder))
+        cluster.up()
+        try:
+            with HiveDriver(cluster.side("source")) as hive:
+                yield connect(policy(cluster, {"unused": "unused"})), hive
+        finally:
+            if not kept:
+                cluster.down()
+
+
+def main() -> int:
+    """Prints what was done and found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
+    parser.add_argument("--doubles", type=int, default=10, help="replicas with pairs of random strikes")
+    parser.add_argument("--limit", type=int, help="replicas with single strikes, chosen at random (default: all)")
+    parser.add_argument("--parallel", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    args = parser.parse_args()
+    random, began = Random(args.seed), time.monotonic()
+    print(f"seed {args.seed}", flush=True)
+    with servers() as (connection, hive), tempfile.TemporaryDirectory() as folder:
+        campaign = Campaign(connection, Path(folder), lambda line: print(line, flush=True))
+        for write in (tell, tell_of_drop):
+            story = write(connection, hive, f"crash{secrets.token_hex(4)}")
+            points = campaign.points(story)
+            print(
+                f"{write.__name__}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True
+            )
+            for found in points:
+                random.shuffle(found)
+            plans = single(points)[: args.limit]
+            campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
+    for problem in campaign.tally.problems:
+        print(problem)
+    print(f"{campaign.copied} files copied in {time.monotonic() - began:.0f} s")
+    print(campaign.tally)
+    return 1 if campaign.tally.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""One process of replication: dump, load or repair, which may be struck at a point. A fork server makes such processes cheap."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from hive_replication.connect import Connection, connect
+from hive_replication.dump.command import repl_dump
+from hive_replication.errors import ReplicationError
+from hive_replication.load.command import repl_load
+from hive_replication.load.report import Held, LoadReport
+from hive_replication.policy import Policy
+from hive_replication.repair import repair
+from hive_replication.statements import ReplDump, ReplLoad
+from tests.crash.seams import Point, Trap
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.crash.driver"])
+_LIMIT = 300  # seconds; a process that takes longer hangs
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a process is to do.
+
+    Args:
+        kind: dump, load or repair.
+        policy: of the connection.
+        source: source database.
+        target: target database.
+        directory: dump to load.
+        window: event ids to dump, or None to dump the database.
+        table: table to repair.
+    """
+
+    kind: Literal["dump", "load", "repair"]
+    policy: Policy
+    source: str
+    target: str
+    directory: str = ""
+    window: tuple[int, int] | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a process.
+
+    Args:
+        killed: whether it was killed.
+        fired: whether it was struck, killed or not.
+        problem: why it failed by itself, or what is held; "" where it is done.
+        counts: moments by name, of a process that was not killed.
+        directory: the dump that it made.
+    """
+
+    killed: bool
+    fired: bool
+    problem: str = ""
+    counts: dict[str, int] | None = None
+    directory: str = ""
+
+
+def run(job: Job, point: Point | None, log: Path) -> Outcome:
+    """Runs a job in a process of its own; ``log`` gets a line for each file that it brings to its place."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder, "answer")
+        process = _CONTEXT.Process(target=_main, args=(job, point, log, answer), daemon=True)
+        process.start()
+        process.join(_LIMIT)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            return Outcome(killed=False, fired=True, problem=f"hangs for {_LIMIT} s")
+        if answer.exists():
+            return Outcome(killed=False, **json.loads(answer.read_text()))
+        if process.exitcode == -9:
+            return Outcome(killed=True, fired=True)
+        return Outcome(killed=False, fired=False, problem=f"ended with exit code {process.exitcode}")
+
+
+def _main(job: Job, point: Point | None, log: Path, answer: Path) -> None:
+    trap = Trap(job.policy, point, log)
+    trap.arm()
+    try:
+        done = _JOBS[job.kind](connect(job.policy), job)
+    except ReplicationError as error:
+        done = {"problem": f"{type(error).__name__}: {error}"}
+    unfinished = answer.with_suffix(".new")
+    unfinished.write_text(json.dumps({"fired": trap.fired, "counts": dict(trap.counts), **done}))
+    unfinished.rename(answer)
+
+
+def _dump(connection: Connection, job: Job) -> dict[str, Any]:
+    begin, end = job.window or (None, None)
+    return {"directory": repl_dump(connection.source, ReplDump(job.source, None, begin, end), connection.store).directory}
+
+
+def _load(connection: Connection, job: Job) -> dict[str, Any]:
+    source, statement = connection.source.metastore, ReplLoad(job.directory, job.target)
+    return _held(repl_load(connection.target, statement, connection.store, connection.copier, source=source))
+
+
+def _repair(connection: Connection, job: Job) -> dict[str, Any]:
+    policy = job.policy.model_copy(update={"databases": {job.source: job.target}})
+    target = replace(connection.target, policy=policy)
+    return _held(repair(connection.source, target, connection.store, connection.copier, job.source, job.table).load)
+
+
+def _held(report: LoadReport) -> dict[str, Any]:
+    held: tuple[Held, ...] = report.held
+    return {"problem": "; ".join(f"{'/'.join(one.tables)} is held at {one.evid}: {one.reason}" for one in held)}
+
+
+_JOBS: dict[str, Callable[[Connection, Job], dict[str, Any]]] = {"dump": _dump, "load": _load, "repair": _repair}
