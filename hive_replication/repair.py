@@ -106,6 +106,8 @@ def bring_up(
     state = replica_state(target.metastore.database(name))
     if state.applied is None:
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
+    if table in state.lost:
+        return None  # its events say nothing: the dump of the object is all there is
     # From where every name of the lane stands: others that a rename joins to it may be behind it.
     stands = min(state.applied, state.position(table or ""))
     if stands >= evid:

@@ -10,7 +10,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, Window
 from repl_assets.record import Recorder
-from repl_assets.reporting import dump_metadata, held_table, load_metadata, text_of
+from repl_assets.reporting import dump_metadata, held_table, load_metadata, recovery_metadata, text_of
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
@@ -27,8 +27,9 @@ def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     )
     def dump(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         window = _window(context)
-        result = _work(context, names).dump_window(database.name, window)
-        return dg.MaterializeResult(metadata=dump_metadata(result), data_version=dg.DataVersion(str(result.last_evid)))
+        result, recovery = _work(context, names).dump_window(database.name, window)
+        metadata = dump_metadata(result) | (recovery_metadata(recovery) if recovery else {})
+        return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(str(result.last_evid)))
 
     return dump
 

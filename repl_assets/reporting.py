@@ -13,6 +13,7 @@ from repl_assets.keys import Names, partition_key
 if TYPE_CHECKING:
     from hive_replication.dump.records import DumpResult
     from hive_replication.load.report import LoadReport, Touched
+    from hive_replication.recover import Recovery
 
 _ROWS = 50  # of a table in metadata; all of it is stored with every event
 
@@ -40,6 +41,16 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
         "partitions": result.partitions,
         "files": result.files,
     } | ({"left out": dict(header.skipped)} if header.skipped else {})
+
+
+def recovery_metadata(recovery: Recovery) -> dict[str, Any]:
+    """What a recovery found; its dump holds what differs."""
+    rows = ((found.table, found.state, "; ".join(found.differences)) for found in recovery.different)
+    return {
+        "gap": f"{recovery.gap.kind}: {recovery.gap.reason}",
+        "tables equal": len(recovery.tables) - len(recovery.different),
+        "tables not equal": markdown_table(("table", "replica", "differences"), rows, len(recovery.different)),
+    }
 
 
 def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, Any]:

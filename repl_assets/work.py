@@ -20,6 +20,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.metastore.faults import NotFound
 from hive_replication.progress import Item
+from hive_replication.recover import Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import lag
@@ -101,30 +102,38 @@ class Work:
         """Where the replica of a source database stands."""
         return replica_state(self.connection.target.metastore.database(self.target_name(database)))
 
-    def dump_window(self, database: str, window: Window) -> DumpResult:
-        """The dump that brings a database to the end of a window.
+    def dump_window(self, database: str, window: Window) -> tuple[DumpResult, Recovery | None]:
+        """The dump that brings a database to the end of a window, and what was found if it is one over a gap.
 
         It begins where the database stands. A window that lies behind it is dumped as its name says: it catches up a held
-        lane, or is repeated by hand; loads pass over what is applied already. Where the log no longer holds the
-        events, or is not the one that the replica follows (another history), the database is dumped whole: the load
-        compares and replaces only what differs (design: conflicts and gaps).
+        lane, or is repeated by hand; loads pass over what is applied already. Over a gap the database is compared with its
+        source, and what differs is dumped (design: conflicts and gaps).
         """
         with failures():
             state = self.state(database)
-            if window.start is None or state.applied is None:
-                return self.dump(ReplDump(database))
-            behind = state.applied < window.end
-            start = state.applied if behind else window.start
-            problem = self._other_history(state) if behind else ""
-            if not problem:
+            if state.applied is None:
+                return self.dump(ReplDump(database)), None
+            gap = find_gap(self.connection.source, self.connection.target, database, read_log=False)
+            if gap is None and window.start is None:
+                return self.dump(ReplDump(database)), None
+            if gap is None:
+                behind = state.applied < window.end
+                start = state.applied if behind else window.start
                 try:
-                    return self.dump(ReplDump(database, None, start, window.end))
+                    return self.dump(ReplDump(database, None, start, window.end)), None
                 except MissingEvents as error:
                     if not behind and not state.held:
                         raise
-                    problem = str(error)
-            self.log.warning("the whole database is dumped and compared: %s", problem)
-            return self.dump(ReplDump(database))
+                    gap = Gap("missing events", state.applied, str(error))
+            return self._recover(database, gap)
+
+    def _recover(self, database: str, gap: Gap) -> tuple[DumpResult, Recovery]:
+        self.log.warning("the database is compared with its source, and dumped where it differs: %s", gap.reason)
+        connection = self.connection
+        found, dump = dump_recovery(
+            connection.source, connection.target, connection.store, database, gap, progress=LoggedProgress(self.log)
+        )
+        return dump, found
 
     def dump(self, statement: ReplDump, partitions: tuple[str, ...] | None = None) -> DumpResult:
         """``REPL DUMP``."""
@@ -189,12 +198,3 @@ class Work:
         if found.seconds_behind is None or found.waiting is None:
             return {}
         return {"seconds_behind": found.seconds_behind, "events_waiting": found.waiting}
-
-    def _other_history(self, state: ReplicaState) -> str:
-        """Says so where the last applied event is another one now; "" where it is the same or nothing is known."""
-        if not state.applied or not state.applied_hash:
-            return ""
-        found = self.connection.source.reach(state.applied)
-        if found[1] in ("", state.applied_hash):
-            return ""
-        return f"event {state.applied} of the source is not the one that was applied: its metastore was restored"

@@ -10,6 +10,7 @@ from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
 from hive_replication.events.log import notifications, of_policy
 from hive_replication.load.state import ReplicaState, replica_state
+from hive_replication.recover import history_gap
 from sensors.cursor import Cursor
 from sensors.decision import Replica, needs_log
 from sensors.runs import RunHistory
@@ -53,6 +54,23 @@ def replicas(found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor
         )
         for database, state in found.items()
     ]
+
+
+def with_gaps(connection: Connection, found: Sequence[Replica], states: dict[str, ReplicaState], current: int) -> list[Replica]:
+    """Lets a replica move that follows another history than the source's log: its run will find the same and recover.
+
+    Without that one would be taken for idle that has no events in the new history.
+    """
+    asked: dict[tuple[int | None, int, str], bool] = {}
+    result: list[Replica] = []
+    for replica in found:
+        state = states[replica.database]
+        key = state.applied, state.applied_time, state.applied_hash
+        if needs_log(replica, current) and key not in asked:
+            asked[key] = history_gap(connection.source, state, current) is not None
+        moves = asked.get(key, False)
+        result.append(replace(replica, first_event=min((state.applied or 0) + 1, current)) if moves else replica)
+    return result
 
 
 def read_log(connection: Connection, found: Sequence[Replica], current: int) -> tuple[list[Replica], Scan]:

@@ -22,7 +22,7 @@ from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names
 from resources.connection import ReplicationConnection
 from sensors.cursor import Cursor, read_cursor
 from sensors.decision import Decision, Replica, Start, decide
-from sensors.look import Scan, idle, read_log, replicas, states
+from sensors.look import Scan, idle, read_log, replicas, states, with_gaps
 from sensors.runs import run_history
 
 DAY = 86_400.0
@@ -73,7 +73,8 @@ def tick(
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
     found = states(connection)
     history = run_history(context.instance, names, policy.databases)
-    seen, scan = read_log(connection, replicas(found, history, cursor), current)
+    asked = with_gaps(connection, replicas(found, history, cursor), found, current)
+    seen, scan = read_log(connection, asked, current)
     decision = decide(now, current, seen, policy.max_events)
     _advance_idle(connection, settings, now, seen, found, decision)
     left = Cursor(cursor.policy, current if decision.settled else None, now, dict(idle(seen)))

@@ -131,6 +131,9 @@ class Moving:
     def events(self, after: int, until: int) -> Iterator[NotificationEvent]:
         return (row(event) for event in self.source.events[after:until])
 
+    def event(self, evid: int) -> NotificationEvent | None:
+        return row(self.source.events[evid - 1]) if evid else None
+
     def files(self, location: str) -> list[FileStatus]:
         self._moves()
         return [FileStatus(f"{location}/{name}", 1, False, 0) for name in self.source.storage.get(location, {})]

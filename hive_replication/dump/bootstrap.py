@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from hive_replication.dump.fold import Fold
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.objects import ObjectReader
-from hive_replication.dump.records import DumpHeader, DumpResult, Scope
+from hive_replication.dump.records import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.source import Source
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest, ReplicationError
@@ -19,19 +20,28 @@ from hive_replication.progress import Progress
 _ROUNDS = 20
 
 
-def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Progress) -> DumpResult:
+def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Progress, known: Known | None = None) -> DumpResult:
     """Writes every object of the scope as of one event id, which the header's ``to_evid`` names.
+
+    Args:
+        source: the source side.
+        scope: what to dump.
+        writer: where to.
+        progress: who is told.
+        known: tables to leave out as long as no event concerns them: the fold begins with the first event after they were
+            compared, and what it meets is read like any other. So those that are left out stand at ``to_evid``, too.
 
     Raises:
         BadRequest: the database, table or a partition of the scope does not exist.
         ReplicationError: the source changes so fast that the dump does not come to an end.
     """
     database = source.mark(scope.database)
-    begin = source.metastore.current_event_id()
+    begin = known.evid if known else source.metastore.current_event_id()
+    left = set(known.tables) if known else set[str]()
     reader = ObjectReader(source, scope, writer, Lister(source.storage, source.cm_root()))
-    for name in progress.over(reader.names(), "tables read"):
+    for name in progress.over([name for name in reader.names() if name not in left], "tables read"):
         reader.read(name)
-    database, end = _consolidate(source, scope, reader, database, begin)
+    database, end = _consolidate(source, scope, reader, database, begin, left)
     if scope.partitions is not None:
         _keep_partitions(scope, reader)
     to_time, to_hash = source.reach(end)
@@ -39,16 +49,20 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     header = DumpHeader(
         "bootstrap", scope, source.identity, database, begin, end, to_time, to_hash, created, skipped=dict(reader.skipped)
     )
+    if known:
+        header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
     return writer.finish(header)
 
 
-def _consolidate(source: Source, scope: Scope, reader: ObjectReader, database: Database, begin: int) -> tuple[Database, int]:
+def _consolidate(
+    source: Source, scope: Scope, reader: ObjectReader, database: Database, begin: int, left: set[str]
+) -> tuple[Database, int]:
     """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too."""
 
     def includes(table: str) -> bool:
         return source.policy.includes(table) if scope.table is None else table == scope.table
 
-    fold = Fold(reader.writer, scope.database, reader.reads, includes, database)
+    fold = Fold(reader.writer, scope.database, reader.reads, includes, database, left)
     folded = begin
     for _ in range(_ROUNDS):
         end = source.metastore.current_event_id()

@@ -36,13 +36,14 @@ def fields(data: bytes) -> dict[str, Any]:
 
 def header_text(header: DumpHeader) -> bytes:
     """The content of ``_dumpmetadata``."""
-    plain = {key: getattr(header, key) for key in _HEADER_PLAIN}
+    plain = {key: getattr(header, key) for key in (*_HEADER_PLAIN, *_HEADER_LATER)}
     return text(
         plain | {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)}
     )
 
 
 _HEADER_PLAIN = ("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created")
+_HEADER_LATER = ("from_hash", "equal", "recovery")  # dumps of earlier versions do not have them
 
 
 def header_of(data: bytes) -> DumpHeader:
@@ -51,6 +52,8 @@ def header_of(data: bytes) -> DumpHeader:
     names = value["scope"]["partitions"]
     scope = Scope(value["scope"]["database"], value["scope"]["table"], None if names is None else tuple(names))
     plain = {key: value[key] for key in _HEADER_PLAIN}
+    plain |= {key: value[key] for key in _HEADER_LATER if key in value}
+    plain["equal"] = tuple(plain.get("equal", ()))
     return DumpHeader(scope=scope, source_database=tjson.loads(Database, value["db"]), skipped=value["skipped"], **plain)
 
 

@@ -34,6 +34,7 @@ class Fold:
         unread: tables to read anew after the fold.
         unlisted: (table, partition or "") to list anew after the fold.
         source_database: the database object, as altered.
+        left: tables that the dump leaves out; one that an event concerns is read like any other.
     """
 
     draft: DumpWriter
@@ -41,6 +42,7 @@ class Fold:
     reads: dict[str, Read]
     includes: Callable[[str], bool]
     source_database: Database
+    left: set[str] = field(default_factory=set[str])
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -50,6 +52,9 @@ class Fold:
         Raises:
             BadRequest: the database itself was dropped.
         """
+        met = self.left.intersection(event.names)
+        self.left -= met
+        self.unread |= met
         match event:
             case r.AlterTable():
                 self._rename_table(event) if event.rename else self._alter_table(event)

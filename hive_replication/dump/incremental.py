@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.moves import Moves
@@ -38,8 +39,12 @@ def dump_events(
     current = source.metastore.current_event_id()
     end = current if to_evid is None else to_evid
     if max(from_evid, end) > current:
-        raise BadRequest(f"the source's notification log ends at event {current}, before {max(from_evid, end)}")
+        raise BadRequest(
+            f"the source's notification log ends at event {current}, before {max(from_evid, end)}; if its metastore was restored "
+            f"from an older state: hive-repl recover {scope.database}"
+        )
     database = _database(source, scope)
+    _, from_hash = source.reach(from_evid)
     grouper = _Grouper(source, scope, from_evid)
     last: NotificationEvent | None = None
     written = 0
@@ -53,9 +58,8 @@ def dump_events(
                 end = row.evid
                 break
     to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
-    return writer.finish(
-        DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
-    )
+    header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
+    return writer.finish(replace(header, from_hash=from_hash))
 
 
 def _database(source: Source, scope: Scope) -> Database:

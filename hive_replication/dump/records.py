@@ -44,6 +44,10 @@ class DumpHeader:
         to_hash: hash of that event's message, to recognise another history later; "" where unknown.
         created: seconds since the epoch.
         skipped: tables left out, each with the reason.
+        from_hash: hash of the message of the event ``from_evid``, which the replica has to have applied; "" where unknown.
+        equal: tables left out since those of the replica are equal to them; only of a recovery's dump.
+        recovery: token of the recovery that the dump is for, "" for any other dump. It is of use for the one replica that was
+            compared, as long as that bears the token.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -56,6 +60,24 @@ class DumpHeader:
     to_hash: str
     created: float
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
+    from_hash: str = ""
+    equal: tuple[str, ...] = ()
+    recovery: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Tables that a bootstrap may leave out, since their replicas are equal to them.
+
+    Args:
+        evid: event id noted before the tables were compared: whatever event came later may concern them.
+        tables: their names.
+        recovery: token of the recovery that compared them.
+    """
+
+    evid: int
+    tables: frozenset[str]
+    recovery: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,13 +72,8 @@ class Source:
 
     def reach(self, evid: int) -> tuple[int, str]:
         """Commit time and message hash of the event ``evid``; zero and "" where the log no longer has it."""
-        try:
-            rows = list(self.metastore.events(evid - 1, evid)) if evid > 0 else []
-        except Unreachable:
-            raise
-        except ReplicationError:
-            return 0, ""
-        return (rows[0].eventTime, message_hash(rows[0].message)) if rows else (0, "")
+        event = self.metastore.event(evid)
+        return (event.eventTime, message_hash(event.message)) if event else (0, "")
 
 
 def message_hash(message: str) -> str:

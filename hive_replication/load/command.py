@@ -10,6 +10,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.lookahead import LogLookahead, Lookahead, NoLookahead
 from hive_replication.load.objects import load_objects
 from hive_replication.load.plan import LoadPlan
+from hive_replication.load.recovery import end_other_recovery
 from hive_replication.load.report import LoadReport
 from hive_replication.load.session import Session
 from hive_replication.load.target import Target
@@ -75,6 +76,7 @@ def _lookahead(source: Metastore | None, reader: DumpReader) -> Lookahead:
 
 
 def _run(session: Session, *, repair: bool, only: str | None) -> None:
+    end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
         load_objects(session, repair=repair)
     else:

@@ -10,6 +10,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.execute import Gone
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_objects import ObjectPlanner
+from hive_replication.load.recovery import recovered_state, require_recovery
 from hive_replication.load.report import Skipped
 from hive_replication.load.screen import screen_files, screen_location, screen_name, screen_partition
 from hive_replication.load.session import Session
@@ -30,16 +31,22 @@ def load_objects(session: Session, *, repair: bool) -> None:
     """
     session.require_ours()
     header = session.reader.header
+    if _recovered(session):
+        session.skipped.append(Skipped(header.to_evid, session.database, "the recovery that the dump is for is done"))
+        return
+    require_recovery(session)
+    repair = repair or bool(header.recovery)
     records = [_screened(session, record) for record in session.reader.tables()]
     whole_database = header.scope.table is None
     if whole_database and not repair and session.state.applied is not None and session.state.applied >= header.to_evid:
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
         return
     session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
-    _refuse_strangers(session, records)
+    if not header.recovery:  # which holds a stranger's lane only
+        _refuse_strangers(session, records)
     _begin(session, whole_database=whole_database)
     lanes = _lanes(session, records, repair=repair, whole_database=whole_database)
-    session.carry_out(SegmentPlan(tuple(lanes)), lambda lane, gone: _without(session, lane, gone))
+    session.carry_out(SegmentPlan(tuple(lanes), _alters(session)), lambda lane, gone: _without(session, lane, gone))
     _finish(session, records, repair=repair, whole_database=whole_database)
 
 
@@ -85,10 +92,11 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> list[LanePlan]:
     header, mapping = session.reader.header, session.mapping()
     names = [mapping.table(record.name) for record in records]
+    equal = [mapping.table(name) for name in header.equal]
     other_history = _other_history(session, repair=repair)
     exists = _exists_now(session)  # a plan does not create the database
     others = session.target.metastore.table_names(session.database) if whole_database and exists else []
-    surplus = [name for name in others if name not in names and session.target.policy.includes(name)]
+    surplus = [name for name in others if name not in {*names, *equal} and session.target.policy.includes(name)]
     lanes: list[LanePlan] = []
     for number, record in enumerate(records):
         name = mapping.table(record.name)
@@ -133,9 +141,27 @@ def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | N
 
 
 def _other_history(session: Session, *, repair: bool) -> bool:
-    """Whether a whole database is repaired from a source whose log ends before what was applied: it was restored."""
+    """Whether the target's state ids say nothing: in a recovery, and where the source's log ends before what was applied."""
     header, applied = session.reader.header, session.state.applied
+    if header.recovery:
+        return True
     return repair and header.scope.table is None and applied is not None and applied > header.to_evid
+
+
+def _recovered(session: Session) -> bool:
+    """Whether the dump is of a recovery that is done."""
+    header, state = session.reader.header, session.state
+    return (
+        bool(header.recovery) and not state.recovery and (state.applied, state.applied_hash) == (header.to_evid, header.to_hash)
+    )
+
+
+def _alters(session: Session) -> tuple[op.AlterDatabase, ...]:
+    """A recovery sets the database's own properties, too: no event can be relied on to do it."""
+    header = session.reader.header
+    if not header.recovery:
+        return ()
+    return (op.AlterDatabase(header.to_evid, "", database_image(session, header.source_database)),)
 
 
 def _exists_now(session: Session) -> bool:
@@ -146,7 +172,9 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
     """The state after the load. A bootstrap with a failed lane stays unfinished: loading it again does what is missing."""
     header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
     state = session.state
-    if whole_database and not held:
+    if header.recovery:
+        state = recovered_state(session)
+    elif whole_database and not held:
         if _other_history(session, repair=repair):
             state = replace(state, applied=None)
         state = state.raised(header.to_evid, header.to_time, header.to_hash)

@@ -20,6 +20,7 @@ SOURCE = PREFIX + "source"
 _APPLIED = PREFIX + "applied.id"
 _APPLIED_EVENT = PREFIX + "applied.event"
 _AT = PREFIX + "at."
+_RECOVERY = PREFIX + "recovery"
 _HELD = PREFIX + "held."
 #: Derby and MySQL keep at most 4,000 characters of a database parameter.
 _REASON_LIMIT = 1_000
@@ -37,6 +38,7 @@ class ReplicaState:
         at: event ids of names that stand elsewhere.
         held: why names are held.
         checkpoint: dump directory of the bootstrap under way, or "".
+        recovery: token of the recovery under way, or ""; any other load takes it away, since it changes what was compared.
     """
 
     source: str = ""
@@ -46,6 +48,7 @@ class ReplicaState:
     at: Mapping[str, int] = field(default_factory=dict[str, int])
     held: Mapping[str, str] = field(default_factory=dict[str, str])
     checkpoint: str = ""
+    recovery: str = ""
 
     def position(self, table: str) -> int:
         """Event id up to which everything about a table's name is applied, its own state ids aside."""
@@ -57,6 +60,11 @@ class ReplicaState:
         if self.applied is None:
             return None
         return min(self.applied, *self.at.values()) if self.at else self.applied
+
+    @property
+    def lost(self) -> list[str]:
+        """Names that stand nowhere: a recovery could not bring them to the source's state, so no event can be applied to them."""
+        return sorted(name for name in self.held if self.at.get(name) == 0)
 
     def moved(self, table: str, evid: int) -> ReplicaState:
         """The name stands at an event id now and is not held."""
@@ -74,7 +82,7 @@ class ReplicaState:
             return self
         behind = self.applied or 0
         at = {name: there for name, there in self.at.items() if there > evid or there < behind or name in self.held}
-        return replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="")
+        return replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="", recovery="")
 
     def parameters(self) -> dict[str, str]:
         """The database parameters that say all this."""
@@ -84,6 +92,8 @@ class ReplicaState:
             values[_APPLIED_EVENT] = f"{self.applied}:{self.applied_time}:{self.applied_hash}"
         if self.checkpoint:
             values[CHECKPOINT] = self.checkpoint
+        if self.recovery:
+            values[_RECOVERY] = self.recovery
         values |= {_AT + name: str(evid) for name, evid in self.at.items()}
         return values | {_HELD + name: reason[:_REASON_LIMIT] for name, reason in self.held.items()}
 
@@ -100,6 +110,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         at={key.removeprefix(_AT): int(value) for key, value in found.items() if key.startswith(_AT)},
         held={key.removeprefix(_HELD): value for key, value in found.items() if key.startswith(_HELD)},
         checkpoint=found.get(CHECKPOINT, ""),
+        recovery=found.get(_RECOVERY, ""),
     )
 
 

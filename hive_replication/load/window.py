@@ -13,6 +13,7 @@ from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_lane import LanePlanner
+from hive_replication.load.recovery import require_same_history
 from hive_replication.load.report import Held, Skipped
 from hive_replication.load.screen import screen_files, screen_name, screen_partition
 from hive_replication.load.session import Session
@@ -37,6 +38,7 @@ def load_window(session: Session, only: str | None = None) -> None:
     events = _since_creation(session, events)
     if events is None:
         return
+    require_same_history(session)
     _require_reach(session, only)
     untouched: set[str] = set()
     for segment in segments(events):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from hive_metastore.ttypes import (
@@ -35,7 +36,8 @@ def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[Not
         after = event.eventId
 
 
-_RECOVERY = "the replica has to be compared with its source, and what differs bootstrapped again"
+_RECOVERY = "hive-repl recover compares the replica with its source and bootstraps again what differs"
+_LOOK_AGAIN = 0.5  # seconds
 
 
 class NotificationLog(Connections):
@@ -45,13 +47,17 @@ class NotificationLog(Connections):
         """Id of the newest event ever written, also after the log was purged; 0 before the first."""
         return self.call("get_current_notification_id", lambda client: client.get_current_notificationEventId().eventId)
 
-    def events(self, after: int, until: int | None = None, *, batch: int = 1000) -> Iterator[NotificationEvent]:
+    def events(
+        self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
+    ) -> Iterator[NotificationEvent]:
         """The events with ids above ``after``, ascending, up to ``until`` or to the newest at the time of the call.
 
         Args:
             after: an event id; 0 for the beginning of the log.
             until: last event id wanted; it need not exist yet, then the newest is the last.
             batch: events a call.
+            patience: seconds for which an event that is missing is looked for again: a Hive 3.1 metastore may commit it after a
+                later one.
 
         Raises:
             MissingEvents: an event was purged, is left out or comes twice, or the log ends before ``after`` (a restored or
@@ -62,11 +68,26 @@ class NotificationLog(Connections):
             raise MissingEvents(f"the notification log of {self.uri} ends at event {newest}, before event {after}: it is another "
                                 f"log, or its metastore was restored from an older state; {_RECOVERY}")  # fmt: skip
         last = newest if until is None else min(until, newest)
-        for event in consecutive(self._pages(after, last, batch), after):
-            after = event.eventId
-            yield event
-        if after < last:
-            raise MissingEvents(f"the notification log of {self.uri} lacks the events {after + 1} to {last}; {_RECOVERY}")
+        begun = time.monotonic()
+        while after < last:
+            missing = None
+            try:
+                for event in consecutive(self._pages(after, last, batch), after):
+                    after, begun = event.eventId, time.monotonic()
+                    yield event
+            except MissingEvents as error:
+                missing = error
+            if missing is None and after < last:
+                missing = MissingEvents(f"the notification log of {self.uri} lacks the events {after + 1} to {last}; {_RECOVERY}")
+            if missing is not None and time.monotonic() - begun >= patience:
+                raise missing
+            if missing is not None:
+                time.sleep(_LOOK_AGAIN)
+
+    def event(self, evid: int) -> NotificationEvent | None:
+        """One event; None where the log has it no longer, or not yet."""
+        page = self._page(evid - 1, 1) if evid > 0 else []
+        return page[0] if page and page[0].eventId == evid else None
 
     def fire_insert_event(
         self,

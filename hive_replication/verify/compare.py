@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hive_replication.events.files import FileRef
+from hive_replication.load.state import object_id
 from hive_replication.load.translation import is_translated
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.shape import partition_shape, shape_differences, source_paths, spark_path, table_shape
@@ -26,6 +27,7 @@ class TableComparison:
         files_source, files_target: numbers of data files.
         files_proven: files that are on both sides with the same checksum.
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
+        last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
         differences: one sentence each, the first :data:`TOLD` of them; empty where the replica is right.
     """
 
@@ -36,6 +38,7 @@ class TableComparison:
     files_target: int = 0
     files_proven: int = 0
     translated: bool = False
+    last_id: int = field(default=0, compare=False)
     differences: tuple[str, ...] = ()
 
 
@@ -132,6 +135,7 @@ def _add(total: TableComparison, pair: Pair, proven: int) -> TableComparison:
         files_target=total.files_target + (len(pair.target.files) if pair.target else 0),
         files_proven=total.files_proven + proven,
         translated=total.translated or _translated(pair),
+        last_id=max(total.last_id, object_id(pair.target.thing if pair.target else None)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from hive_replication.copy.proof import Crc32c
 from hive_replication.dump.listing import Lister
@@ -19,6 +20,7 @@ from hive_replication.storage import Storage
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
 
 _BATCH = 500
+_TABLES = 4  # compared at a time, each with many directories at a time
 
 
 def compare_database(
@@ -42,14 +44,14 @@ def compare_database(
     source.database(database)
     comparison = _Comparison(source, target, database, source.policy.target_of(database))
     names = comparison.names() if table is None else [table]
-    for name in (progress or Silent()).over(names, f"compare {database}"):
-        found = comparison.table(name)
-        if found is not None:
-            yield found
-        elif table is not None:
-            raise BadRequest(
-                f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
-            )
+    with ThreadPoolExecutor(_TABLES, thread_name_prefix="compare") as pool:
+        for found in (progress or Silent()).count(pool.map(comparison.table, names), f"compare {database}", len(names)):
+            if found is not None:
+                yield found
+            elif table is not None:
+                raise BadRequest(
+                    f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
+                )
 
 
 class _Side:

@@ -54,7 +54,8 @@ def lag(source: Source, target: Target, database: str) -> Lag:
     held = tuple(sorted(state.held.items()))
     if state.last_id is None:
         return Lag(database, name, None, current, None, None, held)
-    rows = notifications(source.metastore, state.last_id, current)
+    start = min(there for there in (state.applied or 0, *state.at.values()) if there or not state.lost)
+    rows = notifications(source.metastore, start, current)
     waiting, oldest = _waiting(rows, state, lambda row: of_policy(row, database, source.policy.includes))
     behind = max(0.0, time.time() - oldest) if oldest is not None else 0.0
     return Lag(database, name, state.last_id, current, waiting, behind, held)

@@ -305,6 +305,7 @@ def test_a_replica_dropped_by_hand_is_bootstrapped_again(sensor: Sensor) -> None
 
 def test_another_history_is_compared_whole(sensor: Sensor) -> None:
     """The target remembers another event under its applied id, as after a restore of the source's metastore."""
+    sensor.warehouse.sql("CREATE TABLE other (a INT)")
     sensor.replicate()
     sensor.warehouse.load_data("plain", "2\n")
     found = sensor.target.database(sensor.warehouse.database)
@@ -318,6 +319,9 @@ def test_another_history_is_compared_whole(sensor: Sensor) -> None:
     (made,) = sensor.instance.fetch_materializations(key, limit=1).records
     assert made.asset_materialization
     assert made.asset_materialization.metadata["kind"].value == "bootstrap"
+    assert str(made.asset_materialization.metadata["gap"].value).startswith("other history: event ")
+    assert made.asset_materialization.metadata["tables equal"].value == 1
+    assert "| plain | differs | file " in str(made.asset_materialization.metadata["tables not equal"].value)
     assert sensor.warehouse.status() == made.asset_materialization.metadata["to_evid"].value
 
 
@@ -329,3 +333,18 @@ def test_purged_events_are_made_up_for(sensor: Sensor) -> None:
     assert sensor.run(request, connection=PurgedConnection.of(sensor.policy)).success
     sensor.warehouse.assert_equal()
     assert (sensor.warehouse.applied() or 0) >= Window.parse(str(request.partition_key)).end
+
+
+def test_another_history_without_events_of_the_database_is_no_idleness(sensor: Sensor) -> None:
+    """What happened before the applied id is known again may be of the database, so its id is not just raised."""
+    sensor.replicate()
+    found = sensor.target.database(sensor.warehouse.database)
+    assert found is not None
+    changed = copy_of(found)
+    changed.parameters = with_state(found.parameters, replace(replica_state(found), applied_hash="0" * 16))
+    sensor.target.alter_database(sensor.warehouse.database, changed)
+    sensor.source.create_database(Database(name=f"{sensor.warehouse.database}_other", parameters={}))
+    sensor.cursor = None
+    assert sensor.run(sensor.request(event_ttl=0.0)).success
+    assert replica_state(sensor.target.database(sensor.warehouse.database)).applied_hash != "0" * 16
+    sensor.warehouse.assert_equal()

@@ -9,7 +9,15 @@ import typer
 from hive_replication.cli.commands.comparisons import lag, verify
 from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.policy import app as policy
+from hive_replication.cli.commands.recovery import recover
 from hive_replication.cli.commands.statements import plan, repl
 
-COMMANDS: dict[str, Callable[..., None]] = {"REPL": repl, "plan": plan, "verify": verify, "lag": lag, "doctor": doctor}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "REPL": repl,
+    "plan": plan,
+    "verify": verify,
+    "lag": lag,
+    "doctor": doctor,
+    "recover": recover,
+}
 GROUPS: dict[str, typer.Typer] = {"policy": policy}

@@ -67,8 +67,11 @@ def plan(context: typer.Context, words: Words = None, config: Config = None, jso
 
 def _dump(chosen: Settings, parsed: ReplDump) -> None:
     from hive_replication.dump.command import repl_dump
+    from hive_replication.recover import require_history
 
     connection = chosen.connect()
+    if parsed.from_evid is not None:
+        require_history(connection.source, connection.target, parsed.database, parsed.from_evid)
     with shown() as progress:
         result = repl_dump(connection.source, parsed, connection.store, progress=progress)
     for table, reason in result.header.skipped.items():

@@ -1,0 +1,55 @@
+"""``recover``: gaps in what a replica can follow."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hive_replication.cli import describe
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, settings
+
+if TYPE_CHECKING:
+    from hive_replication.recover import Recovery
+
+Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Compare only; change nothing.", show_default=False)]
+
+
+def recover(context: typer.Context, name: Name, dry_run: DryRun = False, config: Config = None, json: Json = False) -> None:
+    """Brings a replica over a gap: missing events, or a restored source or target.
+
+    Compares all tables with the source and bootstraps again those that differ. Where there is no gap it does nothing.
+    """
+    from hive_replication.recover import recover as recover_database
+
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    with shown() as progress:
+        found = recover_database(
+            connection.source,
+            connection.target,
+            connection.store,
+            connection.copier,
+            name.lower(),
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if found is None:
+        chosen.output.table((), (), {"gap": None})
+        chosen.output.remark(f"{name} has no gap: the next events can be applied")
+        return
+    chosen.output.remark(f"{found.gap.kind}: {found.gap.reason}")
+    rows = ((table.table, table.state, "\n".join(table.differences)) for table in found.tables)
+    chosen.output.table(("table", "replica", "differences"), rows, _data(found))
+    if found.load is not None:
+        chosen.output.remark(*describe.load_lines(found.load))
+        raise typer.Exit(found.load.exit_code)
+
+
+def _data(found: Recovery) -> dict[str, Any]:
+    done = {"dump": describe.dump_data(found.dump)} if found.dump else {}
+    done |= {"load": describe.load_data(found.load)} if found.load else {}
+    return {"gap": asdict(found.gap), "tables": [asdict(table) for table in found.tables], **done}

@@ -1,0 +1,271 @@
+"""Looking for drift, a table after another.
+
+An object has drifted if its files at the source are not those of its replica, a second look some seconds later finds them the
+same, nobody seems to write there, and no event of its table waits. So a write in progress is not taken for drift, and neither is
+one whose event comes soon. Where an event comes later all the same, it finds its files there already, with the same proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+from hive_replication.drift.memory import Baseline, Memory
+from hive_replication.dump.source import Source, has_files, why_skipped
+from hive_replication.errors import MissingEvents, ReplicationError, Unreachable
+from hive_replication.events.log import notifications, of_policy
+from hive_replication.load.state import ReplicaState, is_ours, object_id, replica_state
+from hive_replication.load.target import Target
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.digest import Look, look_at, unfinished
+
+_THREADS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """An object whose files have drifted.
+
+    Args:
+        partition: its name, "" for the table itself.
+        digest: of the listing that was found.
+        reason: how many files are new, gone or changed.
+    """
+
+    partition: str
+    digest: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableDrift:
+    """What was found of a table.
+
+    Args:
+        table: source name.
+        looked: partitions looked at (1 for a table without).
+        drifted: those to be replicated anew.
+        writing: those that somebody writes to.
+        waiting: why drift cannot be told now, or "": events wait.
+        listings: directories listed, at the source and at the target.
+        seconds: it took.
+    """
+
+    table: str
+    looked: int
+    drifted: tuple[Drifted, ...] = ()
+    writing: tuple[str, ...] = ()
+    waiting: str = ""
+    listings: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """A table or partition that both sides have: its directories, and the replica's state id."""
+
+    source: str
+    target: str
+    evid: int
+
+
+@dataclass
+class _Table:
+    """A scan under way."""
+
+    objects: Mapping[str, _Object]
+    looks: dict[str, Look] = field(default_factory=dict[str, Look])
+    equal: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
+    writing: set[str] = field(default_factory=set[str])
+    listings: int = 0
+
+
+@dataclass(frozen=True)
+class DriftScan:
+    """Looks for drift in a replicated database. Changes nothing but its own memory.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source database.
+        settle: seconds between the first and the second look.
+        sleep: waits so long.
+    """
+
+    source: Source
+    target: Target
+    database: str
+    settle: float = 10.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def names(self) -> list[str]:
+        """Tables of the policy on the source, sorted."""
+        return sorted(filter(self.source.policy.includes, self.source.metastore.table_names(self.database)))
+
+    def table(self, name: str) -> TableDrift | None:
+        """Looks at one table; None for one that has no files or no replica.
+
+        Raises:
+            Unreachable: a metastore or storage does not answer.
+        """
+        began = time.monotonic()
+        table, replica = self.source.metastore.table(self.database, name), self.target.metastore.table(self._replica, name)
+        if table is None or replica is None or not self._is_replicated(table, replica):
+            return None
+        scan = _Table(self._objects(table, replica))
+        memory = Memory(self.target.storage, self._location())
+        known = memory.read(name)
+        drifted: dict[str, Drifted] = {}
+        waiting = ""
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
+            self._look(pool, scan, scan.objects)
+            suspects = self._suspects(pool, scan, known)
+            if suspects and self._written_to(table):
+                scan.writing |= suspects
+                suspects = set[str]()
+            if suspects:
+                suspects = self._second_look(pool, scan, suspects)
+                waiting = self._waiting(table, replica, scan, suspects) if suspects else ""
+                drifted = {} if waiting else self._drifted(pool, scan, suspects)
+        kept = {part: base for part, base in known.items() if part in scan.objects and part not in drifted} | scan.equal
+        if kept != known:
+            memory.write(name, kept)
+        found = tuple(drifted[part] for part in sorted(drifted))
+        seconds = time.monotonic() - began
+        return TableDrift(name, len(scan.objects), found, tuple(sorted(scan.writing)), waiting, scan.listings, seconds)
+
+    @property
+    def _replica(self) -> str:
+        return self.target.policy.target_of(self.database)
+
+    def _location(self) -> str:
+        found = self.target.metastore.database(self._replica)
+        if found is None or not found.locationUri:
+            raise ReplicationError(f"the target database {self._replica!r} went away")
+        return found.locationUri
+
+    def _is_replicated(self, table: Table, replica: Table) -> bool:
+        ours = is_ours(replica, f"{self.source.identity}/{self.database}")
+        return ours and not why_skipped(table) and (has_files(table) or bool(table.partitionKeys))
+
+    def _objects(self, table: Table, replica: Table) -> dict[str, _Object]:
+        """What both metastores know: a directory that has no partition yet is no drift."""
+        if not table.partitionKeys:
+            return {"": _Object(table.sd.location or "", replica.sd.location or "", object_id(replica))}
+        theirs = _partitions(self.target.metastore, self._replica, replica)
+        ours = _partitions(self.source.metastore, self.database, table)
+        return {
+            name: _Object(part.sd.location or "", theirs[name].sd.location or "", object_id(theirs[name]))
+            for name, part in ours.items()
+            if name in theirs and part.sd.location
+        }
+
+    def _look(self, pool: ThreadPoolExecutor, scan: _Table, names: Iterable[str]) -> None:
+        names = list(names)
+        found = pool.map(partial(self._listed, scan, time.time()), names)
+        scan.looks |= dict(zip(names, found, strict=True))
+        scan.listings += len(names)
+
+    def _listed(self, scan: _Table, now: float, name: str) -> Look:
+        return look_at(self.source.storage, scan.objects[name].source, now)
+
+    def _suspects(self, pool: ThreadPoolExecutor, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
+        """Objects that are not as last known; those of which nothing is known are compared with their replicas."""
+        current = {name: base for name, base in known.items() if name in scan.objects and base.evid == scan.objects[name].evid}
+        suspects = {name for name, base in current.items() if base.digest != scan.looks[name].digest}
+        unknown = [name for name in scan.objects if name not in current]
+        for name, equal in zip(unknown, pool.map(partial(self._as_replica, scan), unknown), strict=True):
+            if equal:
+                scan.equal[name] = Baseline(scan.looks[name].digest, scan.objects[name].evid)
+            else:
+                suspects.add(name)
+        scan.listings += len(unknown)
+        return suspects
+
+    def _as_replica(self, scan: _Table, name: str) -> bool:
+        """Whether names and sizes are the replica's, and no file was written after its copy was made."""
+        ours, theirs = scan.looks[name].files, look_at(self.target.storage, scan.objects[name].target, 0.0).files
+        return ours.keys() == theirs.keys() and all(
+            size == theirs[file][0] and modified < theirs[file][1] for file, (size, modified) in ours.items()
+        )
+
+    def _written_to(self, table: Table) -> bool:
+        """Whether a job writes somewhere into a partitioned table: its scratch directory lies beside the partitions."""
+        if not table.partitionKeys or not table.sd.location:
+            return False
+        names = (status.uri.rsplit("/", 1)[-1] for status in self.source.storage.ls(table.sd.location))
+        return any(
+            look_at(self.source.storage, f"{table.sd.location}/{name}", time.time()).writing for name in names if unfinished(name)
+        )
+
+    def _second_look(self, pool: ThreadPoolExecutor, scan: _Table, suspects: set[str]) -> set[str]:
+        """Those that have not changed since the first look, and that nobody seems to write to."""
+        first = {name: scan.looks[name].digest for name in suspects}
+        self.sleep(self.settle)
+        self._look(pool, scan, suspects)
+        scan.writing |= {name for name in suspects if scan.looks[name].writing or scan.looks[name].digest != first[name]}
+        return suspects - scan.writing
+
+    def _waiting(self, table: Table, replica: Table, scan: _Table, suspects: set[str]) -> str:
+        """Why the suspects may be other than their replicas: events that are not applied, or a load at this moment."""
+        name = table.tableName.lower()
+        state = replica_state(self.target.metastore.database(self._replica))
+        if name in state.held or state.applied is None:
+            return "the table is held, or its bootstrap is not finished"
+        try:
+            if self._has_events(name, state):
+                return "events wait"
+        except MissingEvents as error:
+            return str(error)
+        now = self._objects(table, self.target.metastore.table(self._replica, name) or replica)
+        return "a load is under way" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
+
+    def _has_events(self, name: str, state: ReplicaState) -> bool:
+        position = state.position(name)
+        for row in notifications(self.source.metastore, position, self.source.metastore.current_event_id()):
+            if row.database == self.database and of_policy(row, self.database, name.__eq__):
+                return True
+        return False
+
+    def _drifted(self, pool: ThreadPoolExecutor, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
+        """Compares with the replica by checksum; what is equal after all is known from now on."""
+        found: dict[str, Drifted] = {}
+        for name, reason in zip(suspects, pool.map(partial(self._difference, scan), suspects), strict=True):
+            digest = scan.looks[name].digest
+            if reason is None:
+                scan.writing.add(name)
+            elif reason:
+                found[name] = Drifted(name, digest, reason)
+            else:
+                scan.equal[name] = Baseline(digest, scan.objects[name].evid)
+        scan.listings += len(suspects)
+        return found
+
+    def _difference(self, scan: _Table, name: str) -> str | None:
+        """How the files differ, "" if they do not; None where one is still open (HDFS gives no checksum of such a file)."""
+        place, ours = scan.objects[name], scan.looks[name].files
+        theirs = look_at(self.target.storage, place.target, 0.0).files
+        try:
+            sums = {file: self.source.storage.checksum(f"{place.source}/{file}") for file in ours}
+            common = ours.keys() & theirs.keys()
+            changed = {file for file in common if ours[file][0] != theirs[file][0]}
+            for file in common - changed:
+                copy = self.target.storage.checksum(f"{place.target}/{file}")
+                if sums[file] is None or copy is None or sums[file] != copy:
+                    changed.add(file)
+        except Unreachable:
+            raise
+        except (ReplicationError, FileNotFoundError):
+            return None
+        counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
+        return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+
+
+def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:
+    keys = [key.name for key in table.partitionKeys]
+    return {partition_name(keys, part.values): part for part in metastore.partitions(database, table.tableName)}

@@ -1,0 +1,63 @@
+"""What a load has to do with gaps and other histories: it refuses to build on them, and it ends a recovery.
+
+A recovery compares the replica with its source and dumps what differs. Its token in the state of the target's database says that
+nothing has changed since: whatever else is loaded takes it away first, and the recovery's dump is refused without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_replication.errors import Refused
+from hive_replication.load.session import Session
+from hive_replication.load.state import ReplicaState
+
+
+def end_other_recovery(session: Session) -> None:
+    """Takes a recovery's token away before anything else is loaded."""
+    token = session.state.recovery
+    if token and token != session.reader.header.recovery:
+        session.write_state(replace(session.state, recovery=""))
+
+
+def require_recovery(session: Session) -> None:
+    """Makes sure that a recovery's dump meets the replica that was compared, unchanged.
+
+    Raises:
+        Refused: it does not.
+    """
+    token = session.reader.header.recovery
+    if token and session.state.recovery != token:
+        raise Refused(
+            f"{session.reader.directory} is of a recovery of {session.database!r} compared before other loads changed it: "
+            f"hive-repl recover {session.reader.header.scope.database}"
+        )
+
+
+def require_same_history(session: Session) -> None:
+    """Makes sure that a window goes on from the very event that was applied last, where both are known.
+
+    Raises:
+        Refused: the events of those ids are different ones.
+    """
+    header, state = session.reader.header, session.state
+    known = {header.from_evid: header.from_hash, header.to_evid: header.to_hash}
+    found = known.get(state.applied or 0, "")
+    if session.table is None and found and state.applied_hash and found != state.applied_hash:
+        raise Refused(
+            f"event {state.applied} of the dump is not the one that {session.database!r} has applied: the source's metastore was "
+            f"restored and has another history: hive-repl recover {header.scope.database}"
+        )
+
+
+def recovered_state(session: Session) -> ReplicaState:
+    """The state after a recovery: all names stand at its event.
+
+    A table that failed stands nowhere (at 0): no event must be applied to it, only another recovery or a repair ends its hold.
+    """
+    header = session.reader.header
+    state = replace(session.state, applied=None, at={}, held={}).raised(header.to_evid, header.to_time, header.to_hash)
+    for lane in session.held:
+        for name in lane.tables:
+            state = state.hold(name, 0, lane.reason)
+    return state

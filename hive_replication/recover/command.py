@@ -1,0 +1,136 @@
+"""Recovery from a gap: what differs from the source is bootstrapped again, all else stays, and the database stands at one event.
+
+Why this is right. Event b is noted first, then all tables are compared. The dump that follows begins at b and leaves out those
+that were equal; it reads all others, and also those that any event after b concerns, and stands at event e. So a table that
+is left out had no event from b to e: at e it is what it was when it was compared, and equal to its replica. Every other table
+of the source at e is in the dump, and what is in neither is dropped from the target. Then events after e go on from there.
+
+Between the comparison and the load nothing else must change the replica: a token in its state says so (see ``load.recovery``). A
+recovery that is killed anywhere leaves the gap in place, so that the next one finds it, and finds less that differs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.records import DumpResult, Known
+from hive_replication.dump.source import Source
+from hive_replication.dump.store import DumpStore
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.command import repl_load
+from hive_replication.load.report import LoadReport
+from hive_replication.load.state import replica_state, with_state
+from hive_replication.load.target import Target
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.types import copy_of
+from hive_replication.progress import Progress
+from hive_replication.recover.gap import Gap, find_gap
+from hive_replication.recover.survey import TableFinding, survey
+from hive_replication.statements import ReplDump, ReplLoad
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What a recovery found and did.
+
+    Args:
+        database: source database.
+        gap: why it was needed.
+        tables: how each table stood.
+        dump: what was bootstrapped again; None where nothing was to be changed (dry run).
+        load: what the load of it did; None before.
+    """
+
+    database: str
+    gap: Gap
+    tables: tuple[TableFinding, ...]
+    dump: DumpResult | None = None
+    load: LoadReport | None = None
+
+    @property
+    def different(self) -> tuple[TableFinding, ...]:
+        """Tables that were not equal."""
+        return tuple(table for table in self.tables if table.state != "equal")
+
+
+def recover(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Recovery | None:
+    """Recovers a replica from a gap; None where there is none.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where the dump goes.
+        copier: copies files.
+        database: source database; the policy names its replica.
+        dry_run: compare only, change nothing.
+        progress: who is told.
+
+    Raises:
+        BadRequest: the target database is no finished replica.
+        Refused: it is a replica of another source, the source does not have the database any more, or another load runs.
+    """
+    gap = find_gap(source, target, database)
+    if gap is None:
+        return None
+    if dry_run:
+        evid = source.metastore.current_event_id()
+        return Recovery(database, gap, tuple(survey(source, target, database, evid, progress=progress)))
+    made, dump = dump_recovery(source, target, store, database, gap, progress=progress)
+    statement = ReplLoad(dump.directory, target.policy.target_of(database))
+    load = repl_load(target, statement, store, copier, source=source.metastore, progress=progress)
+    return replace(made, load=load)
+
+
+def dump_recovery(
+    source: Source, target: Target, store: DumpStore, database: str, gap: Gap, *, progress: Progress | None = None
+) -> tuple[Recovery, DumpResult]:
+    """The first half of a recovery: compares, and dumps what differs. ``REPL LOAD`` of the dump is the second.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where the dump goes.
+        database: source database.
+        gap: why.
+        progress: who is told.
+
+    Raises:
+        Refused: the source does not have the database any more, or another load runs.
+    """
+    if source.metastore.database(database) is None:
+        raise Refused(
+            f"{gap.reason}; and the source has no database {database!r} any more: if that is meant, drop the target database "
+            f"{target.policy.target_of(database)!r}"
+        )
+    token = secrets.token_hex(8)
+    _mark(target, target.policy.target_of(database), token)
+    evid = source.metastore.current_event_id()
+    tables = tuple(survey(source, target, database, evid, progress=progress))
+    equal = frozenset(table.table for table in tables if table.state == "equal")
+    dump = repl_dump(source, ReplDump(database), store, known=Known(evid, equal, token), progress=progress)
+    return Recovery(database, gap, tables, dump), dump
+
+
+def _mark(target: Target, database: str, token: str) -> None:
+    """Begins a recovery, while no load runs."""
+    with MetastoreLock(target.metastore, database) as lock:
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        if found is None or state.applied is None:
+            raise BadRequest(f"the target database {database!r} went away")
+        marked = copy_of(found)
+        marked.parameters = with_state(found.parameters, replace(state, recovery=token))
+        lock.check()
+        target.metastore.alter_database(database, marked)

@@ -1,0 +1,64 @@
+"""Which tables of a replica differ from their source, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from hive_replication.dump.source import Source
+from hive_replication.load.state import is_ours
+from hive_replication.load.target import Target
+from hive_replication.progress import Progress
+from hive_replication.verify import TableComparison, compare_database
+
+
+@dataclass(frozen=True, slots=True)
+class TableFinding:
+    """How a table of the replica stands.
+
+    Args:
+        table: source name.
+        state: ``equal`` (it stays), ``differs`` (it is compared file by file and mended), ``missing`` (it is bootstrapped),
+            ``surplus`` (the source does not have it: it is dropped).
+        differences: the first of them, one sentence each.
+    """
+
+    table: str
+    state: Literal["equal", "differs", "missing", "surplus"]
+    differences: tuple[str, ...] = ()
+
+
+def survey(source: Source, target: Target, database: str, evid: int, *, progress: Progress | None = None) -> list[TableFinding]:
+    """Compares all tables: metadata, partitions, and each file by checksum.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source database.
+        evid: newest event of the source, noted before. State ids beyond it are of another history.
+        progress: who is told.
+
+    Raises:
+        BadRequest: the source does not have the database.
+    """
+    name = target.policy.target_of(database)
+    stamp = f"{source.identity}/{database}"
+    replicas = target.metastore.tables(name, target.metastore.table_names(name))
+    ours = {table.tableName.lower() for table in replicas if is_ours(table, stamp)}
+    on_source = set(source.metastore.table_names(database))
+    return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid))
+
+
+def _findings(compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int) -> Iterator[TableFinding]:
+    for found in compared:
+        if found.table not in ours:
+            yield TableFinding(found.table, "missing", found.differences)
+        elif found.table not in on_source:
+            yield TableFinding(found.table, "surplus", found.differences)
+        elif found.differences:
+            yield TableFinding(found.table, "differs", found.differences)
+        elif found.last_id > evid:
+            yield TableFinding(found.table, "differs", (f"state id {found.last_id} is of another history",))
+        else:
+            yield TableFinding(found.table, "equal")
