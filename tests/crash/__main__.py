@@ -61,9 +61,12 @@ def main() -> int:
                 random.shuffle(found)
             plans = single(points)[: args.limit]
             campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
+            campaign.strike_dumps(story, random, args.limit)
+            if write is tell:
+                campaign.strike_repairs(story, random, args.limit)
     for problem in campaign.tally.problems:
         print(problem)
-    print(f"{campaign.copied} files copied in {time.monotonic() - began:.0f} s")
+    print(f"{time.monotonic() - began:.0f} s")
     print(campaign.tally)
     return 1 if campaign.tally.problems else 0
 

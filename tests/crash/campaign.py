@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from threading import Lock
 
 from hive_replication.connect import Connection
+from hive_replication.errors import BadRequest
 from hive_replication.load.state import replica_state
+from hive_replication.metastore.faults import NotFound
 from hive_replication.policy import Policy
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point, points_of
-from tests.crash.states import differences, half_visible, read_state
+from tests.crash.states import State, differences, half_visible, read_state
 from tests.crash.story import Chapter, Story
 
 _ATTEMPTS = 4  # after the last strike
+_LOOKS = 4
+#: For each chapter the points at which its processes are struck, one after another.
+Plan = Mapping[int, Sequence[Point]]
 
 
 @dataclass
@@ -71,7 +77,6 @@ class Campaign:
     folder: Path
     told: Callable[[str], None] = lambda _: None
     tally: Tally = field(default_factory=Tally)
-    copied: int = 0
 
     def points(self, story: Story) -> list[list[Point]]:
         """The points of each chapter of a story, from a run in which nothing strikes.
@@ -79,28 +84,72 @@ class Campaign:
         Raises:
             AssertionError: the replica is wrong even so.
         """
-        replica = _Replica(self, story, f"{story.database}_plain")
+        replica = Replica(self, story, f"{story.database}_plain")
         counts = [replica.load(chapter, []) for chapter in story.chapters]
         assert not self.tally.problems, self.tally.problems
         replica.drop()
         return [points_of(found) for found in counts]
 
-    def strike(self, story: Story, plans: Sequence[Mapping[int, Sequence[Point]]], parallel: int) -> None:
-        """Makes a replica for each plan: for each chapter the points at which its processes are struck, one after another."""
+    def strike(self, story: Story, plans: Sequence[Plan], parallel: int) -> None:
+        """Makes a replica for each plan."""
         with ThreadPoolExecutor(parallel, thread_name_prefix="replica") as pool:
             list(pool.map(lambda plan: self._make(story, plan), plans))
 
-    def _make(self, story: Story, plan: Mapping[int, Sequence[Point]]) -> None:
-        replica, before = _Replica(self, story, f"{story.database}_{secrets.token_hex(4)}"), len(self.tally.problems)
+    def _make(self, story: Story, plan: Plan) -> None:
+        replica, before = Replica(self, story, f"{story.database}_{secrets.token_hex(4)}"), len(self.tally.problems)
         for number, chapter in enumerate(story.chapters):
-            replica.load(chapter, list(plan.get(number, ())))
+            replica.load(chapter, plan.get(number, ()))
         self.told(f"{self.tally}")
         if len(self.tally.problems) == before:
             replica.drop()
 
+    def strike_repairs(self, story: Story, random: Random, limit: int | None) -> None:
+        """Damages a replica and kills its repair, again and again."""
+        replica = Replica(self, story, f"{story.database}_repaired")
+        for chapter in story.chapters:
+            replica.load(chapter, ())
+        points = points_of(replica.repair("days", ()))
+        random.shuffle(points)
+        for point in points[:limit]:
+            replica.repair("days", [point])
+        self.told(f"{self.tally}")
+        replica.drop()
+
+    def strike_dumps(self, story: Story, random: Random, limit: int | None) -> None:
+        """Kills dumps of the database and of its last window: what they leave is refused, the next one is complete."""
+        header = story.chapters[-1].dump.header
+        for window in (None, (header.from_evid, header.to_evid)):
+            job = Job("dump", self.connection.target.policy, story.database, story.database, window=window)
+            plain = run(job, None, self.folder / "dumps")
+            wanted = self._records(plain.directory)
+            points = points_of(plain.counts or {})
+            random.shuffle(points)
+            for point in points[:limit]:
+                before = self._dumps(story)
+                struck, after = run(job, point, self.folder / "dumps"), run(job, None, self.folder / "dumps")
+                left = [self._records(directory) for directory in self._dumps(story) - before - {after.directory}]
+                lost = [after.problem] if after.problem or self._records(after.directory) != wanted else []
+                half = [f"a dump that lacks records: {records}" for records in left if records not in ([], wanted)]
+                self.tally.add(f"{job.window} struck at {point}", kills=struck.fired, lost=lost, doubled=[], half=half)
+        self.told(f"{self.tally}")
+
+    def _dumps(self, story: Story) -> set[str]:
+        root = f"{self.connection.target.policy.dump_root}/{story.database}"
+        return {status.uri for status in self.connection.target.storage.ls(root)}
+
+    def _records(self, directory: str) -> list[str]:
+        """All records of a dump; none where it is refused as incomplete."""
+        try:
+            reader = self.connection.store.open(directory)
+        except BadRequest:
+            return []
+        tables = list(reader.tables())
+        parts = [part for table in tables if table.table.partitionKeys for part in reader.partitions(table.name)]
+        return list(map(repr, (*tables, *parts, *(reader.events() if reader.header.kind != "bootstrap" else ()))))
+
 
 @dataclass
-class _Replica:
+class Replica:
     """A replica under its own name, made by processes that are struck."""
 
     campaign: Campaign
@@ -113,21 +162,24 @@ class _Replica:
         self.policy: Policy = policy.model_copy(update=own)
         self.log = self.campaign.folder / f"{self.name}.copies"
 
-    def load(self, chapter: Chapter, points: list[Point]) -> dict[str, int]:
+    def load(self, chapter: Chapter, points: Sequence[Point]) -> dict[str, int]:
         """Loads a dump until it is done, struck at each point in turn; answers the moments of the last process."""
+        header = chapter.dump.header
+        past = [{}, *chapter.states] if header.kind == "bootstrap" else chapter.states
         job = Job("load", self.policy, self.story.database, self.name, chapter.dump.directory)
-        where = f"{self.name} {chapter.dump.header.from_evid}-{chapter.dump.last_evid} struck at {' and '.join(map(str, points))}"
-        strikes, half, outcome = 0, list[str](), Outcome(killed=False, fired=False, problem="never ran")
-        for point in (*points, *[None] * _ATTEMPTS):
-            outcome = run(job, point, self.log)
-            strikes += outcome.fired
-            if outcome.killed:
-                half += half_visible([{}, *chapter.states], self._state()) if self._exists() else []
-            elif not outcome.problem:
-                break
-        lost = [outcome.problem] if outcome.problem or outcome.killed else self._faults(chapter)
-        self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=self._doubled(), half=half)
-        return outcome.counts or {}
+        return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
+
+    def repair(self, table: str, points: Sequence[Point]) -> dict[str, int]:
+        """Damages a table's files and repairs it, struck at each point in turn."""
+        storage = self.campaign.connection.target.storage
+        (found,) = self.campaign.connection.target.metastore.tables(self.name, [table])
+        first, *others = storage.files(found.sd.location)
+        storage.delete(first.uri)
+        for status in others[:1]:
+            storage.write(status.uri, b"broken\n")
+        past = [self._state(), self.story.chapters[-1].states[-1]]
+        self.log.unlink(missing_ok=True)  # a file that is gone again is copied again
+        return self._do(Job("repair", self.policy, self.story.database, self.name, table=table), "repair", points, past, None)
 
     def drop(self) -> None:
         """Removes it with all its data."""
@@ -139,37 +191,56 @@ class _Replica:
         if self.policy.external_root:
             target.storage.delete(self.policy.external_root, recursive=True)
 
-    def _exists(self) -> bool:
-        return self.campaign.connection.target.metastore.database(self.name) is not None
+    def _do(self, job: Job, what: str, points: Sequence[Point], past: Sequence[State], evid: int | None) -> dict[str, int]:
+        strikes, half, outcome = 0, list[str](), Outcome(killed=False, fired=False, problem="never ran")
+        for point in (*points, *[None] * _ATTEMPTS):
+            outcome = run(job, point, self.log)
+            strikes += outcome.fired
+            if outcome.killed:
+                half += self._half(past)
+            elif not outcome.problem:
+                break
+        lost = [outcome.problem] if outcome.problem or outcome.killed else self._faults(past[-1], evid)
+        where = f"{self.name} {what} struck at {' and '.join(map(str, points))}"
+        self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=self._doubled(), half=half)
+        return outcome.counts or {}
 
-    def _state(self) -> dict[str, object]:
+    def _half(self, past: Sequence[State]) -> list[str]:
+        """What is half visible, and stays so: the servers may still be at what the dead process asked for."""
+        found = ["the replica cannot be read"]
+        for _ in range(_LOOKS):
+            with suppress(NotFound):
+                found = half_visible(past, self._state())
+                if not found:
+                    break
+            time.sleep(0.5)
+        return found
+
+    def _state(self) -> State:
         target = self.campaign.connection.target
-        return read_state(target.metastore, target.storage, self.name)  # type: ignore[return-value]
+        return read_state(target.metastore, target.storage, self.name)
 
-    def _faults(self, chapter: Chapter) -> list[str]:
+    def _faults(self, wanted: State, evid: int | None) -> list[str]:
         state = replica_state(self.campaign.connection.target.metastore.database(self.name))
-        found = differences(chapter.states[-1], self._state())
-        if (state.applied, state.at, state.held) != (chapter.dump.last_evid, {}, {}):
-            found.append(
-                f"it stands at {state.applied}, {dict(state.at)}, {dict(state.held)} instead of {chapter.dump.last_evid}"
-            )
+        found = differences(wanted, self._state())
+        if evid is not None and (state.applied, state.at, state.held) != (evid, {}, {}):
+            found.append(f"it stands at {state.applied}, {state.at}, {state.held} instead of {evid}")
         return found
 
     def _doubled(self) -> list[str]:
         """Files that came to a place twice for the same event; each is told of once."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)))
-        self.campaign.copied += len(lines)
-        return [f"{json.loads(line)} was copied {times} times" for line, times in Counter(lines).items() if times > 1]
+        return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > 1]
 
 
-def single(points: Sequence[Sequence[Point]]) -> list[dict[int, list[Point]]]:
+def single(points: Sequence[Sequence[Point]]) -> list[Plan]:
     """Plans in which each process is struck once: the first of each chapter in one replica, the second in the next."""
     longest = max(map(len, points))
     return [{number: [found[n]] for number, found in enumerate(points) if n < len(found)} for n in range(longest)]
 
 
-def double(points: Sequence[Sequence[Point]], random: Random, number: int) -> Iterator[dict[int, list[Point]]]:
+def double(points: Sequence[Sequence[Point]], random: Random, number: int) -> Iterator[Plan]:
     """Plans with two random points in each chapter, one for the first attempt and one for the next."""
     for _ in range(number):
         yield {chapter: random.choices(found, k=2) for chapter, found in enumerate(points)}

@@ -87,8 +87,9 @@ def differences(wanted: State, found: State) -> list[str]:
 
 
 def half_visible(history: Sequence[State], found: State) -> list[str]:
-    """Objects that are visible as they never were at the source in this time; appends may show file by file."""
-    return [
+    """Objects that a reader sees as they never were at the source in this time; appends may show file by file."""
+    always = set.intersection(*(set(state) for state in history))
+    return [f"{key or 'the database'} is not there, which always was" for key in sorted(always - found.keys())] + [
         f"{key or 'the database'}: {_shown(seen)}, which it never was"
         for key, seen in found.items()
         if not _was([state.get(key) for state in history], seen)

@@ -163,7 +163,16 @@ class _Work:
             return self.add(rows)
         if replace:
             self._recycle((part or self._table).sd.location)
-        self.recorder._insert(self._table, f"f{next(self.town.numbers)}", rows, replace=replace, part=part)
+        uri = self._write((part or self._table).sd.location, rows)
+        checksum = self.storage.checksum(uri)
+        self.metastore.fire_insert_event(
+            self.database,
+            self.name,
+            values=part.values if part else None,
+            files=[uri],
+            checksums=[checksum.value if checksum else ""],
+            replace=replace,
+        )
         return f"{part.values if part else ''} {rows!r} replace={replace}"
 
     def load(self) -> str:
@@ -181,7 +190,7 @@ class _Work:
         if any(f"ds={day}" in present for day in days):
             return ""
         for day in days if rows else ():
-            self.storage.write(f"{self._table.sd.location}/ds={day}/f{next(self.town.numbers)}", rows)
+            self._write(f"{self._table.sd.location}/ds={day}", rows)
         self.metastore.add_partitions(self.database, self.name, parts)
         return f"{days} {rows!r}"
 
@@ -237,6 +246,15 @@ class _Work:
     def _any_partition(self) -> Partition | None:
         parts = list(self.metastore.partitions(self.database, self.name)) if self._table.partitionKeys else []
         return self.random.choice(sorted(parts, key=lambda part: part.values)) if parts else None
+
+    def _write(self, directory: str, rows: bytes) -> str:
+        """A new file: written where no reader looks, then moved, so that it is never there unfinished."""
+        name = f"f{next(self.town.numbers)}"
+        staged, place = f"{directory}/.hive-staging_{name}/{name}", f"{directory}/{name}"
+        self.storage.write(staged, rows)
+        self.storage.rename(staged, place)
+        self.storage.delete(f"{directory}/.hive-staging_{name}", recursive=True)
+        return place
 
     def _recycle(self, location: str) -> None:
         """Empties a directory as Hive does before it writes anew."""
