@@ -20,7 +20,7 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.policy import Policy
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point, points_of
-from tests.crash.states import State, differences, half_visible, read_state
+from tests.crash.states import Known, State, differences, half_visible, read_state
 from tests.crash.story import Chapter, Story
 
 _ATTEMPTS = 4  # after the last strike
@@ -161,6 +161,7 @@ class Replica:
         own = {"external_root": f"{policy.external_root}/{self.name}", "databases": {self.story.database: self.name}}
         self.policy: Policy = policy.model_copy(update=own)
         self.log = self.campaign.folder / f"{self.name}.copies"
+        self._known: Known = {}
 
     def load(self, chapter: Chapter, points: Sequence[Point]) -> dict[str, int]:
         """Loads a dump until it is done, struck at each point in turn; answers the moments of the last process."""
@@ -218,7 +219,7 @@ class Replica:
 
     def _state(self) -> State:
         target = self.campaign.connection.target
-        return read_state(target.metastore, target.storage, self.name)
+        return read_state(target.metastore, target.storage, self.name, self._known)
 
     def _faults(self, wanted: State, evid: int | None) -> list[str]:
         state = replica_state(self.campaign.connection.target.metastore.database(self.name))

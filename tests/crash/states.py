@@ -32,8 +32,13 @@ class Seen:
 State = Mapping[str, Seen]
 
 
-def read_state(metastore: Metastore, storage: Storage, name: str) -> State:
+#: Checksums of files seen before, by URI, bytes and modification time.
+Known = dict[tuple[str, int, float], str]
+
+
+def read_state(metastore: Metastore, storage: Storage, name: str, known: Known | None = None) -> State:
     """Everything visible in a database; nothing where there is none."""
+    known = {} if known is None else known
     database = metastore.database(name)
     if database is None:
         return {}
@@ -47,7 +52,7 @@ def read_state(metastore: Metastore, storage: Storage, name: str) -> State:
         else:
             places.append((key, _table_shape(table), table.sd.location or ""))
     with ThreadPoolExecutor(8, thread_name_prefix="state") as pool:
-        files = pool.map(lambda place: _files(storage, place[2]), places)
+        files = pool.map(lambda place: _files(storage, place[2], known), places)
         return found | {key: Seen(shape, held) for (key, shape, _), held in zip(places, files, strict=True)}
 
 
@@ -57,10 +62,15 @@ def _partitions(metastore: Metastore, table: Table) -> Iterator[tuple[str, str, 
         yield f"{table.tableName.lower()}/{partition_name(keys, part.values)}", _partition_shape(part), part.sd.location or ""
 
 
-def _files(storage: Storage, location: str) -> frozenset[tuple[str, str]]:
-    location = location.rstrip("/")
-    checksums = ((status.uri, storage.checksum(status.uri)) for status in (storage.files(location) if location else ()))
-    return frozenset((uri[len(location) + 1 :], checksum.value if checksum else "") for uri, checksum in checksums)
+def _files(storage: Storage, location: str, known: Known) -> frozenset[tuple[str, str]]:
+    location, found = location.rstrip("/"), set[tuple[str, str]]()
+    for status in storage.files(location) if location else ():
+        key = status.uri, status.size, status.modified
+        if key not in known:
+            checksum = storage.checksum(status.uri)
+            known[key] = checksum.value if checksum else ""
+        found.add((status.uri[len(location) + 1 :], known[key]))
+    return frozenset(found)
 
 
 def _table_shape(table: Table) -> str:

@@ -9,7 +9,7 @@ from hive_replication.connect import Connection
 from hive_replication.dump.records import DumpResult
 from hive_replication.metastore.types import copy_of
 from resources.embedded.hive import HiveDriver
-from tests.crash.states import State, read_state
+from tests.crash.states import Known, State, read_state
 from tests.warehouse import Warehouse
 
 
@@ -33,6 +33,7 @@ class Story:
     warehouse: Warehouse
     chapters: list[Chapter] = field(default_factory=list[Chapter])
     _states: list[State] = field(default_factory=list[State])
+    _known: Known = field(default_factory=Known)
 
     @property
     def database(self) -> str:
@@ -53,7 +54,7 @@ class Story:
     def look(self) -> None:
         """Writes the present state down."""
         source = self.warehouse.connection.source
-        self._states.append(read_state(source.metastore, source.storage, self.database))
+        self._states.append(read_state(source.metastore, source.storage, self.database, self._known))
 
     def end_chapter(self) -> None:
         """Dumps what happened since the last chapter, or the database in the first."""
@@ -65,7 +66,7 @@ class Story:
 
 
 def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
-    """All kinds of events: one bootstrap and four windows."""
+    """All kinds of events: a bootstrap and three windows."""
     _create(hive, database)
     story = Story(Warehouse(connection, hive, database))
     for chapter in (_before, _data, _names, _rest):

@@ -136,9 +136,9 @@ class Example:
 
     def _level(self) -> list[str]:
         """Replicates what is left, undisturbed, and compares."""
-        problem = "no replica"
+        problem, end = "no replica", self.connection.source.metastore.current_event_id()
         for _ in range(_LEVEL):
-            state, end = self._state(), self.connection.source.metastore.current_event_id()
+            state = self._state()
             if state.applied is None:
                 problem = "; ".join(self._bootstrap())
             elif state.last_id == state.applied and not state.held and state.applied >= end:
