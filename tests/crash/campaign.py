@@ -108,6 +108,7 @@ class Campaign:
         replica = Replica(self, story, f"{story.database}_repaired")
         for chapter in story.chapters:
             replica.load(chapter, ())
+        assert not self.tally.problems, self.tally.problems
         points = points_of(replica.repair("days", ()))
         random.shuffle(points)
         for point in points[:limit]:
