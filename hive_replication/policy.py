@@ -66,6 +66,7 @@ class Policy(_Settings):
         default="files",
         description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",
     )
+    collapse: bool = Field(default=True, description="Bring each object of a window to its end at once, not event by event")
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")

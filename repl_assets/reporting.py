@@ -66,6 +66,8 @@ def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, 
     }
     metadata |= {f"files from {origin}": count for origin, count in sorted(report.files_by_origin.items())}
     metadata |= {f"files by {executor}": count for executor, count in sorted(report.files_by_executor.items())}
+    if report.collapsed.events:
+        metadata["collapsed"] = str(report.collapsed)
     if report.copies:
         metadata["proofs"] = _proofs(report)
     if report.touched:

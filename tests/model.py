@@ -115,6 +115,8 @@ class Source:
             key = sorted(tab.parts)[part % len(tab.parts)]
         if tab is None and kind in ("create", "insert", "add many"):
             self._create(name, partitioned=extra > 0)
+        elif tab is not None and kind == "exchange":
+            self._exchange(name, tab, key)
         elif tab is not None and kind in ("drop", "rename", "rename out", "alter"):
             self._change_table(kind, name, tab, extra)
         elif tab is not None and tab.partitioned:
@@ -184,6 +186,22 @@ class Source:
             self.storage.pop(tab.parts.pop(key).location)
         if keys:
             self._log(r.DropPartition, name, table_object=table_image(name, tab), partitions=tuple(keys))
+
+    def _exchange(self, name: str, tab: Tab, key: str) -> None:
+        """EXCHANGE PARTITION moves the directory to the first other table that does not have the partition; two events."""
+        others = (
+            other for other in self.tables.items() if other[0] != name and other[1].partitioned and key not in other[1].parts
+        )
+        other, into = next(others, ("", tab))
+        if key not in tab.parts or not other:
+            return
+        moved = into.parts[key] = Part(self.evid, f"{into.location}/{key}")
+        self.storage[moved.location] = dict(self.storage[tab.parts[key].location])
+        added = r.AddedPartition(key, partition_image(other, key, moved), self.refs(moved.location))
+        self._log(r.AddPartition, other, table_object=table_image(other, into), partitions=(added,))
+        self.past.append(self.state())
+        self.evid += 1
+        self._drop_parts(name, tab, [key])
 
     def _alter_parts(self, name: str, tab: Tab, keys: list[str], *, relocate: bool) -> None:
         """As ALTER_PARTITIONS of Hive 4.1 on: no before images."""

@@ -41,6 +41,7 @@ def load_data(report: LoadReport) -> dict[str, Any]:
         "bytes-copied": report.bytes_copied,
         "copies": [_copy(result) for result in report.copies],
         "translated": list(report.translated),
+        "collapsed": asdict(report.collapsed),
         "skipped": [asdict(skipped) for skipped in report.skipped],
         "held": [asdict(held) for held in report.held],
         "seconds": dict(report.seconds),
@@ -58,6 +59,8 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         yield f"files: {len(report.copies)} ({origins}), {size(report.bytes_copied)} copied, all proven"
     if report.translated:
         yield f"kept as external tables by the target's metastore: {len(report.translated)} ({', '.join(report.translated)})"
+    if report.collapsed.events:
+        yield f"collapsed: {report.collapsed}"
     for skipped in report.skipped:
         yield f"skipped: event {skipped.evid} on {skipped.what}: {skipped.reason}"
     for held in report.held:

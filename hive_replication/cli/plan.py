@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_replication.cli.output import size
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan, LoadPlan
+from hive_replication.load.savings import source_sizes
 from hive_replication.storage import Storage
 
 COLUMNS = ("lane", "evid", "operation", "object", "files", "size", "why not")
-
-_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,7 @@ class PlanRow:
         files: number of files to bring.
         bytes: their size, -1 where the source does not tell.
         reason: why it is not done, or "".
+        events: ids of all events that it carries out.
     """
 
     lane: str
@@ -40,27 +39,20 @@ class PlanRow:
     files: int = 0
     bytes: int = 0
     reason: str = ""
+    events: tuple[int, ...] = ()
 
     @property
     def cells(self) -> tuple[object, ...]:
         """For people, in the order of :data:`COLUMNS`."""
         shown = ("unknown" if self.bytes < 0 else size(self.bytes)) if self.files else None
-        return self.lane, self.evid, self.operation, self.object, self.files or None, shown, self.reason
+        evids = f"{self.evid} and {len(self.events) - 1} before" if len(self.events) > 1 else self.evid
+        return self.lane, evids, self.operation, self.object, self.files or None, shown, self.reason
 
 
-def source_sizes(storage: Storage, plan: LoadPlan) -> dict[FileRef, int]:
-    """Bytes of all files that a load would bring; -1 for those that neither their source path nor cmroot has."""
-
-    def look_up(file: FileRef) -> int:
-        for uri in filter(None, (file.uri, file.cm_uri)):
-            status = storage.status(uri)
-            if status is not None:
-                return status.size
-        return -1
-
-    files = list({file for lane in plan.lanes for operation in lane.operations for file in _files(operation)})
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="size") as pool:
-        return dict(zip(files, pool.map(look_up, files), strict=True))
+def plan_sizes(storage: Storage, plan: LoadPlan) -> dict[FileRef, int]:
+    """Bytes of all files that a load would bring, or is spared; -1 for those that neither their source path nor cmroot has."""
+    files = {file for lane in plan.lanes for operation in (lane.single or lane.operations) for file in _files(operation)}
+    return source_sizes(storage, files)
 
 
 def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]:
@@ -89,7 +81,7 @@ def _lane_rows(database: str, number: str, lane: LanePlan, sizes: Mapping[FileRe
             found = [sizes[file] for file in _files(operation)]
             total = -1 if -1 in found else sum(found)
             name, parts = _about(database, operation)
-            yield PlanRow(number, operation.evid, operation.kind, name, parts, len(found), total)
+            yield PlanRow(number, operation.evid, operation.kind, name, parts, len(found), total, events=operation.evids)
     if stop is not None:
         yield PlanRow("held", stop.evid, "", ", ".join(f"{database}.{name}" for name in lane.names), reason=stop.reason)
 

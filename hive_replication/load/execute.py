@@ -15,6 +15,7 @@ from hive_replication.load.flip import Flipper
 from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Held
+from hive_replication.load.savings import source_sizes
 from hive_replication.load.target import Target
 from hive_replication.progress import Progress
 
@@ -29,6 +30,7 @@ class Work:
     copies: list[CopyResult] = field(default_factory=list[CopyResult])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    collapsed: list[LanePlan] = field(default_factory=list[LanePlan])
 
     def spend(self, phase: str, began: float) -> None:
         """Adds the time since ``began`` (monotonic) to a phase."""
@@ -43,12 +45,13 @@ Replan = Callable[[LanePlan, list[Gone]], LanePlan | None]
 
 @dataclass
 class _Run:
-    """A lane under way; ``obstacle`` is where it has to stop."""
+    """A lane under way; ``obstacle`` is where it has to stop, ``done`` the number of its operations carried out."""
 
     lane: LanePlan
     placed: Placed
     obstacle: Obstacle | None
     gone: list[Gone] = field(default_factory=list[Gone])
+    done: int = 0
 
     def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
         """Stops the lane at an event, or earlier where it stops already."""
@@ -100,12 +103,13 @@ class Executor:
             runs = list(pool.map(self._place, lanes))
             began = time.monotonic()
             self._copy(runs)
-            runs = [self._without_gone(run, replan) for run in runs]
+            runs = [self._without_gone(self._single(run), replan) for run in runs]
             self.work.spend("copy", began)
             began = time.monotonic()
             list(pool.map(self._flip, runs))
             self.work.spend("apply", began)
-        return [_held(run.lane, run.obstacle) for run in runs if run.obstacle is not None]
+        self.work.collapsed.extend(run.lane for run in runs if run.lane.single)
+        return [_held(run, run.obstacle) for run in runs if run.obstacle is not None]
 
     def _place(self, lane: LanePlan) -> _Run:
         try:
@@ -115,6 +119,14 @@ class Executor:
         except ReplicationError as error:
             first = lane.operations[0].evid
             return _Run(lane, Placed(lane), Obstacle(first, str(error), isinstance(error, Refused)))
+
+    def _single(self, run: _Run) -> _Run:
+        """A collapsed lane that fails is brought up to the failing event one event at a time."""
+        if not run.lane.single or run.obstacle is run.lane.obstacle:
+            return run
+        run = self._place(replace(run.lane, operations=run.lane.single, single=()))
+        self._copy([run])
+        return run
 
     def _without_gone(self, run: _Run, replan: Replan) -> _Run:
         """The lane without the events whose files are gone, as long as later events supersede them."""
@@ -145,16 +157,8 @@ class Executor:
         """Looks up the bytes of files where there are so few that the choice of the copier depends on them."""
         if len(tasks) > self._target.policy.driver_max_files:
             return tasks
-        with ThreadPoolExecutor(_LANES, thread_name_prefix="size") as pool:
-            return [replace(task, size=size) for task, size in zip(tasks, pool.map(self._size, tasks), strict=True)]
-
-    def _size(self, task: CopyTask) -> int:
-        """Bytes of a file at its source path or in cmroot; -1 where it is at neither."""
-        for uri in filter(None, (task.file.uri, task.file.cm_uri)):
-            status = self._target.source_storage.status(uri)
-            if status is not None:
-                return status.size
-        return -1
+        sizes = source_sizes(self._target.source_storage, (task.file for task in tasks))
+        return [replace(task, size=sizes[task.file]) for task in tasks]
 
     def _flip(self, run: _Run) -> None:
         for number, operation in enumerate(run.lane.operations):
@@ -168,6 +172,7 @@ class Executor:
             except ReplicationError as error:
                 run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
                 return
+            run.done = number + 1
             self.work.applied[operation.kind] += 1
             self.work.operations.append(operation)
 
@@ -180,6 +185,9 @@ def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:
     run.stop(failure.task.evid, failure.reason, refused=failure.kind == "conflict")
 
 
-def _held(lane: LanePlan, obstacle: Obstacle) -> Held:
-    passed = [operation.evid for operation in lane.operations if operation.evid < obstacle.evid]
-    return Held(lane.names, max([lane.base, *passed]), obstacle.evid, obstacle.reason, obstacle.refused)
+def _held(run: _Run, obstacle: Obstacle) -> Held:
+    """Held before the first event of which anything is left to do."""
+    operations = run.lane.operations
+    first = min([obstacle.evid, *(evid for operation in operations[run.done :] for evid in operation.evids)])
+    passed = [evid for operation in operations for evid in operation.evids if evid < first]
+    return Held(run.lane.names, max([run.lane.base, *passed]), obstacle.evid, obstacle.reason, obstacle.refused)

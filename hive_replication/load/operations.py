@@ -7,7 +7,7 @@ lies is decided when the operation is placed, and read again from the metastore 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.target import Target
@@ -23,19 +23,37 @@ class Content:
         staging: name below ``.repl`` for data that cannot take Hive's plain path: ``<evid>-<n>``.
         plain: whether a new object may take Hive's plain path (not while the lane renames: a directory made there would
             be in the way of the metastore's own move).
+        evids: event id of each file, () where all are of the operation's event.
     """
 
     files: tuple[FileRef, ...]
     staging: str
     plain: bool = True
+    evids: tuple[int, ...] = ()
+
+    def events(self, evid: int) -> dict[FileRef, int]:
+        """Each file's event id; ``evid`` is the operation's."""
+        return dict(zip(self.files, self.evids or (evid,) * len(self.files), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What all operations have: the event id and the target table's name at that moment."""
+    """What all operations have.
+
+    Args:
+        evid: event id; the last one where several events are carried out at once.
+        table: the target table's name at that moment.
+        parts: the ids of all events in it, () where it is one.
+    """
 
     evid: int
     table: str
+    parts: tuple[int, ...] = field(default=(), kw_only=True)
+
+    @property
+    def evids(self) -> tuple[int, ...]:
+        """The ids of all events in it."""
+        return self.parts or (self.evid,)
 
     @property
     def kind(self) -> str:

@@ -7,7 +7,7 @@ waiting for was left by an earlier attempt: it is taken again, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -132,7 +132,7 @@ class Placer:
         if not (operation.content.plain and self._free(directory, wanted) and not self._in_use(directory)):
             directory = self._staged(operation.content, "", wanted)
         bases[operation.table] = directory
-        self._want(placed, number, "", operation, operation.content.files, directory)
+        self._want(placed, number, "", operation, operation.content, directory)
 
     def _place_partitions(
         self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str], origins: _Origins
@@ -151,7 +151,7 @@ class Placer:
 
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="place") as pool:
             for new, place in zip(operation.added, pool.map(directory, operation.added), strict=True):
-                self._want(placed, number, new.name, operation, new.content.files, place)
+                self._want(placed, number, new.name, operation, new.content, place)
 
     def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, origins: _Origins) -> None:
         table, partition = origins.of(operation.table, operation.partition)
@@ -172,7 +172,7 @@ class Placer:
         placed.present.extend(present.values())
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)
-        self._want(placed, number, operation.partition, operation, missing.values(), directory)
+        self._want(placed, number, operation.partition, operation, operation.content, directory, present)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
@@ -180,21 +180,30 @@ class Placer:
         """Wanted files that are in the live directory already, proven."""
         shown = self._shown(operation, operation.partition)
         results: dict[str, CopyResult] = {}
+        events = operation.content.events(operation.evid)
         for name in wanted.keys() & found.keys():
             status, checksum = found[name], self._target.storage.checksum(found[name].uri)
             if checksum is not None and checksum.value == wanted[name].checksum:
-                task = CopyTask(wanted[name], status.uri, operation.evid, shown, status.size)
+                task = CopyTask(wanted[name], status.uri, events[wanted[name]], shown, status.size)
                 proof = Proof(checksum.algorithm, checksum.value, recorded=True)
                 results[name] = CopyResult(task, "present", status.size, proof, attempts=0)
         return results
 
     def _want(
-        self, placed: Placed, number: int, partition: str, operation: op.Operation, files: Iterable[FileRef], directory: str
+        self,
+        placed: Placed,
+        number: int,
+        partition: str,
+        operation: op.Operation,
+        content: op.Content,
+        directory: str,
+        present: Container[str] = (),
     ) -> None:
         placed.directories[number, partition] = directory
         shown = self._shown(operation, partition)
-        for file in files:
-            placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", operation.evid, shown)))
+        for file, evid in content.events(operation.evid).items():
+            if file.relative not in present:
+                placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", evid, shown)))
 
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return op.object_name(self._database, operation.table, partition)

@@ -25,14 +25,16 @@ class LanePlan:
     Args:
         names: target table names of the lane, which are held together if it fails.
         base: event id that the lane's names stand at before the load.
-        operations: in order of their event ids.
+        operations: in the order in which they are carried out.
         obstacle: where the lane has to be held, or None.
+        single: where ``operations`` are collapsed, the same one event at a time, in order; else ().
     """
 
     names: tuple[str, ...]
     base: int
     operations: tuple[Operation, ...]
     obstacle: Obstacle | None = None
+    single: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

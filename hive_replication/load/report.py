@@ -59,6 +59,27 @@ class Touched:
     dropped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Collapsed:
+    """Events that were carried out together (policy ``collapse``).
+
+    Args:
+        events: how many.
+        operations: how many operations they became.
+        files: number of files that did not have to be copied.
+        bytes: their size, -1 where unknown.
+    """
+
+    events: int = 0
+    operations: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        spared = f"{self.files} files" + (f" ({self.bytes} bytes)" if self.bytes > 0 else "")
+        return f"{self.events} events into {self.operations} operations, {spared} not copied"
+
+
 @dataclass(frozen=True)
 class LoadReport:
     """What REPL LOAD did.
@@ -75,6 +96,7 @@ class LoadReport:
         touched: tables changed.
         translated: those of them that a Hive 4 metastore keeps as external tables though they are managed ones at the source.
         seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
+        collapsed: what collapsing spared.
     """
 
     directory: str
@@ -88,6 +110,7 @@ class LoadReport:
     touched: tuple[Touched, ...] = ()
     translated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    collapsed: Collapsed = Collapsed()
 
     @property
     def bytes_copied(self) -> int:

@@ -14,8 +14,9 @@ from hive_replication.load.execute import Executor, Replan, Work
 from hive_replication.load.lookahead import Lookahead, NoLookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import SegmentPlan
-from hive_replication.load.report import Held, LoadReport, Skipped
+from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.load.retention import Retention
+from hive_replication.load.savings import not_copied, savings, source_sizes
 from hive_replication.load.state import ReplicaState, is_ours, replica_state, with_state
 from hive_replication.load.target import Target
 from hive_replication.load.touched import touched_tables
@@ -230,4 +231,12 @@ class Session:
             touched=touched,
             translated=translated_tables(self.target.metastore, self.database, there),
             seconds=spent,
+            collapsed=self._savings(),
         )
+
+    def _savings(self) -> Collapsed:
+        """Sizes are looked up where the files are as few as the driver itself would copy."""
+        lanes = self.work.collapsed
+        spared = not_copied(lanes)
+        few = spared if len(spared) <= self.target.policy.driver_max_files else ()
+        return savings(lanes, source_sizes(self.target.source_storage, few))

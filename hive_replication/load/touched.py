@@ -27,7 +27,7 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
     tables: dict[str, _Table] = {}
     for operation in operations:
         table = tables.setdefault(operation.table, _Table())
-        table.evid = operation.evid
+        table.evid = max(table.evid, operation.evid)
         match operation:
             case op.CreateTable():
                 tables[operation.table] = _Table(operation.evid)

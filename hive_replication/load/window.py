@@ -9,6 +9,7 @@ from hive_replication.dump.records import EventRecord
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
+from hive_replication.load.collapse import collapsed
 from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.plan import LanePlan, SegmentPlan
@@ -110,10 +111,16 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
         if _left(session, plan, only, ended):
             untouched.update(plan.names)
             continue
-        lanes.append(plan)
+        lanes.append(_collapsed(session, plan))
         session.skipped.extend(skipped)
     plan = SegmentPlan(tuple(lanes), _alters(session, segment.alters, only), _barrier(session, segment.barrier))
     session.carry_out(plan, planner.replan)
+
+
+def _collapsed(session: Session, plan: LanePlan) -> LanePlan:
+    """A lane with fewer operations, unless the policy says no, or it is held: then it is brought as far as it goes."""
+    held = any(name in session.state.held for name in plan.names)
+    return plan if held or not session.target.policy.collapse else collapsed(plan)
 
 
 @dataclass

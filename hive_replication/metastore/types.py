@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from hive_metastore.ttypes import (
     Database,
@@ -42,7 +41,22 @@ T = TypeVar("T")
 
 def copy_of(thrift_object: T) -> T:
     """A deep copy, to change without changing the original."""
-    return deepcopy(thrift_object)
+    return cast("T", _copy(thrift_object))
+
+
+def _copy(value: object) -> object:
+    """``copy.deepcopy`` of what thrift's objects are made of, several times faster: a partition can have hundreds of columns."""
+    if isinstance(value, list):
+        return [_copy(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in cast("dict[object, object]", value).items()}
+    if isinstance(value, set):
+        return set(cast("set[object]", value))
+    if not hasattr(value, "thrift_spec"):
+        return value
+    made = object.__new__(type(value))
+    vars(made).update({name: _copy(item) for name, item in vars(value).items()})
+    return made
 
 
 def _read_skewed_locations() -> None:

@@ -20,7 +20,7 @@ from hive_replication.cli.output import Output, size
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
-from hive_replication.load.report import Held, LoadReport, Skipped
+from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
@@ -162,10 +162,12 @@ def test_a_load_is_described_for_people_and_programs() -> None:
         copies,
         (Skipped(6, "sales.old", "dropped at 8"),),
         (Held(("items",), 5, 7, "both gone", refused=True),),
+        collapsed=Collapsed(events=4, operations=1, files=3, bytes=2048),
     )
     assert list(describe.load_lines(report)) == [
         "sales loaded from event 5 to 9: 2 AddPartitions",
         "files: 2 (1 from cmroot, 1 present already), 2.0 KiB copied, all proven",
+        "collapsed: 4 events into 1 operations, 3 files (2048 bytes) not copied",
         "skipped: event 6 on sales.old: dropped at 8",
         "held: items at event 5, event 7 failed: both gone",
     ]

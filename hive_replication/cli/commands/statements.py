@@ -54,15 +54,19 @@ def plan(context: typer.Context, words: Words = None, config: Config = None, jso
     parsed = parse(text if text[:5].upper().strip() == "REPL" else f"REPL LOAD {text}")
     if not isinstance(parsed, ReplLoad):
         raise BadRequest("only a REPL LOAD has a plan to show")
-    from hive_replication.cli.plan import COLUMNS, plan_rows, source_sizes
+    from hive_replication.cli.plan import COLUMNS, plan_rows, plan_sizes
     from hive_replication.load.command import plan_load
+    from hive_replication.load.savings import savings
 
     chosen = settings(context, config, json)
     connection = chosen.connect()
     planned = plan_load(connection.target, parsed, connection.store)
-    rows = list(plan_rows(planned, source_sizes(connection.source.storage, planned)))
-    data = {"database": planned.database, "plan": [asdict(row) for row in rows]}
+    sizes = plan_sizes(connection.source.storage, planned)
+    rows, collapsed = list(plan_rows(planned, sizes)), savings(planned.lanes, sizes)
+    data = {"database": planned.database, "plan": [asdict(row) for row in rows], "collapsed": asdict(collapsed)}
     chosen.output.table(COLUMNS, (row.cells for row in rows), data)
+    if collapsed.events:
+        chosen.output.remark(f"collapsed: {collapsed}")
 
 
 def _dump(chosen: Settings, parsed: ReplDump) -> None:

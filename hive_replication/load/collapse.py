@@ -1,0 +1,254 @@
+"""Fewer operations that bring a lane to the same end (pure).
+
+After the gate, between two operations that nothing is moved across (renames, a site's own operations), each object of a table
+becomes at once what it is at the end: its last image, with the files since the last replacement. Added, altered and dropped
+partitions of a table are one operation each. What is done to a table before its drop goes into the drop.
+
+A crash may come between any two operations, and the gate of the next load asks for ids. A table's id passes for its partitions
+too, so the operation that raises it comes after those of its partitions (a creation takes in only what comes before the first of
+them); an object's id rises only together with everything up to it (design: load, gate). Each operation's ``parts`` tell which
+events are in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Literal, cast
+
+from hive_replication.load import operations as op
+from hive_replication.load.plan import LanePlan
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Partition, Table
+
+_MOST = 1_000  # partitions of one call, which the metastore answers before its client gives up
+_NOTHING = op.Content((), "")
+_LIGHT = (op.AppendData, op.AlterTable, op.AlterPartitions)
+
+
+def collapsed(plan: LanePlan) -> LanePlan:
+    """A lane with fewer operations up to its obstacle, or as it is where they cannot be fewer."""
+    stop = plan.obstacle
+    single = tuple(one for one in plan.operations if stop is None or one.evid < stop.evid)
+    fewer = tuple(_merged(_without_dropped(single)))
+    return replace(plan, operations=fewer, single=single) if len(fewer) < len(single) else plan
+
+
+def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
+    """Puts into the drop of a table what was done to it before.
+
+    Renames stay, since they make room for others. A rename raises the table's id, and after a crash later events may be carried
+    out one at a time: of what is before it, only what they never rely on goes away, which is appended files and images.
+    """
+    kept: list[op.Operation] = []
+    drops: dict[int, list[int]] = {}  # by place in kept: ids of the events that go into it
+    dropped: dict[str, list[int]] = {}  # the same by the name at this point, going back in time
+    renamed: set[int] = set()
+    for one in reversed(operations):
+        parts = dropped.get(one.table)
+        match one:
+            case op.DropTable():
+                dropped[one.table] = drops[len(kept)] = []
+            case op.RenameTable():
+                dropped.pop(one.table, None)
+                if one.image.tableName in dropped:
+                    dropped[one.table] = dropped.pop(one.image.tableName)
+                    renamed.add(id(dropped[one.table]))
+            case op.CustomOperation():
+                dropped.clear()
+            case _ if parts is not None and (id(parts) not in renamed or isinstance(one, _LIGHT)):
+                parts.extend(one.evids)
+                continue
+            case _:
+                pass
+        kept.append(one)
+    return [replace(one, parts=_sorted(drops[n], one.evids)) if drops.get(n) else one for n, one in enumerate(kept)][::-1]
+
+
+def _merged(operations: Iterable[op.Operation]) -> Iterator[op.Operation]:
+    stretches: dict[str, _Stretch] = {}
+    for one in operations:
+        match one:
+            case op.CustomOperation():
+                ended = list(stretches)
+            case op.RenameTable():
+                ended = [one.table, one.image.tableName]
+            case op.DropTable() | op.RenamePartition():
+                ended = [one.table]
+            case _ if stretches.setdefault(one.table, _Stretch(one.table)).take(one):
+                continue
+            case _:
+                ended = [one.table]
+        for table in ended:
+            if table in stretches:
+                yield from stretches.pop(table).operations()
+        stretch = _Stretch(one.table)
+        if stretch.take(one):
+            stretches[one.table] = stretch
+        else:
+            yield one
+    for stretch in stretches.values():
+        yield from stretch.operations()
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What becomes of a table or partition.
+
+    Args:
+        kind: whether it is created, gets other content, more content, or only another image.
+        evids: of the events in it.
+        image: its last one.
+        content: what it is created or replaced with, or gets.
+        compare: see :class:`~hive_replication.load.operations.ReplaceData`.
+    """
+
+    kind: Literal["new", "replace", "append", "alter"]
+    evids: tuple[int, ...]
+    image: Table | Partition
+    content: op.Content = _NOTHING
+    compare: bool = False
+
+    def then(self, later: _Change) -> _Change | None:
+        """Both changes as one; None where one has to come after the other."""
+        evids = _sorted(self.evids, later.evids)
+        match later.kind:
+            case "alter":
+                return replace(self, evids=evids, image=later.image)
+            case "replace":
+                kind = "new" if self.kind == "new" else "replace"
+                return replace(later, kind=kind, evids=evids)
+            case "append" if self.kind == "alter":
+                return replace(later, evids=evids)
+            case "append":
+                content = _union(self.content, later.content)
+                return content and replace(self, evids=evids, image=later.image, content=content)
+            case _:
+                return None
+
+
+def _union(first: op.Content, second: op.Content) -> op.Content | None:
+    """All files; None where a name has two contents, or nobody knows that it has not."""
+    files = {file.relative: (file, evid) for file, evid in zip(first.files, first.evids, strict=True)}
+    for file, evid in zip(second.files, second.evids, strict=True):
+        there, _ = files.setdefault(file.relative, (file, evid))
+        if there is not file and not (there.checksum and there.checksum == file.checksum):
+            return None
+    found = files.values()
+    staging = second.staging if second.files else first.staging
+    return op.Content(tuple(f for f, _ in found), staging, first.plain and second.plain, tuple(evid for _, evid in found))
+
+
+@dataclass
+class _Stretch:
+    """What becomes of one table and its partitions between two operations that nothing is moved across."""
+
+    table: str
+    plain: str = ""
+    created: _Change | None = None
+    dropped: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    changes: dict[str, _Change] = field(default_factory=dict[str, _Change])
+
+    def take(self, operation: op.Operation) -> bool:
+        """Takes an operation in; False where it has to come after what is in already, or is of no kind that is taken."""
+        if isinstance(operation, op.DropPartitions):
+            for name in operation.names:
+                earlier = self.changes.pop(name).evids if name in self.changes else ()
+                self.dropped[name] = _sorted(self.dropped.get(name, ()), earlier, operation.evids)
+            return True
+        if isinstance(operation, op.CreateTable):
+            if self.created or self.changes or self.dropped:
+                return False
+            self.created, self.plain = (
+                _Change("new", operation.evids, operation.image, _stamped(operation.content, operation.evid)),
+                operation.plain,
+            )
+            return True
+        found = dict(_changes(operation))
+        if self.created and found.keys() == {""} and not (self.changes or self.dropped):
+            joined = self.created.then(found[""])
+            self.created = joined or self.created
+            return joined is not None
+        after = {name: self.changes[name].then(change) if name in self.changes else change for name, change in found.items()}
+        if not after or None in after.values():
+            return False
+        self.changes |= cast("dict[str, _Change]", after)
+        return True
+
+    def operations(self) -> Iterator[op.Operation]:
+        """The table's creation, then what becomes of its partitions, then of itself."""
+        if self.created:
+            made, evids = self.created, _parts(self.created.evids)
+            yield op.CreateTable(made.evids[-1], self.table, cast("Table", made.image), made.content, self.plain, parts=evids)
+        if self.dropped:
+            evids = _sorted(*self.dropped.values())
+            yield op.DropPartitions(evids[-1], self.table, tuple(self.dropped), parts=_parts(evids))
+        of_kind = {kind: {n: c for n, c in self.changes.items() if n and c.kind == kind} for kind in ("new", "alter")}
+        yield from self._together(of_kind["new"], self._added)
+        yield from self._together(of_kind["alter"], self._altered)
+        for name, change in self.changes.items():
+            if name and change.kind in ("replace", "append"):
+                yield self._one(name, change)
+        if "" in self.changes:
+            yield self._one("", self.changes[""])
+
+    def _together(
+        self, changes: dict[str, _Change], make: Callable[[int, tuple[int, ...], dict[str, _Change]], op.Operation]
+    ) -> Iterator[op.Operation]:
+        for some in batches(changes.items(), _MOST):
+            evids = _sorted(*(change.evids for _, change in some))
+            yield make(evids[-1], _parts(evids), dict(some))
+
+    def _added(self, evid: int, parts: tuple[int, ...], changes: dict[str, _Change]) -> op.Operation:
+        new = (op.NewPartition(name, cast("Partition", change.image), change.content) for name, change in changes.items())
+        return op.AddPartitions(evid, self.table, tuple(new), parts=parts)
+
+    def _altered(self, evid: int, parts: tuple[int, ...], changes: dict[str, _Change]) -> op.Operation:
+        images = tuple((name, cast("Partition", change.image)) for name, change in changes.items())
+        return op.AlterPartitions(evid, self.table, images, parts=parts)
+
+    def _one(self, name: str, change: _Change) -> op.Operation:
+        evid, parts = change.evids[-1], _parts(change.evids)
+        match change.kind:
+            case "replace":
+                return op.ReplaceData(evid, self.table, name, change.image, change.content, change.compare, parts=parts)
+            case "append":
+                return op.AppendData(evid, self.table, name, change.image, change.content, parts=parts)
+            case _:
+                return op.AlterTable(evid, self.table, cast("Table", change.image), parts=parts)
+
+
+def _changes(operation: op.Operation) -> Iterator[tuple[str, _Change]]:
+    """What an operation does to each object, "" for the table."""
+    evid, evids = operation.evid, operation.evids
+    match operation:
+        case op.AddPartitions():
+            for new in operation.added:
+                yield new.name, _Change("new", evids, new.image, _stamped(new.content, evid))
+        case op.AlterPartitions():
+            for name, image in operation.images:
+                yield name, _Change("alter", evids, image)
+        case op.AlterTable():
+            yield "", _Change("alter", evids, operation.image)
+        case op.ReplaceData():
+            content = _stamped(operation.content, evid)
+            yield operation.partition, _Change("replace", evids, operation.image, content, operation.compare)
+        case op.AppendData():
+            yield operation.partition, _Change("append", evids, operation.image, _stamped(operation.content, evid))
+        case _:
+            pass
+
+
+def _stamped(content: op.Content, evid: int) -> op.Content:
+    """Content whose files know their event."""
+    return replace(content, evids=content.evids or (evid,) * len(content.files))
+
+
+def _sorted(*evids: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(chain(*evids))))
+
+
+def _parts(evids: tuple[int, ...]) -> tuple[int, ...]:
+    """Ids of all events where they are several."""
+    return evids if len(evids) > 1 else ()

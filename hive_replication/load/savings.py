@@ -1,0 +1,52 @@
+"""What collapsing spared a load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from hive_replication.events.files import FileRef
+from hive_replication.load import operations as op
+from hive_replication.load.plan import LanePlan
+from hive_replication.load.report import Collapsed
+from hive_replication.storage import Storage
+
+_THREADS = 32
+
+
+def not_copied(lanes: Iterable[LanePlan]) -> set[FileRef]:
+    """Files that one event at a time would have copied."""
+    return {file for lane in lanes if lane.single for file in _files(lane.single) - _files(lane.operations)}
+
+
+def savings(lanes: Iterable[LanePlan], sizes: Mapping[FileRef, int]) -> Collapsed:
+    """Sums up collapsed lanes.
+
+    Args:
+        lanes: all lanes.
+        sizes: bytes of the files that are not copied; -1 or absent where unknown.
+    """
+    lanes = [lane for lane in lanes if lane.single]
+    spared = [sizes.get(file, -1) for file in not_copied(lanes)]
+    return Collapsed(
+        events=len({evid for lane in lanes for operation in lane.operations for evid in operation.parts}),
+        operations=sum(1 for lane in lanes for operation in lane.operations if operation.parts),
+        files=len(spared),
+        bytes=-1 if -1 in spared else sum(spared),
+    )
+
+
+def source_sizes(storage: Storage, files: Iterable[FileRef]) -> dict[FileRef, int]:
+    """Bytes of files at the source; -1 for those that neither their path nor cmroot has."""
+
+    def look_up(file: FileRef) -> int:
+        found = (storage.status(uri) for uri in (file.uri, file.cm_uri) if uri)
+        return next((status.size for status in found if status is not None), -1)
+
+    files = list(files)
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="size") as pool:
+        return dict(zip(files, pool.map(look_up, files), strict=True))
+
+
+def _files(operations: Iterable[op.Operation]) -> set[FileRef]:
+    return {file for operation in operations for _, content in operation.contents for file in content.files}
