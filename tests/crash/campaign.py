@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from threading import Lock
+from typing import Literal
 
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest
-from hive_replication.load.state import replica_state
+from hive_replication.load.state import replica_state, with_state
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point, points_of
@@ -104,15 +106,16 @@ class Campaign:
             replica.drop()
 
     def strike_repairs(self, story: Story, random: Random, limit: int | None) -> None:
-        """Damages a replica and kills its repair, again and again."""
+        """Damages a replica, and kills its repair or its recovery from another history, again and again."""
         replica = Replica(self, story, f"{story.database}_repaired")
         for chapter in story.chapters:
             replica.load(chapter, ())
         assert not self.tally.problems, self.tally.problems
-        points = points_of(replica.repair("days", ()))
-        random.shuffle(points)
-        for point in points[:limit]:
-            replica.repair("days", [point])
+        for kind in ("repair", "recover"):
+            points = points_of(replica.mend(kind, "days", ()))
+            random.shuffle(points)
+            for point in points[:limit]:
+                replica.mend(kind, "days", [point])
         self.told(f"{self.tally}")
         replica.drop()
 
@@ -171,17 +174,23 @@ class Replica:
         job = Job("load", self.policy, self.story.database, self.name, chapter.dump.directory)
         return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
 
-    def repair(self, table: str, points: Sequence[Point]) -> dict[str, int]:
-        """Damages a table's files and repairs it, struck at each point in turn."""
-        storage = self.campaign.connection.target.storage
-        (found,) = self.campaign.connection.target.metastore.tables(self.name, [table])
+    def mend(self, kind: Literal["repair", "recover"], table: str, points: Sequence[Point]) -> dict[str, int]:
+        """Damages a table's files, and has it found and mended, struck at each point in turn."""
+        storage, metastore = self.campaign.connection.target.storage, self.campaign.connection.target.metastore
+        (found,) = metastore.tables(self.name, [table])
         first, *others = storage.files(found.sd.location)
         storage.delete(first.uri)
         for status in others[:1]:
             storage.write(status.uri, b"broken\n")
+        if kind == "recover":
+            database = copy_of(metastore.database(self.name))
+            assert database is not None
+            state = replace(replica_state(database), applied_hash="another history")
+            database.parameters = with_state(database.parameters, state)
+            metastore.alter_database(self.name, database)
         past = [self._state(), self.story.chapters[-1].states[-1]]
         self.log.unlink(missing_ok=True)  # a file that is gone again is copied again
-        return self._do(Job("repair", self.policy, self.story.database, self.name, table=table), "repair", points, past, None)
+        return self._do(Job(kind, self.policy, self.story.database, self.name, table=table), kind, points, past, None)
 
     def drop(self) -> None:
         """Removes it with all its data."""

@@ -6,16 +6,21 @@ import json
 import multiprocessing
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from hive_replication.connect import Connection, connect
+from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
+from hive_replication.dump.source import Source
+from hive_replication.dump.store import DumpStore
 from hive_replication.errors import ReplicationError
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import Held, LoadReport
+from hive_replication.load.target import Target
 from hive_replication.policy import Policy
+from hive_replication.recover.command import recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from tests.crash.seams import Point, Trap
@@ -31,7 +36,7 @@ class Job:
     """What a process is to do.
 
     Args:
-        kind: dump, load or repair.
+        kind: dump, load, repair or recover.
         policy: of the connection.
         source: source database.
         target: target database.
@@ -40,7 +45,7 @@ class Job:
         table: table to repair.
     """
 
-    kind: Literal["dump", "load", "repair"]
+    kind: Literal["dump", "load", "repair", "recover"]
     policy: Policy
     source: str
     target: str
@@ -109,9 +114,16 @@ def _load(connection: Connection, job: Job) -> dict[str, Any]:
 
 
 def _repair(connection: Connection, job: Job) -> dict[str, Any]:
-    policy = job.policy.model_copy(update={"databases": {job.source: job.target}})
-    target = replace(connection.target, policy=policy)
-    return _held(repair(connection.source, target, connection.store, connection.copier, job.source, job.table).load)
+    return _held(repair(*_parts(connection), job.source, job.table).load)
+
+
+def _recover(connection: Connection, job: Job) -> dict[str, Any]:
+    done = recover(*_parts(connection), job.source)
+    return _held(done.load) if done is not None and done.load is not None else {}
+
+
+def _parts(connection: Connection) -> tuple[Source, Target, DumpStore, Copier]:
+    return connection.source, connection.target, connection.store, connection.copier
 
 
 def _held(report: LoadReport) -> dict[str, Any]:
@@ -119,4 +131,9 @@ def _held(report: LoadReport) -> dict[str, Any]:
     return {"problem": "; ".join(f"{'/'.join(one.tables)} is held at {one.evid}: {one.reason}" for one in held)}
 
 
-_JOBS: dict[str, Callable[[Connection, Job], dict[str, Any]]] = {"dump": _dump, "load": _load, "repair": _repair}
+_JOBS: dict[str, Callable[[Connection, Job], dict[str, Any]]] = {
+    "dump": _dump,
+    "load": _load,
+    "repair": _repair,
+    "recover": _recover,
+}
