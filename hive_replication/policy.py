@@ -43,6 +43,14 @@ class Warehouse(_Settings):
     roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
 
 
+class Drift(_Settings):
+    """When to look for writes that leave no event (Dagster)."""
+
+    every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
+    settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
+    budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
+
+
 class Policy(_Settings):
     """What is replicated from where to where.
 
@@ -70,6 +78,7 @@ class Policy(_Settings):
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
 
     def target_of(self, database: str) -> str:

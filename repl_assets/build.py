@@ -13,10 +13,12 @@ from hive_replication.policy import Policy
 from repl_assets.catalog import Catalog, CatalogDatabase
 from repl_assets.checks import database_checks
 from repl_assets.databases import dump_asset, load_asset, rebuild_job
+from repl_assets.repairs import repair_job
 from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
 from repl_assets.unrecorded import record_job
 from resources.connection import ReplicationConnection
+from sensors.drift import drift_sensor
 from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
 
@@ -46,12 +48,14 @@ def policy_definitions(
     names = specs.names
     databases = _limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
     record = record_job(specs)
+    repairs = [repair_job(specs, database) for database in databases]
+    drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
     checks = [check for database in databases for check in database_checks(specs, database)]
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
-        jobs=[*(rebuild_job(specs, database) for database in databases), record],
-        sensors=[notification_log_sensor(policy, settings or SensorSettings()), recording_sensor(names, record.name)],
+        jobs=[*(rebuild_job(specs, database) for database in databases), *repairs, record],
+        sensors=[notification_log_sensor(policy, settings or SensorSettings()), recording_sensor(names, record.name), *drift],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
 

@@ -22,7 +22,7 @@ from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.verify.digest import Look, look_at, unfinished
+from hive_replication.verify.digest import Look, look_at, scratch
 
 _THREADS = 32
 
@@ -125,7 +125,7 @@ class DriftScan:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
             self._look(pool, scan, scan.objects)
             suspects = self._suspects(pool, scan, known)
-            if suspects and self._written_to(table):
+            if suspects and table.partitionKeys and scratch(self.source.storage, table.sd.location or "", time.time()):
                 scan.writing |= suspects
                 suspects = set[str]()
             if suspects:
@@ -192,15 +192,6 @@ class DriftScan:
         ours, theirs = scan.looks[name].files, look_at(self.target.storage, scan.objects[name].target, 0.0).files
         return ours.keys() == theirs.keys() and all(
             size == theirs[file][0] and modified < theirs[file][1] for file, (size, modified) in ours.items()
-        )
-
-    def _written_to(self, table: Table) -> bool:
-        """Whether a job writes somewhere into a partitioned table: its scratch directory lies beside the partitions."""
-        if not table.partitionKeys or not table.sd.location:
-            return False
-        names = (status.uri.rsplit("/", 1)[-1] for status in self.source.storage.ls(table.sd.location))
-        return any(
-            look_at(self.source.storage, f"{table.sd.location}/{name}", time.time()).writing for name in names if unfinished(name)
         )
 
     def _second_look(self, pool: ThreadPoolExecutor, scan: _Table, suspects: set[str]) -> set[str]:

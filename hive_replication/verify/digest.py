@@ -62,6 +62,18 @@ def look_at(storage: Storage, location: str, now: float) -> Look:
     return Look(files, writing)
 
 
+def scratch(storage: Storage, location: str, now: float) -> bool:
+    """Whether a job writes somewhere into a partitioned table: its scratch directory lies beside the partitions.
+
+    Args:
+        storage: that it lies on.
+        location: the table's directory.
+        now: seconds since the epoch.
+    """
+    found = (status.uri for status in storage.ls(location) if unfinished(status.uri.rsplit("/", 1)[-1]))
+    return any(now - file.modified < _FORSAKEN for uri in found for file in storage.files(uri, hidden=True))
+
+
 def unfinished(name: str) -> bool:
     """Whether a relative path is of something that is still being written."""
     return name.endswith(_UNFINISHED) or any(part.startswith(_WRITERS) for part in name.split("/"))

@@ -8,6 +8,7 @@ import typer
 
 from hive_replication.cli.commands.comparisons import lag, verify
 from hive_replication.cli.commands.doctor import doctor
+from hive_replication.cli.commands.drift import drift
 from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.recovery import recover
 from hive_replication.cli.commands.statements import plan, repl
@@ -19,5 +20,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "lag": lag,
     "doctor": doctor,
     "recover": recover,
+    "drift": drift,
 }
 GROUPS: dict[str, typer.Typer] = {"policy": policy}

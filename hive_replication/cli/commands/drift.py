@@ -1,0 +1,48 @@
+"""``drift``: writes to the source that left no event."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hive_replication.cli.commands.comparisons import Name
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, settings
+
+Repair = Annotated[bool, typer.Option("--repair", help="Replicate what has drifted.", show_default=False)]
+Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Between the first and the second look.")]
+
+
+def drift(
+    context: typer.Context, name: Name, repair: Repair = False, settle: Settle = 10.0, config: Config = None, json: Json = False
+) -> None:
+    """Looks for files that changed on the source without an event.
+
+    Spark's own writes, hdfs put, files deleted by hand. What somebody seems to write to at this moment, or what events wait for,
+    is none. Exit code 1 where drift is left.
+    """
+    from hive_replication.drift import DriftScan
+    from hive_replication.drift.repairs import repair_drift
+    from hive_replication.errors import BadRequest
+    from hive_replication.statements import ReplStatus, parse
+
+    parsed = parse(f"REPL STATUS {name}")  # the same grammar of names
+    assert isinstance(parsed, ReplStatus)  # noqa: S101
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    scan = DriftScan(connection.source, connection.target, parsed.database, settle)
+    with shown() as progress:
+        names = [parsed.table] if parsed.table else scan.names()
+        found = [one for one in map(scan.table, progress.over(names, f"drift of {parsed.database}")) if one is not None]
+        if parsed.table and not found:
+            raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
+        sides = connection.source, connection.target, connection.store, connection.copier
+        held = [reason for one in found if repair for reason in repair_drift(*sides, parsed.database, one, progress=progress)]
+    columns = ("table", "looked at", "partition", "files", "being written", "not told")
+    rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
+    quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)
+    chosen.output.table(columns, [*rows, *quiet], {"repaired": repair and not held, "tables": [asdict(one) for one in found]})
+    chosen.output.remark(*held)
+    raise typer.Exit(1 if held or (not repair and any(one.drifted for one in found)) else 0)

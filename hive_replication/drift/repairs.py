@@ -1,0 +1,42 @@
+"""Replicating what has drifted: a repair of exactly those partitions."""
+
+from __future__ import annotations
+
+from hive_replication.copy.tasks import Copier
+from hive_replication.drift.scan import TableDrift
+from hive_replication.dump.source import Source
+from hive_replication.dump.store import DumpStore
+from hive_replication.load.target import Target
+from hive_replication.progress import Progress
+from hive_replication.repair import repair
+
+
+def repair_drift(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    drift: TableDrift,
+    *,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Repairs a table's drifted partitions, or the table if it has none.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where dumps go.
+        copier: copies files.
+        database: source database.
+        drift: what was found.
+        progress: who is told.
+
+    Returns:
+        Why something could not be repaired; empty if all is done.
+    """
+    if not drift.drifted:
+        return []
+    partitions = tuple(one.partition for one in drift.drifted if one.partition) or None
+    done = repair(source, target, store, copier, database, drift.table, partitions, progress=progress)
+    return [f"{drift.table} is not repaired: {held.reason}" for held in done.load.held]

@@ -1,0 +1,70 @@
+"""The job that repairs a table or some of its partitions, for sensors and for tables without assets of their own."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog import CatalogDatabase
+from repl_assets.databases import load_pool
+from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, partition_key
+from repl_assets.record import Recorder
+from repl_assets.reporting import dump_metadata, held_table
+from repl_assets.specs import Specs
+from repl_assets.work import Work, failures
+from repl_assets.worker import tag_run
+
+
+def repair_job_name(names: Names, database: str) -> str:
+    """Name of a database's repair job."""
+    return names.local(f"repair_{database}")
+
+
+def repair_op_name(names: Names, database: str) -> str:
+    """Name of its only op, under which its configuration goes."""
+    return names.local(f"repair_{database}__partitions")
+
+
+def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
+    """``repair_<db>``: dumps partitions of a table (all where none is named) as they are now, and replaces what differs."""
+    names = specs.names
+
+    @dg.op(
+        name=repair_op_name(names, database.name),
+        config_schema={"table": str, "partitions": dg.Field([str], default_value=[])},
+        required_resource_keys={names.connection},
+        pool=load_pool(names, database.name),
+        out=dg.Out(dg.Nothing),
+    )
+    def repair(context: dg.OpExecutionContext) -> None:
+        tag_run(context)
+        work = Work.of(getattr(context.resources, names.connection), context.log)
+        table, partitions = str(context.op_config["table"]), tuple(context.op_config["partitions"])
+        with failures():
+            dump = work.dump(ReplDump(database.name, table), partitions or None)
+        if table in {known.name for known in database.tables}:
+            for partition in partitions or (None,):
+                made = dg.AssetMaterialization(
+                    names.table(database.name, table, "dump"),
+                    partition=partition and partition_key(partition),
+                    metadata=dump_metadata(dump),
+                    tags={DATA_VERSION_TAG: str(dump.last_evid)},
+                )
+                context.log_event(made)
+        events = work.bring_up(database.name, table, dump.directory)
+        report = work.load(ReplLoad(dump.directory, work.target_name(database.name), table), repair=True)
+        recorder = Recorder(context, names, database.name, work.partitioned(database.name, [table]))
+        for done in filter(None, (events, report)):
+            recorder.record(done, done.directory)
+        if report.held:
+            raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})
+
+    @dg.job(
+        name=repair_job_name(names, database.name),
+        description=f"Dumps partitions of one table of {database.name} as they are now and replaces in the replica what differs.",
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+    )
+    def job() -> None:
+        repair()
+
+    return job

@@ -1,0 +1,212 @@
+"""Writes that leave no event, on real servers: found, never mistaken for a write in progress, and replicated."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import dagster as dg
+import hdfs_native
+import pytest
+import yaml
+
+from hive_replication.cli.main import run
+from hive_replication.connect import Connection
+from hive_replication.drift import DriftScan, TableDrift
+from hive_replication.drift.repairs import repair_drift
+from hive_replication.policy import Drift
+from repl_assets.catalog import read_catalog
+from repl_assets.definitions import build_defs
+from repl_assets.keys import Names
+from sensors.drift import tick
+from tests.origin import Origin
+from tests.warehouse import Warehouse
+
+pytestmark = pytest.mark.servers
+
+DAYS = ("1", "2", "3", "4")
+
+
+@dataclass
+class Drifting:
+    """A replicated database, and what others do to its source's files."""
+
+    origin: Origin
+    replica: Warehouse
+
+    @property
+    def connection(self) -> Connection:
+        return self.origin.connection
+
+    def file(self, table: str, day: str = "") -> str:
+        """The first of its files."""
+        return self.connection.source.storage.files(self.origin.location(table, day))[0].uri
+
+    def put(self, table: str, day: str, name: str, rows: bytes = b"9\n") -> str:
+        uri = f"{self.origin.location(table, day)}/{name}"
+        self.connection.source.storage.write(uri, rows)
+        return uri
+
+    def scan(self, table: str, meanwhile: Callable[[], object] = lambda: None) -> TableDrift:
+        def sleep(seconds: float) -> None:
+            meanwhile()
+            time.sleep(seconds)
+
+        found = DriftScan(self.connection.source, self.connection.target, self.origin.database, 0.1, sleep).table(table)
+        assert found is not None
+        return found
+
+    def drifted(self, table: str) -> dict[str, str]:
+        return {one.partition: one.reason for one in self.scan(table).drifted}
+
+    def repaired(self, table: str) -> dict[str, str]:
+        """Finds drift and repairs it; then the replica is equal, and nothing is found again."""
+        found = self.scan(table)
+        connection = self.connection
+        sides = connection.source, connection.target, connection.store, connection.copier
+        assert repair_drift(*sides, self.origin.database, found) == []
+        self.replica.assert_equal(only=table)
+        assert self.drifted(table) == {}
+        return {one.partition: one.reason for one in found.drifted}
+
+
+@pytest.fixture(scope="module")
+def drifting(connection: Connection) -> Drifting:
+    name = f"t{uuid.uuid4().hex[:10]}"
+    policy = connection.source.policy.model_copy(update={"databases": {name: name}})
+    source, target = (replace(side, policy=policy) for side in (connection.source, connection.target))
+    connection = replace(connection, source=source, target=target)
+    made = Drifting(Origin(connection, name), Warehouse(connection, None, name))  # type: ignore[arg-type]
+    made.origin.create_database()
+    made.origin.create("plain")
+    made.origin.insert("plain", "1\n")
+    made.origin.create("parts", *DAYS)
+    for day in DAYS:
+        made.origin.insert("parts", f"{day}\n", day)
+    made.replica.replicate()
+    return made
+
+
+def test_files_put_deleted_and_rewritten(drifting: Drifting) -> None:
+    storage, parts = drifting.connection.source.storage, drifting.scan("parts")
+    assert (parts.looked, parts.drifted, parts.listings) == (4, (), 8)
+    assert drifting.scan("parts").listings == 4  # the replica is not listed again
+    drifting.put("parts", "1", "part-0")
+    storage.delete(drifting.file("parts", "2"))
+    storage.delete(drifting.origin.location("parts", "3"), recursive=True)
+    storage.write(drifting.file("parts", "4"), b"5\n")  # of the same size
+    storage.write(f"{drifting.origin.location('parts')}/ds=5/part-0", b"5\n")  # of no partition
+    assert drifting.repaired("parts") == {"ds=1": "1 new", "ds=2": "1 gone", "ds=3": "1 gone", "ds=4": "1 changed"}
+
+
+def test_a_rewrite_before_anything_was_known(drifting: Drifting) -> None:
+    drifting.connection.source.storage.write(drifting.file("plain"), b"2\n")
+    assert drifting.repaired("plain") == {"": "1 changed"}
+    drifting.connection.source.storage.write(drifting.file("plain"), b"2\n")
+    assert drifting.drifted("plain") == {}  # other times, but the same content
+
+
+def test_a_write_in_progress_is_no_drift(drifting: Drifting) -> None:
+    storage, location = drifting.connection.source.storage, drifting.origin.location("parts", "1")
+    growing = drifting.put("parts", "1", "growing")
+    found = drifting.scan("parts", lambda: storage.write(growing, b"9\n9\n"))
+    assert (found.drifted, found.writing) == ((), ("ds=1",))
+    scratch = f"{drifting.origin.location('parts')}/_temporary/0/part-0"
+    for unfinished in (scratch, f"{location}/.hive-staging_1/part-0", f"{location}/part-1._COPYING_"):
+        storage.write(unfinished, b"9\n")
+        found = drifting.scan("parts")
+        assert (found.drifted, found.writing) == ((), ("ds=1",)), unfinished
+        storage.delete(unfinished)
+    assert drifting.repaired("parts") == {"ds=1": "1 new"}
+
+
+def test_an_open_file_is_no_drift(drifting: Drifting) -> None:
+    """Its size and time stay as they are until it is closed."""
+    root = drifting.connection.source.policy.source.roots[0].uri
+    path = drifting.origin.location("parts", "2")[len(root) - 1 :] + "/open"
+    with hdfs_native.Client(root.rstrip("/")).create(path) as writer:
+        writer.write(b"9\n")
+        found = drifting.scan("parts")
+        assert (found.drifted, found.writing) == ((), ("ds=2",))
+    assert drifting.repaired("parts") == {"ds=2": "1 new"}
+
+
+def test_what_an_event_tells_is_no_drift(drifting: Drifting) -> None:
+    drifting.origin.insert("parts", "7\n", "1")
+    found = drifting.scan("parts")
+    assert (found.drifted, found.waiting) == ((), "events wait")
+    drifting.replica.replicate()
+    assert drifting.drifted("parts") == {}
+
+
+def test_an_event_that_comes_after_the_repair(drifting: Drifting) -> None:
+    """Hive moves its files first and then tells of them."""
+    storage = drifting.connection.source.storage
+    uri = drifting.put("parts", "4", "000007_0")
+    assert drifting.repaired("parts") == {"ds=4": "1 new"}
+    checksum = storage.checksum(uri)
+    assert checksum is not None
+    drifting.connection.source.metastore.fire_insert_event(
+        drifting.origin.database, "parts", values=["4"], files=[uri], checksums=[checksum.value], replace=False
+    )
+    report = drifting.replica.replicate()
+    assert report.bytes_copied == 0
+    drifting.replica.assert_equal()
+    assert drifting.drifted("parts") == {}
+
+
+def test_the_command(drifting: Drifting, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    policy = drifting.connection.source.policy.model_dump(mode="json", exclude_defaults=True)
+    path.write_text(yaml.safe_dump(policy), encoding="utf-8")
+    drifting.put("parts", "3", "part-9")
+    command = ["drift", drifting.origin.database, "--config", str(path), "--settle", "0.1", "--json"]
+    assert run(command) == 1
+    tables = {table["table"]: table["drifted"] for table in json.loads(capsys.readouterr().out)["tables"]}
+    assert [one["partition"] for one in tables["parts"]] == ["ds=3"]
+    assert tables["plain"] == []
+    assert run([*command, "--repair"]) == 0
+    drifting.replica.assert_equal()
+    assert run(command) == 0
+
+
+def test_the_sensor(drifting: Drifting) -> None:
+    """Looks at a table a tick where it has no more time, asks once for each finding, and begins a new round in time."""
+    connection, drift = drifting.connection, Drift(every=100, settle=0.1, budget=0.000001)
+    policy = connection.source.policy.model_copy(update={"drift": drift})
+    names, cursor, now = Names.of(policy), None, time.time()
+    defs = build_defs(policy, read_catalog(connection.source.metastore, policy))
+    assert f"drift_{drifting.origin.database}" in {sensor.name for sensor in defs.sensors or ()}
+    drifting.put("parts", "1", "part-9")
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def look(later: float) -> dg.SensorResult | dg.SkipReason:
+            nonlocal cursor
+            context = dg.build_sensor_context(instance, cursor=cursor)
+            result = tick(context, connection, names, drift, drifting.origin.database, now + later)
+            cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor
+            return result
+
+        result = look(0)
+        assert isinstance(result, dg.SensorResult)
+        (request,) = result.run_requests or []
+        assert isinstance(look(1), dg.SkipReason)  # the other table
+        for seconds in (2, 3):
+            skipped = look(seconds)
+            assert isinstance(skipped, dg.SkipReason)
+        assert "next round begins" in str(skipped.skip_message)
+        job = defs.resolve_job_def(f"repair_{drifting.origin.database}")
+        done = job.execute_in_process(instance=instance, run_config=request.run_config, tags=dict(request.tags))
+        assert done.success
+        recorded = instance.get_latest_materialization_event(names.table(drifting.origin.database, "parts", "load"))
+        assert recorded is not None
+        drifting.replica.assert_equal()
+        drifting.put("parts", "2", "part-9")
+        again = look(200)
+        assert isinstance(again, dg.SensorResult)
+        assert [one.run_key for one in again.run_requests or []] != [request.run_key]
+        assert [one.run_config["ops"] for one in again.run_requests or []] != [request.run_config["ops"]]
