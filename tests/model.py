@@ -80,9 +80,11 @@ class Source:
 
     Args:
         unique: whether files get names that no other had (Spark, Impala), not the first that is free (Hive).
+        empty: whether tables and partitions are created without files, as DDL does.
     """
 
     unique: bool = False
+    empty: bool = False
     tables: dict[str, Tab] = field(default_factory=dict)
     storage: dict[str, Files] = field(default_factory=dict)
     events: list[r.Event] = field(default_factory=list)
@@ -134,7 +136,7 @@ class Source:
 
     def _create(self, name: str, *, partitioned: bool) -> None:
         tab = Tab(self.evid, f"{ROOT}/{name}", partitioned)
-        self.storage[tab.location] = {} if partitioned or self.evid % 2 else {"000000_0": f"c{self.evid}"}
+        self.storage[tab.location] = {} if partitioned or self.empty or self.evid % 2 else {"000000_0": f"c{self.evid}"}
         self.tables[name] = tab
         self._log(r.CreateTable, name, after=table_image(name, tab), files=self.refs(tab.location))
 
@@ -176,7 +178,7 @@ class Source:
         added: list[r.AddedPartition] = []
         for key in keys:
             part = tab.parts[key] = Part(self.evid, f"{tab.location}/{key}")
-            self.storage[part.location] = {"000000_0": f"c{self.evid}{key}"} if self.evid % 2 else {}
+            self.storage[part.location] = {"000000_0": f"c{self.evid}{key}"} if self.evid % 2 and not self.empty else {}
             added.append(r.AddedPartition(key, partition_image(name, key, part), self.refs(part.location)))
         if added:
             self._log(r.AddPartition, name, table_object=table_image(name, tab), partitions=tuple(added))
