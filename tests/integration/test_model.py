@@ -6,6 +6,7 @@ Random sequences run on real Hive, each with tables of its own, all in one datab
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,9 +21,9 @@ from tests.warehouse import Warehouse
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
 KINDS = (
-    *("create",) * 6,
-    *("insert",) * 5,
-    *("overwrite",) * 3,
+    *("create",) * 5,
+    *("insert",) * 7,
+    *("overwrite",) * 4,
     *("truncate", "alter", "alter part", "alter many", "drop", "rename", "rename", "rename part", "exchange", "exchange"),
     *("add many", "drop part", "drop many"),
 )
@@ -127,16 +128,20 @@ def run(warehouse: Warehouse, count: int, seed: int, windows: int) -> list[LoadR
     ids, reports = random.Random(seed), []
     warehouse.replicate()
     for _ in range(windows):
-        statements = [said for one in sequences for said in one.statements(ids, ids.randint(4, 12))]
+        statements = [said for one in sequences for said in one.statements(ids, ids.randint(4, 10))]
         files = {path: content for one in sequences for path, content in one.files.items()}
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(warehouse.connection.source.storage.write, files, files.values()))
         for one in sequences:
             one.files.clear()
+        began = time.monotonic()
         warehouse.sql(*statements)
+        spent = time.monotonic() - began
         dump = warehouse.dump(warehouse.applied())
         report = warehouse.load(dump.directory, source=warehouse.connection.source.metastore)
-        print(f"seed {seed}: {len(statements)} statements, {dump.events} events, {dict(report.applied)}, {report.collapsed}")
+        print(
+            f"seed {seed}: {len(statements)} statements in {spent:.0f} s, {dump.events} events, {dict(report.applied)}, {report.collapsed}"
+        )
         assert report.held == ()
         modelled: dict[str, object] = {}
         for one in sequences:
@@ -150,7 +155,6 @@ def run(warehouse: Warehouse, count: int, seed: int, windows: int) -> list[LoadR
 def test_model_source_and_replica_agree(warehouse: Warehouse) -> None:
     (report,) = run(warehouse, count=20, seed=random.SystemRandom().randrange(2**32), windows=1)
     assert report.collapsed.events > report.collapsed.operations > 0
-    assert report.collapsed.files > 0
 
 
 @pytest.mark.long
