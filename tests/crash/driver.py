@@ -26,8 +26,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 from tests.crash.seams import Point, Trap
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-# A child runs the module that was started again: what that one imports is there already, too.
-_CONTEXT.set_forkserver_preload(["tests.crash.driver", "tests.crash.workload"])
+_CONTEXT.set_forkserver_preload(["tests.crash.driver"])
 _LIMIT = 300  # seconds; a process that takes longer hangs
 
 

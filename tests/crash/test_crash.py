@@ -14,10 +14,10 @@ from hive_replication.statements import ReplLoad
 from resources.embedded.hive import HiveDriver
 from resources.spark_copier import SparkCopier, _SparkCopier
 from tests.crash.campaign import Campaign, double, single
+from tests.crash.random_work import work
 from tests.crash.spark import KillingCopier
 from tests.crash.states import Seen, half_visible
 from tests.crash.story import Story, tell, tell_of_drop
-from tests.crash.workload import work
 from tests.warehouse import Warehouse
 
 SEED = 7
