@@ -22,13 +22,13 @@ from hive_replication.load.state import ReplicaState, replica_state
 from resources.embedded.hive import HiveDriver
 from tests.crash.__main__ import servers
 from tests.crash.driver import Job, Outcome, run
-from tests.crash.seams import Point, points_of
+from tests.crash.seams import Point
 from tests.crash.states import differences, read_state
 from tests.crash.writers import Town, Writer
 
 _LEVEL = 10  # windows after the writers' end until all is level
-_COUNTS: dict[str, Counter[str]] = {}
-"""Moments seen so far in each kind of process: where the next may be struck."""
+#: Moments seen so far in each kind of process: where the next may be struck.
+_SEEN: dict[str, set[str]] = {}
 
 
 @dataclass
@@ -118,18 +118,20 @@ class Example:
 
     def _process(self, job: Job, strikes: int) -> Outcome:
         """Runs a job until it ends by itself, struck up to so many times before."""
-        seen = _COUNTS.setdefault(job.kind, Counter())
+        seen = _SEEN.setdefault(job.kind, set())
         while True:
-            points: list[Point | None] = [*points_of(seen), *[None] * 10] if strikes > 0 else [None]
+            point = (
+                Point(self._random.choice(sorted(seen)), self._random.choice([1, 1, 1, 2, 4])) if seen and strikes > 0 else None
+            )
             strikes -= 1
-            outcome = run(job, self._random.choice(points), self._copies)
+            outcome = run(job, point, self._copies)
             self.done["processes"] += 1
             self.done["strikes"] += outcome.fired
             self.log(
                 f"{job.kind} {job.directory or job.table or job.window}: {outcome.problem or outcome.directory or outcome.killed}"
             )
             if not outcome.killed:
-                seen |= Counter(outcome.counts or {})
+                seen |= (outcome.counts or {}).keys()
                 self.done["held or refused"] += bool(outcome.problem)
                 return outcome
 
