@@ -139,9 +139,7 @@ def run(warehouse: Warehouse, count: int, seed: int, windows: int) -> list[LoadR
         spent = time.monotonic() - began
         dump = warehouse.dump(warehouse.applied())
         report = warehouse.load(dump.directory, source=warehouse.connection.source.metastore)
-        print(
-            f"seed {seed}: {len(statements)} statements in {spent:.0f} s, {dump.events} events, {dict(report.applied)}, {report.collapsed}"
-        )
+        print(f"seed {seed}: {len(statements)} statements in {spent:.0f} s, {dump.events} events, {report.collapsed}")
         assert report.held == ()
         modelled: dict[str, object] = {}
         for one in sequences:
