@@ -13,6 +13,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from hive_replication.errors import BadRequest
 from hive_replication.yaml_place import place
 
+#: What a load does with an object of the target that is in the way and no replica.
+ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
+
 
 def _storage_root(root: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/]*/.*", root + "/"):
@@ -75,6 +78,9 @@ class Policy(_Settings):
         description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",
     )
     collapse: bool = Field(default=True, description="Bring each object of a window to its end at once, not event by event")
+    conflicts: ConflictPolicy = Field(
+        default="refuse", description="What to do with databases, tables and partitions on the target that are in the way"
+    )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")

@@ -72,6 +72,9 @@ def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, 
         metadata["proofs"] = _proofs(report)
     if report.touched:
         metadata["touched"] = _touched(report.touched, names, database)
+    for title, found in (("in the way", report.strangers), ("changed on the target", report.changed_on_target)):
+        if found:
+            metadata[title] = markdown_table(("object", "what"), ((one.object, one.outcome) for one in found), len(found))
     if report.translated:
         rows = ([table] for table in report.translated)
         metadata["kept as external tables"] = markdown_table(("table",), rows, len(report.translated))

@@ -40,6 +40,8 @@ def load_data(report: LoadReport) -> dict[str, Any]:
         "files": dict(report.files_by_origin),
         "bytes-copied": report.bytes_copied,
         "copies": [_copy(result) for result in report.copies],
+        "strangers": [asdict(stranger) for stranger in report.strangers],
+        "changed-on-target": [asdict(changed) for changed in report.changed_on_target],
         "translated": list(report.translated),
         "collapsed": asdict(report.collapsed),
         "skipped": [asdict(skipped) for skipped in report.skipped],
@@ -57,6 +59,10 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         origins = ", ".join(f"{number} from {origin}" for origin, number in sorted(report.files_by_origin.items()))
         origins = origins.replace("from present", "present already")
         yield f"files: {len(report.copies)} ({origins}), {size(report.bytes_copied)} copied, all proven"
+    for stranger in report.strangers:
+        yield f"in the way: {stranger.object}: {stranger.outcome}"
+    for changed in report.changed_on_target:
+        yield f"changed on the target: {changed.object}: {changed.outcome}"
     if report.translated:
         yield f"kept as external tables by the target's metastore: {len(report.translated)} ({', '.join(report.translated)})"
     if report.collapsed.events:

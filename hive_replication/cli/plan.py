@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hive_replication.cli.output import size
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
+from hive_replication.load.conflicts import KeepAside, KeepPartitionsAside
 from hive_replication.load.plan import LanePlan, LoadPlan
 from hive_replication.load.savings import source_sizes
 from hive_replication.storage import Storage
@@ -96,6 +97,10 @@ def _about(database: str, operation: op.Operation) -> tuple[str, tuple[str, ...]
     match operation:
         case op.RenameTable():
             return f"{table} -> {op.object_name(database, operation.image.tableName)}", ()
+        case KeepAside():
+            return f"{table} -> {op.object_name(database, operation.kept)}", ()
+        case KeepPartitionsAside():
+            return f"{table} -> {op.object_name(database, operation.kept)}", operation.names
         case op.RenamePartition():
             return f"{table}/{operation.old} -> {operation.new}", (operation.old, operation.new)
         case op.AddPartitions():

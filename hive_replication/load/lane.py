@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from hive_replication.errors import Refused
 from hive_replication.load import operations as op
+from hive_replication.load.conflicts import Conflicts, adopted_at, is_stranger
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.load.lives import Life
 from hive_replication.load.lookahead import Lookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.report import Skipped
-from hive_replication.load.state import is_ours, object_id
+from hive_replication.load.state import object_id
 from hive_replication.load.view import TargetView
+from hive_replication.metastore.types import Partition, Table
 
 
 class Stop(Exception):
@@ -52,6 +55,7 @@ class LanePlanning:
         lookahead: what becomes of objects later.
         renames: whether the lane renames tables or partitions.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+        conflicts: how they are settled.
     """
 
     view: TargetView
@@ -59,6 +63,7 @@ class LanePlanning:
     lookahead: Lookahead
     renames: bool
     gone: Mapping[tuple[int, str], int]
+    conflicts: Conflicts
     partition_lives: dict[tuple[int, str], Life] = field(default_factory=dict[tuple[int, str], Life])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
@@ -91,8 +96,13 @@ class LanePlanning:
             )
         return later is not None
 
-    def require_free(self, name: str) -> None:
+    def require_free(self, name: str, evid: int | None = None, wanted: Table | None = None) -> None:
         """Makes sure that nothing else has a table's name on the target at this point of the plan.
+
+        Args:
+            name: on the target.
+            evid: event that needs it, and may settle a conflict about it; None for one that needs the table itself.
+            wanted: the source's table, if it is a new one.
 
         Raises:
             Stop: something has it.
@@ -101,11 +111,36 @@ class LanePlanning:
         if occupant is None and name not in self._taken:
             return
         shown = op.object_name(self.mapping.target_database, name)
-        if occupant is not None and not is_ours(occupant, self.mapping.source):
-            raise Stop(
-                f"the target table {shown} exists and is not a replica of this source: rename or drop it there", refused=True
-            )
+        if occupant is not None and is_stranger(occupant, self.mapping.source):
+            if evid is None:
+                raise Stop(f"the target table {shown} exists and is not a replica of this source: rebuild it", refused=True)
+            self.settle(lambda conflicts: conflicts.table(evid, occupant, wanted))
+            self._vacated.add(name)
+            return
         raise Stop(f"the target has an older {shown} in the way: rebuild it from the source")
+
+    def settle(self, how: Callable[[Conflicts], op.Operation | None]) -> None:
+        """Plans what the policy does about a conflict.
+
+        Raises:
+            Stop: the policy refuses.
+        """
+        try:
+            first = how(self.conflicts)
+        except Refused as error:
+            raise Stop(str(error), refused=True) from error
+        if first is not None:
+            self.add(first)
+
+    def adopted(self, replica: Replica, evid: int) -> bool:
+        """Whether an earlier load took a table over at this event, and came no further."""
+        table = self.view.tables.get(replica.name)
+        return table is not None and not is_stranger(table, self.mapping.source) and adopted_at(table) == evid
+
+    def stranger(self, replica: Replica, partition: str) -> Partition | None:
+        """The target's partition of a name that is not our replica, if it is still there at this point of the plan."""
+        part = None if partition in replica.partitions else self.view.partitions.get((replica.found_as, partition))
+        return part if part is not None and is_stranger(part, self.mapping.source) else None
 
     def take(self, name: str) -> None:
         """From here on a replica has the name."""
@@ -149,6 +184,8 @@ class LanePlanning:
         found = self.found(replica, life, partition)
         what = f"{event.row.type} {replica.name}/{partition}"
         if found is not None and found < event.evid:
+            if stranger := self.stranger(replica, partition):
+                return self._settled(event, partition, replica, stranger, needed=needed)
             return True
         if found is not None:
             self.skip(event.evid, what, f"applied already (state id {found})")
@@ -157,6 +194,16 @@ class LanePlanning:
         elif needed:
             return self.lacking(event, replica, event.row.table, partition)
         return False
+
+    def _settled(self, event: WindowEvent, partition: str, replica: Replica, stranger: Partition, *, needed: bool) -> bool:
+        """Whether an event goes on that meets a partition which somebody else put there."""
+        shown = op.object_name(self.mapping.target_database, replica.name, partition)
+        if needed:
+            reason = f"the target partition {shown}, which event {event.evid} changes, was made by somebody else: repair it"
+            raise Stop(reason, refused=True)
+        before = len(self.operations)
+        self.settle(lambda conflicts: conflicts.partition(event.evid, replica.name, partition, stranger, None))
+        return len(self.operations) == before
 
     def found(self, replica: Replica, life: Life, partition: str) -> int | None:
         """State id of a partition that exists at this point of the plan, under whatever name; None where it does not."""

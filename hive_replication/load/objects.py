@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.records import PartitionRecord, TableRecord
-from hive_replication.errors import Refused
 from hive_replication.load import operations as op
 from hive_replication.load.execute import Gone
 from hive_replication.load.plan import LanePlan, SegmentPlan
@@ -69,11 +69,10 @@ def _refuse_strangers(session: Session, records: list[TableRecord]) -> None:
     mapping = session.mapping()
     if not session.exists:
         return
-    names = [mapping.table(record.name) for record in records]
-    for table in session.target.metastore.tables(session.database, names):
+    wanted = {mapping.table(record.name): record.table for record in records}
+    for table in session.target.metastore.tables(session.database, wanted):
         if not is_ours(table, session.identity):
-            shown = op.object_name(session.database, table.tableName)
-            raise Refused(f"the target table {shown} exists and is not a replica of this source: rename or drop it there")
+            session.conflicts.table(session.reader.header.to_evid, table, wanted[table.tableName.lower()])
 
 
 def _begin(session: Session, *, whole_database: bool) -> None:
@@ -86,7 +85,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
         else:
             session.create_plain_database(image)
     elif whole_database and session.state.applied is None:
-        session.write_state(replace(session.state, source=session.identity, checkpoint=checkpoint))
+        session.write_state(session.taken_over(checkpoint))
 
 
 def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> list[LanePlan]:
@@ -111,11 +110,14 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             repair=repair,
             whole=header.scope.partitions is None,
             other_history=other_history,
+            conflicts=session.conflicts.policy,
         )
         partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
         lane, skipped = planner.plan(number, record, partitions)
         lanes.append(lane)
         session.skipped += skipped
+    if whole_database and session.state.applied is None:
+        lanes += _aside(session, surplus)
     return lanes + [
         LanePlan(
             (table.tableName.lower(),), session.state.position(table.tableName), (op.DropTable(header.to_evid, table.tableName),)
@@ -123,6 +125,16 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
         for table in session.target.metastore.tables(session.database, surplus)
         if is_ours(table, session.identity) and (object_id(table) <= header.to_evid or other_history)
     ]
+
+
+def _aside(session: Session, surplus: list[str]) -> Iterator[LanePlan]:
+    """What becomes of tables that the source does not have when their database becomes a replica."""
+    evid = session.reader.header.to_evid
+    for table in session.target.metastore.tables(session.database, surplus):
+        if not is_ours(table, session.identity):
+            first = session.conflicts.surplus(evid, table)
+            if first is not None:
+                yield LanePlan((first.table,), 0, (first,))
 
 
 def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from hive_replication.dump.source import why_skipped
 from hive_replication.events import records as r
+from hive_replication.load.conflicts import Conflicts
 from hive_replication.load.handlers import handlers, tables
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import Lane, WindowEvent
@@ -22,6 +23,7 @@ from hive_replication.load.report import Skipped
 from hive_replication.load.state import is_ours, object_id
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.types import Table
+from hive_replication.policy import ConflictPolicy
 
 PartitionEvent = r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert
 
@@ -37,6 +39,7 @@ class LanePlanner:
         ended: event id of the database's drop at the end of the lane's segment, which ends all lives; None without one.
         lookahead: what becomes of objects after the window.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+        conflicts: the policy's setting.
     """
 
     def __init__(
@@ -48,12 +51,14 @@ class LanePlanner:
         ended: int | None = None,
         lookahead: Lookahead | None = None,
         gone: Mapping[tuple[int, str], int] | None = None,
+        conflicts: ConflictPolicy = "refuse",
     ) -> None:
         self._lane, self._view, self._mapping, self._includes, self._ended = lane, view, mapping, includes, ended
         self._lives: dict[int, Life] = {}
         self._replicas: dict[int, Replica] = {}
         renames = any(_renames(event.event) for event in lane.events)
-        self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {})
+        settling = Conflicts(conflicts, mapping.source, mapping.target_database)
+        self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {}, settling)
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
         """The lane's operations, and what is skipped."""

@@ -13,13 +13,16 @@ from typing import TypeVar
 
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.dump.source import has_files
+from hive_replication.errors import Refused
 from hive_replication.load import operations as op
+from hive_replication.load.conflicts import Adopt, Conflicts, is_stranger
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Skipped
-from hive_replication.load.state import CHECKPOINT, is_ours, object_id
+from hive_replication.load.state import CHECKPOINT, object_id
 from hive_replication.load.view import TargetView
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.policy import ConflictPolicy
 
 _BATCH = 500
 
@@ -38,6 +41,7 @@ class ObjectPlanner:
         repair: compare and replace also what stands at ``evid`` already.
         whole: whether the dump has all partitions of its tables, so that others have to go.
         other_history: the target's state ids are of another history of the source, and say nothing.
+        conflicts: the policy's setting.
     """
 
     mapping: NameMapping
@@ -47,6 +51,7 @@ class ObjectPlanner:
     repair: bool = False
     whole: bool = True
     other_history: bool = False
+    conflicts: ConflictPolicy = "refuse"
 
     def plan(self, number: int, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
         """One table's lane.
@@ -60,9 +65,6 @@ class ObjectPlanner:
         existing = self.view.tables.get(name)
         shown = op.object_name(self.mapping.target_database, name)
         base = self.view.state.position(name)
-        if existing is not None and not is_ours(existing, self.mapping.source):
-            reason = f"the target table {shown} exists and is not a replica of this source: rename or drop it there"
-            return LanePlan((name,), base, (), Obstacle(self.evid, reason, refused=True)), []
         if existing is None and not self.whole:
             return LanePlan(
                 (name,), base, (), Obstacle(self.evid, f"the target lacks {shown}: rebuild the whole table first")
@@ -70,7 +72,20 @@ class ObjectPlanner:
         if existing is not None and object_id(existing) > self.evid and not self.other_history:
             reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
             return LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
-        return LanePlan((name,), base, tuple(self._operations(f"{self.evid}-{number}", record, existing, partitions))), []
+        try:
+            return LanePlan((name,), base, tuple(self._settled(f"{self.evid}-{number}", record, existing, partitions))), []
+        except Refused as error:
+            return LanePlan((name,), base, (), Obstacle(self.evid, str(error), refused=True)), []
+
+    def _settled(
+        self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        """The table's operations, after those that settle a conflict about its name."""
+        if existing is not None and is_stranger(existing, self.mapping.source):
+            first = self._conflicts.table(self.evid, existing, record.table)
+            yield first
+            existing = existing if isinstance(first, Adopt) else None
+        yield from self._operations(staging, record, existing, partitions)
 
     def _operations(
         self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
@@ -105,18 +120,48 @@ class ObjectPlanner:
         seen: set[str] = set()
         for batch in _batches(partitions):
             seen |= {record.name for record in batch}
+            for record in batch:
+                yield from self._make_room(table, record, present)
             new = [record for record in batch if record.name not in present]
             if new:
                 yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, table, record) for record in new))
             for record in batch:
                 if record.name in present and self._due(object_id(present[record.name])):
                     one = self._new_partition(staging, table, record)
-                    yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=True)
+                    compare = self.conflicts != "replace" or not is_stranger(present[record.name], self.mapping.source)
+                    yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=compare)
         gone = sorted(
             name for name, part in present.items() if name not in seen and (self.other_history or object_id(part) <= self.evid)
         )
         for names in _batches(gone if self.whole else ()):
-            yield op.DropPartitions(self.evid, table, tuple(names))
+            yield from self._drop(table, names, present)
+
+    def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
+        """Settles a conflict about a partition's name; one that moves away is not present any more."""
+        found = present.get(record.name)
+        if found is not None and is_stranger(found, self.mapping.source):
+            first = self._conflicts.partition(self.evid, table, record.name, found, record.partition)
+            if first is not None:
+                yield first
+                del present[record.name]
+
+    def _drop(self, table: str, names: list[str], present: dict[str, Partition]) -> Iterator[op.Operation]:
+        """Drops partitions that the source does not have; a stranger's is in the way, too."""
+        dropped: list[str] = []
+        for name in names:
+            found = present[name]
+            stranger = is_stranger(found, self.mapping.source)
+            first = self._conflicts.partition(self.evid, table, name, found, None) if stranger else None
+            if first is not None:
+                yield first
+            else:
+                dropped.append(name)
+        if dropped:
+            yield op.DropPartitions(self.evid, table, tuple(dropped))
+
+    @property
+    def _conflicts(self) -> Conflicts:
+        return Conflicts(self.conflicts, self.mapping.source, self.mapping.target_database)
 
     def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
         image = self.mapping.new_partition(record.partition, table, self.evid)

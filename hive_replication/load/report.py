@@ -80,6 +80,19 @@ class Collapsed:
         return f"{self.events} events into {self.operations} operations, {spared} not copied"
 
 
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """An object of the target that is not as a load left it, or was in the way.
+
+    Args:
+        object: e.g. ``sales.orders/ds=1``.
+        outcome: what was found, or became of it.
+    """
+
+    object: str
+    outcome: str
+
+
 @dataclass(frozen=True)
 class LoadReport:
     """What REPL LOAD did.
@@ -95,6 +108,8 @@ class LoadReport:
         held: lanes that failed.
         touched: tables changed.
         translated: those of them that a Hive 4 metastore keeps as external tables though they are managed ones at the source.
+        strangers: what was in the way and no replica, with what became of it (policy ``conflicts``).
+        changed_on_target: replicas that somebody changed on the target since the last load that touched them.
         seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
         collapsed: what collapsing spared.
     """
@@ -109,6 +124,8 @@ class LoadReport:
     held: tuple[Held, ...] = ()
     touched: tuple[Touched, ...] = ()
     translated: tuple[str, ...] = ()
+    strangers: tuple[Stranger, ...] = ()
+    changed_on_target: tuple[Stranger, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     collapsed: Collapsed = Collapsed()
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import ReplicationError
 from hive_replication.load import operations as op
+from hive_replication.load.conflicts import Conflicts, Resolution, refuse_other_writers
 from hive_replication.load.execute import Executor, Replan, Work
 from hive_replication.load.lookahead import Lookahead, NoLookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import SegmentPlan
-from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
+from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped, Stranger
 from hive_replication.load.retention import Retention
 from hive_replication.load.savings import not_copied, savings, source_sizes
-from hive_replication.load.state import ReplicaState, is_ours, replica_state, with_state
+from hive_replication.load.state import ReplicaState, replica_state, with_state
 from hive_replication.load.target import Target
 from hive_replication.load.touched import touched_tables
 from hive_replication.load.translation import translated_tables
+from hive_replication.load.writers import lineage, refuse_loop, refuse_second_writer
 from hive_replication.metastore.types import Database, copy_of
 from hive_replication.progress import Progress
 
@@ -70,6 +72,11 @@ class Session:
         """Whether this is a plan only."""
         return self.copier is None
 
+    @property
+    def conflicts(self) -> Conflicts:
+        """How conflicts are settled."""
+        return Conflicts(self.target.policy.conflicts, self.identity, self.database)
+
     def location(self) -> str:
         """The target database's directory: its own, or where the metastore would make it."""
         found = self.target.metastore.database(self.database)
@@ -104,20 +111,21 @@ class Session:
         Raises:
             Refused: it is another source's replica, or holds a table that is not our replica.
         """
-        if self.state.source not in ("", self.identity):
-            raise Refused(
-                f"the target database {self.database!r} is a replica of {self.state.source}, not of {self.identity}: "
-                "load it under another name"
-            )
-        if self.state.source or not self.exists:
+        origins = lineage(self.reader.header.source_database.parameters, self.identity)
+        refuse_loop(origins, f"{self.target.identity}/{self.database}")
+        refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
+        if self.state.source:
+            self.state = replace(self.state, policy=self.target.policy.name, origins=origins[1:])
+        found = self.target.metastore.database(self.database)
+        if self.state.source or found is None or self.reader.header.scope.table is not None:
             return
         names = self.target.metastore.table_names(self.database)
-        strangers = [t.tableName for t in self.target.metastore.tables(self.database, names) if not is_ours(t, self.identity)]
-        if strangers and self.reader.header.scope.table is None:
-            raise Refused(
-                f"the target database {self.database!r} exists and is not a replica of this source (it holds {strangers[0]!r}): "
-                "load under another name, or drop it there"
-            )
+        refuse_other_writers(found, self.target.metastore.tables(self.database, names), self.conflicts)
+
+    def taken_over(self, checkpoint: str) -> ReplicaState:
+        """The state of a database that becomes a replica now, with a bootstrap under way."""
+        origins = lineage(self.reader.header.source_database.parameters, self.identity)[1:]
+        return replace(self.state, source=self.identity, checkpoint=checkpoint, policy=self.target.policy.name, origins=origins)
 
     def carry_out(self, plan: SegmentPlan, replan: Replan) -> None:
         """Carries out a segment, or only notes it where this is a plan.
@@ -149,7 +157,8 @@ class Session:
             evid: event id that it stands at, or None while a bootstrap is under way.
             checkpoint: the bootstrap's dump directory.
         """
-        self.state, self.exists = ReplicaState(source=self.identity, applied=evid, checkpoint=checkpoint), True
+        self.state = ReplicaState()
+        self.state, self.exists = replace(self.taken_over(checkpoint), applied=evid), True
         if self.dry:
             return
         self.check()
@@ -184,10 +193,11 @@ class Session:
         metastore = self.target.metastore
         if self.exists and not self.dry:
             location, names = self.location(), metastore.table_names(self.database)
-            for table in metastore.tables(self.database, names):
-                if not is_ours(table, self.identity):
-                    raise Refused(f"cannot drop the target database {self.database!r}: {table.tableName!r} is not our replica")
+            kept = self.conflicts.dropped_with(metastore.tables(self.database, names))
             self.check()
+            if kept:
+                self._leave_database(operation.evid, [name for name in names if name not in kept])
+                return
             for name in names:
                 metastore.drop_table(self.database, name, delete_data=False)
             metastore.drop_database(self.database, delete_data=False, cascade=True)
@@ -196,6 +206,15 @@ class Session:
         self.held.clear()
         self.exists = False
         self.state = self._written = ReplicaState()
+
+    def _leave_database(self, evid: int, names: list[str]) -> None:
+        """Drops our replicas; the database stays for what a stranger has in it."""
+        retention, metastore = Retention(self.target.storage, self.location()), self.target.metastore
+        for table in list(metastore.tables(self.database, names)):
+            metastore.drop_table(self.database, table.tableName, delete_data=False)
+            retention.retire(table.sd.location, evid)
+        self.held.clear()
+        self.write_state(ReplicaState())
 
     def write_state(self, state: ReplicaState) -> None:
         """Writes the database's state, if it changed."""
@@ -229,6 +248,11 @@ class Session:
             skipped=tuple(self.skipped),
             held=tuple(self.held),
             touched=touched,
+            strangers=tuple(
+                Stranger(op.object_name(self.database, one.table, ",".join(one.partitions)), one.outcome)
+                for one in self.work.operations
+                if isinstance(one, Resolution)
+            ),
             translated=translated_tables(self.target.metastore, self.database, there),
             seconds=spent,
             collapsed=self._savings(),

@@ -17,6 +17,9 @@ CHECKPOINT = "hive.repl.ckpt.key"
 TARGET_FOR = "repl.target.for"
 PREFIX = "hive_replication."
 SOURCE = PREFIX + "source"
+SOURCE_FOR = "repl.source.for"
+_POLICY = PREFIX + "policy"
+_ORIGINS = PREFIX + "origins"
 _APPLIED = PREFIX + "applied.id"
 _APPLIED_EVENT = PREFIX + "applied.event"
 _AT = PREFIX + "at."
@@ -39,6 +42,8 @@ class ReplicaState:
         held: why names are held.
         checkpoint: dump directory of the bootstrap under way, or "".
         recovery: token of the recovery under way, or ""; any other load takes it away, since it changes what was compared.
+        policy: name of the policy that writes it, "" where that is not known.
+        origins: where the source's own data comes from, if it is a replica itself, nearest first.
     """
 
     source: str = ""
@@ -49,6 +54,8 @@ class ReplicaState:
     held: Mapping[str, str] = field(default_factory=dict[str, str])
     checkpoint: str = ""
     recovery: str = ""
+    policy: str = ""
+    origins: tuple[str, ...] = ()
 
     def position(self, table: str) -> int:
         """Event id up to which everything about a table's name is applied, its own state ids aside."""
@@ -87,6 +94,7 @@ class ReplicaState:
     def parameters(self) -> dict[str, str]:
         """The database parameters that say all this."""
         values = {SOURCE: self.source, TARGET_FOR: "true"} if self.source else {}
+        values |= {key: value for key, value in ((_POLICY, self.policy), (_ORIGINS, ",".join(self.origins))) if value}
         if self.applied is not None:
             values |= {_APPLIED: str(self.applied), LAST_ID: str(self.last_id)}
             values[_APPLIED_EVENT] = f"{self.applied}:{self.applied_time}:{self.applied_hash}"
@@ -111,7 +119,14 @@ def replica_state(database: Database | None) -> ReplicaState:
         held={key.removeprefix(_HELD): value for key, value in found.items() if key.startswith(_HELD)},
         checkpoint=found.get(CHECKPOINT, ""),
         recovery=found.get(_RECOVERY, ""),
+        policy=found.get(_POLICY, ""),
+        origins=origins(found),
     )
+
+
+def origins(parameters: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Identities of the databases that a replica's source has its own data from, nearest first."""
+    return tuple(filter(None, (parameters or {}).get(_ORIGINS, "").split(",")))
 
 
 def is_state(key: str) -> bool:
@@ -120,8 +135,9 @@ def is_state(key: str) -> bool:
 
 
 def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaState) -> dict[str, str]:
-    """A database's parameters with its replication state replaced."""
-    return {key: value for key, value in (database_parameters or {}).items() if not is_state(key)} | state.parameters()
+    """A database's parameters with its replication state replaced; a replica may be the source of another."""
+    kept = {key: value for key, value in (database_parameters or {}).items() if key == SOURCE_FOR or not is_state(key)}
+    return kept | state.parameters()
 
 
 def object_id(thing: Table | Partition | None) -> int:

@@ -24,3 +24,8 @@ class Target:
     storage: Storage
     policy: Policy
     source_storage: Storage
+
+    @property
+    def identity(self) -> str:
+        """What tells one metastore from another, as :attr:`hive_replication.dump.source.Source.identity`."""
+        return self.metastore.uuid() or self.metastore.uri

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.records import EventRecord
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.collapse import collapsed
+from hive_replication.load.conflicts import adopted_at
 from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.plan import LanePlan, SegmentPlan
@@ -136,7 +137,8 @@ class _Planner:
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
         session = self.session
         args = lane, self.view, session.mapping(), session.includes, self.ended, session.lookahead, self.gone
-        plan, skipped = LanePlanner(*args).plan()
+        conflicts = session.target.policy.conflicts
+        plan, skipped = LanePlanner(*args, conflicts=conflicts).plan()
         self.lanes[plan.names] = lane
         return plan, skipped
 
@@ -178,7 +180,12 @@ def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
             wanted[mapping.table(name)] = parts
     if not session.exists:
         return TargetView(session.state)
-    return read_view(session.target.metastore, session.database, session.state, wanted, wanted)
+    view = read_view(session.target.metastore, session.database, session.state, wanted, wanted)
+    taken = [name for name, table in view.tables.items() if session.conflicts.compares(table) or adopted_at(table)]
+    if not taken:
+        return view
+    whole = read_view(session.target.metastore, session.database, session.state, taken, dict.fromkeys(taken))
+    return replace(view, partitions={**view.partitions, **whole.partitions})
 
 
 def _partitions(event: r.Event | None) -> Iterable[str]:
@@ -227,7 +234,7 @@ def _barrier(session: Session, event: WindowEvent | None) -> op.CreateDatabase |
 def database_image(session: Session, database: Database) -> Database:
     """The image of a database for the target; its directory is the metastore's choice."""
     image = copy_of(database)
-    image.name, image.locationUri, image.catalogName = session.database, None, None
+    image.name, image.locationUri, image.managedLocationUri, image.catalogName = session.database, None, None, None
     image.parameters = _visible(database).parameters
     return image
 

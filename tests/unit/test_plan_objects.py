@@ -135,7 +135,7 @@ def test_a_stranger_stops_the_lane() -> None:
     lane, _ = ObjectPlanner(MAPPING, found, EVID, "x", repair=True).plan(0, record, ())
     assert lane.obstacle is not None
     assert (lane.operations, lane.obstacle.refused) == ((), True)
-    assert "db.t exists and is not a replica" in lane.obstacle.reason
+    assert "db.t is a replica of Hive" in lane.obstacle.reason
 
 
 @pytest.mark.parametrize("change", ["keys", "type of a key", "partitioned", "view"])

@@ -6,6 +6,7 @@ from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.lane import LanePlanning, Replica
 from hive_replication.load.lanes import WindowEvent
+from hive_replication.metastore.types import Partition
 
 
 def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
@@ -18,12 +19,15 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
         image = lane.mapping.new_partition(added.partition, replica.name, event.evid)
         life = lane.partition_lives[event.evid, added.name]
         found = lane.found(replica, life, added.name)
+        stranger = lane.stranger(replica, added.name)
+        if stranger is not None and _kept_aside(lane, event, added, replica, stranger):
+            stranger = found = None
         if found is not None and found >= event.evid:
             lane.skip(event.evid, what, f"applied already (state id {found})")
-        elif found is not None:
+        elif stranger is not None or found is not None:
             if not lane.superseded(event, added.name, what):
-                content = lane.content(event, added.name)
-                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content))
+                content, compare = lane.content(event, added.name), lane.conflicts.compares(stranger)
+                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
         elif life.dropped is not None and not replica.partitions.get(added.name):
             lane.skip(event.evid, what, f"dropped at event {life.dropped} of this window")
         else:
@@ -31,6 +35,13 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
             replica.partitions[added.name] = True
     if new:
         lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))
+
+
+def _kept_aside(lane: LanePlanning, event: WindowEvent, added: r.AddedPartition, replica: Replica, stranger: Partition) -> bool:
+    """Whether a stranger's partition of the name moves away, so that ours is a new one."""
+    before = len(lane.operations)
+    lane.settle(lambda conflicts: conflicts.partition(event.evid, replica.name, added.name, stranger, added.partition))
+    return len(lane.operations) > before
 
 
 def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:

@@ -5,18 +5,26 @@ from __future__ import annotations
 from hive_replication.dump.source import has_files
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
+from hive_replication.load.conflicts import Adopt
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
+from hive_replication.metastore.types import Table
 
 
 def create_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     """CREATE_TABLE: copy, create; also views."""
     created = event.event
     assert isinstance(created, r.CreateTable)  # noqa: S101 - the decoder of this type
-    if replica.present:
+    adopted = lane.conflicts.policy == "adopt" and lane.adopted(replica, event.evid)
+    if replica.present and not adopted:
         shown = op.object_name(lane.mapping.target_database, replica.name)
         raise Stop(f"the target has an older {shown} in the way: rebuild it from the source")
-    lane.require_free(replica.name)
+    if not adopted:
+        lane.require_free(replica.name, event.evid, created.after)
+        adopted = any(isinstance(one, Adopt) and one.evid == event.evid for one in lane.operations)
+    if adopted:
+        _adopt(lane, event, created.after, replica)
+        return
     plain = lane.mapping.table_location(created.after) if created.after.sd.location else ""
     image = lane.mapping.new_table(created.after, event.evid)
     content = lane.new_content(event, "", f"CREATE_TABLE {replica.name}")
@@ -25,13 +33,28 @@ def create_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> No
     lane.take(replica.name)
 
 
+def _adopt(lane: LanePlanning, event: WindowEvent, created: Table, replica: Replica) -> None:
+    """Makes a stranger's table that is ours now as the source's: partitions that no event of the window brings go."""
+    image = lane.mapping.new_table(created, event.evid)
+    replica.found_as, replica.present = replica.name, True
+    lane.take(replica.name)
+    brought = {name for _, name in lane.partition_lives}
+    surplus = tuple(sorted(name for table, name in lane.view.partitions if table == replica.name and name not in brought))
+    if surplus:
+        lane.add(op.DropPartitions(event.evid, replica.name, surplus))
+    if has_files(created):
+        lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event), compare=True))
+    else:
+        lane.add(op.AlterTable(event.evid, replica.name, image))
+
+
 def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     """ALTER_TABLE: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
     change = event.event
     assert isinstance(change, r.AlterTable)  # noqa: S101 - the decoder of this type
     image = lane.mapping.new_table(change.after, event.evid)
     if change.rename:
-        lane.require_free(image.tableName)
+        lane.require_free(image.tableName, event.evid)
         lane.add(op.RenameTable(event.evid, replica.name, image))
         lane.leave(replica.name)
         lane.take(image.tableName)

@@ -1,0 +1,328 @@
+"""Conflicts: something stands on the target where a replica belongs, and is none (design: conflicts and gaps).
+
+``refuse`` leaves it and holds the lane. ``adopt`` takes it over where it has the same schema: it is stamped, its files are
+compared by proof, and only what differs is copied. ``replace`` drops it, its directory goes to retention. ``keep-aside`` renames
+it to ``<name>_kept_<evid>``; partitions move to a table of that name. What another replication has written is always refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hive_replication.errors import Refused
+from hive_replication.load import operations as op
+from hive_replication.load.mapping import placed as point_at
+from hive_replication.load.retention import Retention
+from hive_replication.load.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
+from hive_replication.load.target import Target
+from hive_replication.load.translation import is_managed
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
+from hive_replication.policy import ConflictPolicy
+
+#: Event id at which a stranger was taken over; its properties follow in the same lane.
+_ADOPTED = PREFIX + "adopted"
+
+
+def foreign(parameters: Mapping[str, str] | None) -> str:
+    """Whose replica an object is by its parameters, "" where it is nobody's."""
+    found = parameters or {}
+    if SOURCE in found:
+        return found[SOURCE]
+    return "Hive's own replication" if LAST_ID in found or TARGET_FOR in found else ""
+
+
+def is_stranger(thing: Table | Partition, source: str) -> bool:
+    """Whether an object of the target is not this source's replica."""
+    return (thing.parameters or {}).get(SOURCE) != source
+
+
+def adopted_at(table: Table) -> int:
+    """Event id at which a replica was adopted whose properties have not followed yet; 0 for all others."""
+    return int((table.parameters or {}).get(_ADOPTED, "0")) if object_id(table) == 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """How one load settles its conflicts (pure).
+
+    Args:
+        policy: the policy's setting.
+        source: identity of the load's source.
+        database: target database.
+    """
+
+    policy: ConflictPolicy
+    source: str
+    database: str
+
+    def table(self, evid: int, stranger: Table, wanted: Table | None = None) -> op.Operation:
+        """What is done with a table that is not our replica.
+
+        Args:
+            evid: event id of what is to have its name.
+            stranger: the target's table.
+            wanted: the source's table that may adopt it; None for one that comes by a rename, and has its data already.
+
+        Raises:
+            Refused: it stays, and nothing takes its name.
+        """
+        name = stranger.tableName.lower()
+        shown = op.object_name(self.database, name)
+        self._settle(stranger, f"the target table {shown}")
+        if self.policy == "replace":
+            return DropStranger(evid, name)
+        if self.policy == "keep-aside":
+            return KeepAside(evid, name, f"{name}_kept_{evid}")
+        difference = _difference(stranger, wanted) if wanted else "a rename brings another table with its data"
+        if difference:
+            raise Refused(f"the target table {shown} cannot be adopted: {difference}; rename or drop it there")
+        return Adopt(evid, name, self.source)
+
+    def surplus(self, evid: int, stranger: Table) -> op.Operation | None:
+        """What is done with a stranger's table that the source does not have, when its database becomes a replica."""
+        return None if self.policy in ("refuse", "adopt") or foreign(stranger.parameters) else self.table(evid, stranger)
+
+    def partition(self, evid: int, table: str, name: str, stranger: Partition, wanted: Partition | None) -> op.Operation | None:
+        """What is done first with a partition that is not our replica; None where it is then replaced as one of ours.
+
+        Args:
+            evid: event id of what is to have its name.
+            table: target table.
+            name: partition name.
+            stranger: the target's partition.
+            wanted: the source's partition, None where it is dropped.
+
+        Raises:
+            Refused: it stays.
+        """
+        shown = op.object_name(self.database, table, name)
+        self._settle(stranger, f"the target partition {shown}")
+        if self.policy == "keep-aside":
+            return KeepPartitionsAside(evid, table, (name,), f"{table}_kept_{evid}")
+        difference = _storage_difference(stranger.sd, wanted.sd) if wanted and self.policy == "adopt" else ""
+        if difference:
+            raise Refused(f"the target partition {shown} cannot be adopted: {difference}; drop it there")
+        return None
+
+    def compares(self, stranger: Table | Partition | None) -> bool:
+        """Whether the files of what is there are compared first."""
+        return self.policy == "adopt" and stranger is not None and is_stranger(stranger, self.source)
+
+    def dropped_with(self, tables: Iterable[Table]) -> list[str]:
+        """Strangers that stay when their database is dropped at the source, so that it stays, too.
+
+        Raises:
+            Refused: their database is not dropped.
+        """
+        strangers = [table for table in tables if is_stranger(table, self.source)]
+        for table in strangers:
+            if self.policy == "refuse" or foreign(table.parameters):
+                raise Refused(f"cannot drop the target database {self.database!r}: {table.tableName!r} is not our replica")
+        return [] if self.policy == "replace" else [table.tableName for table in strangers]
+
+    def _settle(self, stranger: Table | Partition, shown: str) -> None:
+        owner = foreign(stranger.parameters)
+        if owner and owner != self.source:
+            raise Refused(f"{shown} is a replica of {owner}: two writers to one target would undo each other")
+        if self.policy == "refuse":
+            what = "drop it" if isinstance(stranger, Partition) else "rename or drop it"
+            raise Refused(f"{shown} exists and is not a replica of this source: {what} there, or set conflicts in the policy")
+
+
+def refuse_other_writers(found: Database, tables: Iterable[Table], conflicts: Conflicts) -> None:
+    """A database that is no replica yet, and its tables, may become ours.
+
+    Raises:
+        Refused: it is another's replica, or holds a stranger's table and the policy refuses those.
+    """
+    owner = foreign(found.parameters)
+    if owner:
+        raise Refused(f"the target database {found.name!r} is a replica of {owner}: load under another name")
+    for table in tables:
+        if not is_stranger(table, conflicts.source):
+            continue
+        owner = foreign(table.parameters)
+        if owner:
+            raise Refused(f"the target database {found.name!r} holds {table.tableName!r}, a replica of {owner}")
+        if conflicts.policy == "refuse":
+            raise Refused(
+                f"the target database {found.name!r} exists and is not a replica of this source (it holds {table.tableName!r}): "
+                "load under another name, drop it there, or set conflicts in the policy"
+            )
+
+
+class Resolution(op.CustomOperation):
+    """An operation that settles a conflict."""
+
+    __slots__ = ()
+
+    @property
+    def outcome(self) -> str:
+        """What became of the stranger."""
+        raise NotImplementedError
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions that it is about; none for a table."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt(Resolution):
+    """Stamps a stranger's table as a replica that stands at event 0; what comes after makes it equal."""
+
+    source: str
+
+    @property
+    def outcome(self) -> str:
+        """See :class:`Resolution`."""
+        return "adopted"
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """See :class:`hive_replication.load.operations.CustomOperation`."""
+        table = _stranger(target, database, self.table)
+        if table is not None:
+            table.parameters = {**(table.parameters or {}), SOURCE: self.source, LAST_ID: "0", _ADOPTED: str(self.evid)}
+            target.metastore.alter_table(database, self.table, table)
+
+
+@dataclass(frozen=True, slots=True)
+class DropStranger(Resolution):
+    """Drops a stranger's table; its directory goes to retention."""
+
+    @property
+    def outcome(self) -> str:
+        """See :class:`Resolution`."""
+        return "replaced; its files are kept in retention"
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """See :class:`hive_replication.load.operations.CustomOperation`."""
+        table = _stranger(target, database, self.table)
+        if table is not None:
+            target.metastore.drop_table(database, self.table, delete_data=False)
+            Retention(target.storage, _location(target, database)).retire(table.sd.location, self.evid)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAside(Resolution):
+    """Gives a stranger's table another name; the metastore moves the data of a managed one."""
+
+    kept: str
+
+    @property
+    def outcome(self) -> str:
+        """See :class:`Resolution`."""
+        return f"kept aside as {self.kept}"
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """See :class:`hive_replication.load.operations.CustomOperation`."""
+        table = _stranger(target, database, self.table)
+        if table is not None:
+            table.tableName = self.kept
+            target.metastore.alter_table(database, self.table, table)
+            kept = copy_of(moved) if (moved := target.metastore.table(database, self.kept)) else table
+            point_at(kept.sd, kept.sd.location)  # the parameter path follows the data
+            if kept != moved:
+                target.metastore.alter_table(database, self.kept, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPartitionsAside(Resolution):
+    """Moves a stranger's partitions to a table of their own, with their directories where these are the database's."""
+
+    names: tuple[str, ...]
+    kept: str
+
+    @property
+    def outcome(self) -> str:
+        """See :class:`Resolution`."""
+        return f"kept aside in {self.kept}"
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """See :class:`Resolution`."""
+        return self.names
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """See :class:`hive_replication.load.operations.CustomOperation`.
+
+        Killed anywhere it can be done again: the partition is dropped last.
+        """
+        metastore, base = target.metastore, f"{_location(target, database)}/{self.kept}"
+        like = metastore.table(database, self.table)
+        if like is None:
+            return
+        if metastore.table(database, self.kept) is None:
+            metastore.create_table(_external_like(like, self.kept, base))
+        keys = [key.name for key in like.partitionKeys]
+        present = {partition_name(keys, part.values) for part in metastore.partitions(database, self.kept, self.names)}
+        for part in metastore.partitions(database, self.table, self.names):
+            if not foreign(part.parameters):
+                self._keep(target, database, part, base, exists=partition_name(keys, part.values) in present)
+
+    def _keep(self, target: Target, database: str, part: Partition, base: str, *, exists: bool) -> None:
+        table = target.metastore.table(database, self.table)
+        name = partition_name([key.name for key in table.partitionKeys] if table else [], part.values)
+        place, kept = part.sd.location or "", copy_of(part)
+        ours = place.startswith(base.rsplit("/", 1)[0] + "/")
+        kept.tableName, kept.sd.location = self.kept, f"{base}/{name}" if ours else place
+        if ours and target.storage.exists(place):
+            target.storage.mkdirs(str(kept.sd.location).rsplit("/", 1)[0])
+            target.storage.rename(place, str(kept.sd.location))
+        if not exists:
+            target.metastore.add_partitions(database, self.kept, [kept])
+        target.metastore.drop_partitions(database, self.table, [name], delete_data=False)
+
+
+def _external_like(table: Table, name: str, location: str) -> Table:
+    kept = copy_of(table)
+    kept.tableName, kept.tableType, kept.sd.location = name, "EXTERNAL_TABLE", location
+    kept.parameters = {"EXTERNAL": "TRUE"}
+    return kept
+
+
+def _stranger(target: Target, database: str, name: str) -> Table | None:
+    """A table as it is now; None where it went away, or is a replica by now."""
+    table = target.metastore.table(database, name)
+    return None if table is None or foreign(table.parameters) else table
+
+
+def _location(target: Target, database: str) -> str:
+    found = target.metastore.database(database)
+    if found is None or not found.locationUri:
+        raise Refused(f"the target database {database!r} went away during the load")
+    return found.locationUri.rstrip("/")
+
+
+def _difference(stranger: Table, wanted: Table) -> str:
+    """Why a stranger cannot become the replica of a table, "" where it can."""
+    kinds = [is_managed(table) or table.tableType for table in (stranger, wanted)]
+    if kinds[0] != kinds[1]:
+        return f"it is a {stranger.tableType}, the source's a {wanted.tableType}"
+    if _columns(stranger.partitionKeys) != _columns(wanted.partitionKeys):
+        return f"its partition keys are {_columns(stranger.partitionKeys)}, the source's {_columns(wanted.partitionKeys)}"
+    if (stranger.viewOriginalText or "") != (wanted.viewOriginalText or ""):
+        return "its view text is another"
+    return _storage_difference(stranger.sd, wanted.sd)
+
+
+def _storage_difference(stranger: StorageDescriptor, wanted: StorageDescriptor) -> str:
+    for what, theirs, ours in (
+        ("columns are", _columns(stranger.cols), _columns(wanted.cols)),
+        ("input format is", stranger.inputFormat, wanted.inputFormat),
+        ("output format is", stranger.outputFormat, wanted.outputFormat),
+        ("serde is", _serde(stranger), _serde(wanted)),
+    ):
+        if theirs != ours:
+            return f"its {what} {theirs}, the source's {ours}"
+    return ""
+
+
+def _columns(columns: Iterable[FieldSchema] | None) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns or []) or "none"
+
+
+def _serde(sd: StorageDescriptor) -> str:
+    return (sd.serdeInfo.serializationLib if sd.serdeInfo else None) or ""

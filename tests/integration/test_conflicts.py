@@ -1,0 +1,252 @@
+"""What stands on the target where a replica belongs: refused, adopted, replaced or kept aside; loops and second writers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from hive_replication.cli.plan import plan_rows, source_sizes
+from hive_replication.copy.threads import ThreadCopier
+from hive_replication.dump.command import repl_dump
+from hive_replication.errors import Refused
+from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.report import LoadReport
+from hive_replication.load.target import Target
+from hive_replication.metastore.types import copy_of
+from hive_replication.statements import ReplDump, ReplLoad
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+@pytest.fixture
+def filled(warehouse: Warehouse) -> Warehouse:
+    """A source with a table and a partitioned one."""
+    warehouse.sql("CREATE TABLE plain (a INT, b STRING)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.load_data("plain", "1\n", name="one")
+    for day in "12":
+        warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n", name="one")
+    return warehouse
+
+
+def with_policy(warehouse: Warehouse, **settings: object) -> Warehouse:
+    connection = warehouse.connection
+    policy = connection.target.policy.model_copy(update=settings)
+    return replace(warehouse, connection=replace(connection, target=replace(connection.target, policy=policy)))
+
+
+def stranger(warehouse: Warehouse, name: str, like: str, partitions: Sequence[str] = (), database: str = "") -> str:
+    """A table on the target that nobody replicated, like one of the source, with a file of its own; answers where it is."""
+    target, owner = warehouse.connection.target, database or warehouse.database
+    table = copy_of(warehouse.connection.source.metastore.table(warehouse.database, like))
+    assert table is not None
+    table.tableName, table.dbName, table.parameters, table.sd.location = name, owner, {}, None
+    target.metastore.create_table(table)
+    made = target.metastore.table(owner, name)
+    assert made is not None
+    location = str(made.sd.location)
+    for day in partitions:
+        partition(warehouse, name, day, owner)
+    if not partitions:
+        target.storage.write(f"{location}/theirs", b"theirs\n")
+    return location
+
+
+def partition(warehouse: Warehouse, table: str, day: str, database: str = "") -> None:
+    """A partition on the target that nobody replicated: with a file of the source's name and content, and one of its own."""
+    target, owner = warehouse.connection.target, database or warehouse.database
+    found = target.metastore.table(owner, table)
+    assert found is not None
+    part = copy_of(next(iter(warehouse.connection.source.metastore.partitions(warehouse.database, "parts"))))
+    part.dbName, part.tableName, part.values, part.parameters, part.sd = owner, table, [day], {}, copy_of(found.sd)
+    part.sd.location = f"{found.sd.location}/ds={day}"
+    target.storage.write(f"{part.sd.location}/one", f"{day}\n".encode())
+    target.storage.write(f"{part.sd.location}/theirs", b"theirs\n")
+    target.metastore.add_partitions(owner, table, [part])
+
+
+def foreign_database(warehouse: Warehouse) -> None:
+    """The database exists on the target, with tables of the same names, and one that the source does not have."""
+    found = copy_of(warehouse.connection.source.metastore.database(warehouse.database))
+    assert found is not None
+    found.parameters, found.locationUri = {}, None
+    warehouse.connection.target.metastore.create_database(found)
+    location = stranger(warehouse, "plain", "plain")
+    warehouse.connection.target.storage.write(f"{location}/one", b"1\n")
+    warehouse.connection.target.storage.delete(f"{stranger(warehouse, 'parts', 'parts', ['1', '9'])}/ds=1/theirs")
+    stranger(warehouse, "mine", "plain")
+
+
+def files(warehouse: Warehouse, table: str) -> list[str]:
+    """Names of the files of a target's table and of its partitions."""
+    metastore, storage = warehouse.connection.target.metastore, warehouse.connection.target.storage
+    found = metastore.table(warehouse.database, table)
+    assert found is not None
+    things = list(metastore.partitions(warehouse.database, table)) if found.partitionKeys else [found]
+    return sorted(status.uri.rsplit("/", 1)[1] for thing in things for status in storage.files(str(thing.sd.location)))
+
+
+def assert_replicated(warehouse: Warehouse) -> None:
+    """Every table of the source is as there; the target may have more."""
+    source, target = warehouse.content(source=True), warehouse.content(source=False)
+    assert source == {name: target.get(name) for name in source}
+
+
+def outcomes(report: LoadReport, database: str) -> dict[str, str]:
+    return {one.object.removeprefix(f"{database}."): one.outcome for one in report.strangers}
+
+
+@pytest.mark.parametrize("setting", ["adopt", "replace", "keep-aside"])
+def test_database_and_its_tables(filled: Warehouse, setting: str) -> None:
+    foreign_database(filled)
+    database, metastore = filled.database, filled.connection.target.metastore
+    dump = filled.dump()
+    with pytest.raises(Refused, match="not a replica"):
+        filled.load(dump.directory)
+    assert filled.status() is None
+    assert files(filled, "plain") == ["one", "theirs"]
+    warehouse = with_policy(filled, conflicts=setting)
+    planned = plan_load(warehouse.connection.target, ReplLoad(dump.directory), warehouse.connection.store)
+    rows = list(plan_rows(planned, source_sizes(warehouse.connection.source.storage, planned)))
+    report = warehouse.load(dump.directory)
+    assert report.held == ()
+    assert_replicated(warehouse)
+    evid, found = dump.last_evid, outcomes(report, database)
+    kinds = {row.object.removeprefix(f"{database}."): row.operation for row in rows if row.operation in _KINDS}
+    if setting == "adopt":
+        assert found == {"plain": "adopted", "parts": "adopted"}
+        assert kinds == {"plain": "Adopt", "parts": "Adopt"}
+        assert report.files_by_origin == {"present": 1, "source": 2}  # plain has a file too many: its content is replaced
+        assert files(warehouse, "mine") == ["theirs"]
+    elif setting == "replace":
+        assert found.keys() == kinds.keys() == {"plain", "parts", "mine"}
+        assert "mine" not in metastore.table_names(database)
+    else:
+        assert found == {name: f"kept aside as {name}_kept_{evid}" for name in ("plain", "parts", "mine")}
+        assert kinds.keys() == {f"{name} -> {database}.{name}_kept_{evid}" for name in ("plain", "parts", "mine")}
+        assert files(warehouse, f"plain_kept_{evid}") == ["one", "theirs"]
+        assert files(warehouse, f"parts_kept_{evid}") == ["one", "one", "theirs"]
+        assert files(warehouse, f"mine_kept_{evid}") == ["theirs"]
+    assert warehouse.load(dump.directory).applied == {}
+    filled.load_data("parts PARTITION (ds='1')", "more\n")
+    assert warehouse.replicate().held == ()
+    assert_replicated(warehouse)
+
+
+_KINDS = ("Adopt", "DropStranger", "KeepAside", "KeepPartitionsAside")
+
+
+def test_tables_and_partitions_of_a_replica(filled: Warehouse) -> None:
+    """What somebody made in a replica meets new tables, partitions and renames of the source, under each setting in turn."""
+    filled.replicate()
+    database, metastore = filled.database, filled.connection.target.metastore
+    for number, setting in enumerate(("adopt", "replace", "keep-aside")):
+        fresh, days, moved = (f"{name}{number}" for name in ("fresh", "days", "moved"))
+        filled.sql(f"CREATE TABLE {fresh} (a INT, b STRING)", f"CREATE TABLE {days} (a INT) PARTITIONED BY (ds STRING)")
+        filled.load_data(fresh, "1\n", name="one")
+        filled.load_data(f"{days} PARTITION (ds='1')", "1\n", name="one")
+        filled.load_data(f"parts PARTITION (ds='7{number}')", f"7{number}\n", name="one")
+        stranger(filled, fresh, "plain")
+        stranger(filled, days, "parts", ["1", "9"])
+        partition(filled, "parts", f"7{number}")
+        refused = filled.replicate()
+        assert [(held.tables, held.refused) for held in sorted(refused.held, key=lambda held: held.tables)] == [
+            ((days,), True),
+            ((fresh,), True),
+            (("parts",), True),
+        ]
+        warehouse = with_policy(filled, conflicts=setting)
+        report = warehouse.load(warehouse.dump(min(held.after for held in refused.held)).directory)
+        assert report.held == ()
+        assert_replicated(warehouse)
+        shown = "|".join(f"{name} {outcome}" for name, outcome in sorted(outcomes(report, database).items()))
+        if setting == "adopt":
+            assert shown == f"{days} adopted|{fresh} adopted"
+        elif setting == "keep-aside":
+            (aside,) = metastore.table_names(database, "parts_kept_*")
+            assert files(warehouse, aside) == ["one", "theirs"]
+            (aside,) = metastore.table_names(database, f"{days}_kept_*")
+            assert files(warehouse, aside) == ["one", "one", "theirs", "theirs"]
+        filled.sql(f"ALTER TABLE {fresh} RENAME TO {moved}")
+        stranger(filled, moved, "plain")
+        renamed = warehouse.replicate()
+        if setting == "adopt":
+            assert [held.refused for held in renamed.held] == [True]
+            metastore.drop_table(database, moved)
+            renamed = warehouse.load(warehouse.dump(renamed.held[0].after).directory)
+        assert renamed.held == ()
+        assert_replicated(warehouse)
+
+
+def test_another_schema_is_not_adopted(filled: Warehouse) -> None:
+    filled.replicate()
+    filled.sql("CREATE TABLE fresh (a INT)")
+    stranger(filled, "fresh", "plain")
+    (held,) = with_policy(filled, conflicts="adopt").replicate().held
+    assert held.refused
+    assert "its columns are a int, b string, the source's a int" in held.reason
+
+
+def test_a_killed_adoption_goes_on(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled.replicate()
+    warehouse = with_policy(filled, conflicts="adopt")
+    filled.sql("CREATE TABLE days (a INT) PARTITIONED BY (ds STRING)")
+    filled.load_data("days PARTITION (ds='1')", "1\n", name="one")
+    stranger(filled, "days", "parts", ["1", "9"])
+    dump = filled.dump(filled.applied())
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(filled.connection.target.metastore), "drop_partitions", killed)
+    with pytest.raises(KeyboardInterrupt):
+        warehouse.load(dump.directory)
+    monkeypatch.undo()
+    table = filled.connection.target.metastore.table(filled.database, "days")
+    assert table is not None
+    assert table.parameters["repl.last.id"] == "0"
+    assert warehouse.load(dump.directory).held == ()
+    assert_replicated(warehouse)
+
+
+def test_what_others_replicate_is_never_touched(filled: Warehouse) -> None:
+    """Neither another source's replica nor one of Hive's own, a second policy's, nor the source of the source."""
+    filled.replicate()
+    warehouse, database = with_policy(filled, conflicts="replace"), filled.database
+    connection, metastore = warehouse.connection, warehouse.connection.target.metastore
+    other = with_policy(filled, conflicts="replace", name="second")
+    with pytest.raises(Refused, match="written by the policy 'default'"):
+        other.load(filled.dump(filled.applied()).directory)
+    # The target's database is the source of another one, and that one's load back into the first source is a loop.
+    back = replace(connection.source, metastore=metastore, storage=connection.target.storage)
+    dump = repl_dump(back, ReplDump(database), connection.store)
+    policy = connection.target.policy
+    home = Target(
+        connection.source.metastore,
+        connection.source.storage,
+        policy.model_copy(update={"source": policy.target, "target": policy.source}),
+        connection.target.storage,
+    )
+    copier = ThreadCopier(connection.target.storage, connection.source.storage)
+    with pytest.raises(Refused, match="a loop"):
+        repl_load(home, ReplLoad(dump.directory), connection.store, copier)
+    copy = f"{database}_copy"
+    repl_load(home, ReplLoad(dump.directory, copy), connection.store, copier)
+    chain = repl_dump(connection.source, ReplDump(copy), connection.store)
+    with pytest.raises(Refused, match="a loop"):
+        repl_load(connection.target, ReplLoad(chain.directory, database), connection.store, connection.copier)
+    assert filled.replicate().held == ()
+    mark = metastore.database(database)
+    assert mark is not None
+    assert mark.parameters["repl.source.for"] == "default"
+    filled.sql("CREATE TABLE fresh (a INT, b STRING)")
+    stranger(filled, "fresh", "plain")
+    theirs = copy_of(metastore.table(database, "fresh"))
+    assert theirs is not None
+    theirs.parameters = {"repl.last.id": "7"}
+    metastore.alter_table(database, "fresh", theirs)
+    (held,) = warehouse.replicate().held
+    assert held.refused
+    assert "a replica of Hive's own replication" in held.reason
