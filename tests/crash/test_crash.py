@@ -52,7 +52,7 @@ def test_a_killed_worker_of_spark_loses_nothing(warehouse: Warehouse, tmp_path: 
     dump, connection, spark = warehouse.dump(), warehouse.connection, SparkCopier.from_settings({})
     storages = connection.source.storage, connection.target.storage
     present: list[int] = []
-    for files in range(3):
+    for files in (1, 2):
         mark = tmp_path / f"killed at {files}"
         statement = ReplLoad(dump.directory, f"{warehouse.database}_{files}")
         copier = _SparkCopier(spark, KillingCopier(*storages, files, mark), "Repl#killed")
@@ -63,7 +63,7 @@ def test_a_killed_worker_of_spark_loses_nothing(warehouse: Warehouse, tmp_path: 
         assert done.held == ()
         assert len(done.copies) == 6
         present.append(done.files_by_origin.get("present", 0))
-    assert present[1:] >= [1, 2]
+    assert present >= [1, 2]
 
 
 @pytest.mark.servers
