@@ -131,7 +131,7 @@ class Example:
                 f"{job.kind} {job.directory or job.table or job.window}: {outcome.problem or outcome.directory or outcome.killed}"
             )
             if not outcome.killed:
-                seen |= (outcome.counts or {}).keys()
+                seen.update(outcome.counts or {})
                 self.done["held or refused"] += bool(outcome.problem)
                 return outcome
 
