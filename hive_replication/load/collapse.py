@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, cast
 
+from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 
 _MOST = 1_000  # partitions of one call, which the metastore answers before its client gives up
-_NOTHING = op.Content((), "")
 _LIGHT = (op.AppendData, op.AlterTable, op.AlterPartitions)
 
 
@@ -63,7 +63,7 @@ def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
             case _:
                 pass
         kept.append(one)
-    return [replace(one, parts=_sorted(drops[n], one.evids)) if drops.get(n) else one for n, one in enumerate(kept)][::-1]
+    return [replace(one, parts=_parts(drops[n], one.evids)[1]) if drops.get(n) else one for n, one in enumerate(kept)][::-1]
 
 
 def _merged(operations: Iterable[op.Operation]) -> Iterator[op.Operation]:
@@ -92,7 +92,7 @@ def _merged(operations: Iterable[op.Operation]) -> Iterator[op.Operation]:
         yield from stretch.operations()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Change:
     """What becomes of a table or partition.
 
@@ -100,44 +100,52 @@ class _Change:
         kind: whether it is created, gets other content, more content, or only another image.
         evids: of the events in it.
         image: its last one.
-        content: what it is created or replaced with, or gets.
+        files: what it is created or replaced with, or gets: by name, with the event of each.
+        staging, plain: see :class:`~hive_replication.load.operations.Content`.
         compare: see :class:`~hive_replication.load.operations.ReplaceData`.
     """
 
     kind: Literal["new", "replace", "append", "alter"]
-    evids: tuple[int, ...]
+    evids: list[int]
     image: Table | Partition
-    content: op.Content = _NOTHING
+    files: dict[str, tuple[FileRef, int]] = field(default_factory=dict[str, tuple[FileRef, int]])
+    staging: str = ""
+    plain: bool = True
     compare: bool = False
 
-    def then(self, later: _Change) -> _Change | None:
-        """Both changes as one; None where one has to come after the other."""
-        evids = _sorted(self.evids, later.evids)
-        match later.kind:
-            case "alter":
-                return replace(self, evids=evids, image=later.image)
-            case "replace":
-                kind = "new" if self.kind == "new" else "replace"
-                return replace(later, kind=kind, evids=evids)
-            case "append" if self.kind == "alter":
-                return replace(later, evids=evids)
-            case "append":
-                content = _union(self.content, later.content)
-                return content and replace(self, evids=evids, image=later.image, content=content)
-            case _:
-                return None
+    @classmethod
+    def of(
+        cls, kind: Literal["new", "replace", "append"], one: op.Operation, image: Table | Partition, content: op.Content
+    ) -> _Change:
+        """A change by an operation that brings files."""
+        files = {file.relative: (file, evid) for file, evid in content.events(one.evid).items()}
+        return cls(kind, list(one.evids), image, files, content.staging, content.plain)
+
+    @property
+    def content(self) -> op.Content:
+        """Its files, which know their events."""
+        return op.Content(
+            tuple(file for file, _ in self.files.values()), self.staging, self.plain, tuple(e for _, e in self.files.values())
+        )
+
+    def join(self, later: _Change) -> bool:
+        """Takes a later change in; False where that has to come after this one: a name has two contents, or may have."""
+        if later.kind == "append":
+            if any(name in self.files and not _equal(self.files[name][0], file) for name, (file, _) in later.files.items()):
+                return False
+            self.files |= {name: found for name, found in later.files.items() if name not in self.files}
+        elif later.kind == "replace":
+            self.files, self.compare = later.files, later.compare
+        if later.kind != "alter":
+            self.kind = later.kind if self.kind == "alter" or (self.kind, later.kind) == ("append", "replace") else self.kind
+            self.staging, self.plain = later.staging, later.plain
+        self.evids += later.evids
+        self.image = later.image
+        return True
 
 
-def _union(first: op.Content, second: op.Content) -> op.Content | None:
-    """All files; None where a name has two contents, or nobody knows that it has not."""
-    files = {file.relative: (file, evid) for file, evid in zip(first.files, first.evids, strict=True)}
-    for file, evid in zip(second.files, second.evids, strict=True):
-        there, _ = files.setdefault(file.relative, (file, evid))
-        if there is not file and not (there.checksum and there.checksum == file.checksum):
-            return None
-    found = files.values()
-    staging = second.staging if second.files else first.staging
-    return op.Content(tuple(f for f, _ in found), staging, first.plain and second.plain, tuple(evid for _, evid in found))
+def _equal(first: FileRef, second: FileRef) -> bool:
+    return bool(first.checksum) and first.checksum == second.checksum
 
 
 @dataclass
@@ -147,43 +155,39 @@ class _Stretch:
     table: str
     plain: str = ""
     created: _Change | None = None
-    dropped: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    dropped: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     changes: dict[str, _Change] = field(default_factory=dict[str, _Change])
 
     def take(self, operation: op.Operation) -> bool:
         """Takes an operation in; False where it has to come after what is in already, or is of no kind that is taken."""
         if isinstance(operation, op.DropPartitions):
             for name in operation.names:
-                earlier = self.changes.pop(name).evids if name in self.changes else ()
-                self.dropped[name] = _sorted(self.dropped.get(name, ()), earlier, operation.evids)
+                earlier = self.changes.pop(name).evids if name in self.changes else []
+                self.dropped.setdefault(name, []).extend((*earlier, *operation.evids))
             return True
         if isinstance(operation, op.CreateTable):
             if self.created or self.changes or self.dropped:
                 return False
-            self.created, self.plain = (
-                _Change("new", operation.evids, operation.image, _stamped(operation.content, operation.evid)),
-                operation.plain,
-            )
+            self.created, self.plain = _Change.of("new", operation, operation.image, operation.content), operation.plain
             return True
         found = dict(_changes(operation))
         if self.created and found.keys() == {""} and not (self.changes or self.dropped):
-            joined = self.created.then(found[""])
-            self.created = joined or self.created
-            return joined is not None
-        after = {name: self.changes[name].then(change) if name in self.changes else change for name, change in found.items()}
-        if not after or None in after.values():
+            return self.created.join(found[""])
+        known = {name: self.changes[name] for name in found if name in self.changes}
+        if not found or any(found[name].kind == "new" for name in known):
             return False
-        self.changes |= cast("dict[str, _Change]", after)
-        return True
+        self.changes |= {name: change for name, change in found.items() if name not in known}
+        return all(change.join(found[name]) for name, change in known.items())  # only an append to one object can fail
 
     def operations(self) -> Iterator[op.Operation]:
         """The table's creation, then what becomes of its partitions, then of itself."""
         if self.created:
-            made, evids = self.created, _parts(self.created.evids)
-            yield op.CreateTable(made.evids[-1], self.table, cast("Table", made.image), made.content, self.plain, parts=evids)
+            evid, parts = _parts(self.created.evids)
+            image = cast("Table", self.created.image)
+            yield op.CreateTable(evid, self.table, image, self.created.content, self.plain, parts=parts)
         if self.dropped:
-            evids = _sorted(*self.dropped.values())
-            yield op.DropPartitions(evids[-1], self.table, tuple(self.dropped), parts=_parts(evids))
+            evid, parts = _parts(*self.dropped.values())
+            yield op.DropPartitions(evid, self.table, tuple(self.dropped), parts=parts)
         of_kind = {kind: {n: c for n, c in self.changes.items() if n and c.kind == kind} for kind in ("new", "alter")}
         yield from self._together(of_kind["new"], self._added)
         yield from self._together(of_kind["alter"], self._altered)
@@ -197,8 +201,7 @@ class _Stretch:
         self, changes: dict[str, _Change], make: Callable[[int, tuple[int, ...], dict[str, _Change]], op.Operation]
     ) -> Iterator[op.Operation]:
         for some in batches(changes.items(), _MOST):
-            evids = _sorted(*(change.evids for _, change in some))
-            yield make(evids[-1], _parts(evids), dict(some))
+            yield make(*_parts(*(change.evids for _, change in some)), dict(some))
 
     def _added(self, evid: int, parts: tuple[int, ...], changes: dict[str, _Change]) -> op.Operation:
         new = (op.NewPartition(name, cast("Partition", change.image), change.content) for name, change in changes.items())
@@ -209,7 +212,7 @@ class _Stretch:
         return op.AlterPartitions(evid, self.table, images, parts=parts)
 
     def _one(self, name: str, change: _Change) -> op.Operation:
-        evid, parts = change.evids[-1], _parts(change.evids)
+        evid, parts = _parts(change.evids)
         match change.kind:
             case "replace":
                 return op.ReplaceData(evid, self.table, name, change.image, change.content, change.compare, parts=parts)
@@ -221,34 +224,26 @@ class _Stretch:
 
 def _changes(operation: op.Operation) -> Iterator[tuple[str, _Change]]:
     """What an operation does to each object, "" for the table."""
-    evid, evids = operation.evid, operation.evids
     match operation:
         case op.AddPartitions():
             for new in operation.added:
-                yield new.name, _Change("new", evids, new.image, _stamped(new.content, evid))
+                yield new.name, _Change.of("new", operation, new.image, new.content)
         case op.AlterPartitions():
             for name, image in operation.images:
-                yield name, _Change("alter", evids, image)
+                yield name, _Change("alter", list(operation.evids), image)
         case op.AlterTable():
-            yield "", _Change("alter", evids, operation.image)
+            yield "", _Change("alter", list(operation.evids), operation.image)
         case op.ReplaceData():
-            content = _stamped(operation.content, evid)
-            yield operation.partition, _Change("replace", evids, operation.image, content, operation.compare)
+            change = _Change.of("replace", operation, operation.image, operation.content)
+            change.compare = operation.compare
+            yield operation.partition, change
         case op.AppendData():
-            yield operation.partition, _Change("append", evids, operation.image, _stamped(operation.content, evid))
+            yield operation.partition, _Change.of("append", operation, operation.image, operation.content)
         case _:
             pass
 
 
-def _stamped(content: op.Content, evid: int) -> op.Content:
-    """Content whose files know their event."""
-    return replace(content, evids=content.evids or (evid,) * len(content.files))
-
-
-def _sorted(*evids: Iterable[int]) -> tuple[int, ...]:
-    return tuple(sorted(set(chain(*evids))))
-
-
-def _parts(evids: tuple[int, ...]) -> tuple[int, ...]:
-    """Ids of all events where they are several."""
-    return evids if len(evids) > 1 else ()
+def _parts(*evids: Iterable[int]) -> tuple[int, tuple[int, ...]]:
+    """The last event's id, and all of them where they are several."""
+    found = sorted(set(chain(*evids)))
+    return found[-1], tuple(found) if len(found) > 1 else ()

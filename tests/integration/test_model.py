@@ -47,7 +47,9 @@ class Sequence:
         """So many changes."""
         for _ in range(count):
             before = len(self.model.events)
-            self.model.act(ids.choice(KINDS), ids.randrange(2), ids.randrange(3), ids.randrange(3))
+            while all(isinstance(event, r.OtherEvent) for event in self.model.events[before:]):  # what fits nothing is none
+                before = len(self.model.events)
+                self.model.act(ids.choice(KINDS), ids.randrange(2), ids.randrange(3), ids.randrange(3))
             events = self.model.events[before:]
             if len(events) == 2:
                 added, dropped = events
@@ -128,7 +130,7 @@ def run(warehouse: Warehouse, count: int, seed: int, windows: int) -> list[LoadR
     ids, reports = random.Random(seed), []
     warehouse.replicate()
     for _ in range(windows):
-        statements = [said for one in sequences for said in one.statements(ids, ids.randint(4, 10))]
+        statements = [said for one in sequences for said in one.statements(ids, ids.randint(3, 9))]
         files = {path: content for one in sequences for path, content in one.files.items()}
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(warehouse.connection.source.storage.write, files, files.values()))

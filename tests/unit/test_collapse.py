@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass, replace
 
 import pytest
@@ -130,6 +131,10 @@ RULES = {
         ],
         ["AddPartitions t (1,) p{'a': 1}", "ReplaceData t (2,) {'c': 2}", "RenameTable t (3,)", "DropTable u (2, 4, 5)"],
     ),
+    "another table of the name keeps what was done to it": (
+        [alter(1, ""), rename(2, "t", "u"), create(3), op.DropTable(4, "t"), alter_table(5, "u")],
+        ["AlterTable t (1,)", "RenameTable t (2,)", "DropTable t (3, 4)", "AlterTable u (5,)"],
+    ),
     "created and dropped is a drop": ([create(1), append(2, "", "a"), op.DropTable(3, "t")], ["DropTable t (1, 2, 3)"]),
     "dropped and created again": (
         [alter(1, ""), op.DropTable(2, "t"), create(3), append(4, "", "a")],
@@ -195,6 +200,13 @@ def test_many_partitions_are_several_calls() -> None:
     plan = collapsed(LanePlan(("t",), 0, tuple(add(n, name) for n, name in enumerate(names))))
     assert [len(one.added) for one in plan.operations if isinstance(one, op.AddPartitions)] == [1_000, 1_000, 500]
     assert [one.evid for one in plan.operations] == [999, 1_999, 2_499]
+
+
+def test_many_inserts_take_no_longer_each() -> None:
+    began = time.process_time()
+    plan = collapsed(LanePlan(("t",), 0, tuple(append(n, "p", f"f{n}") for n in range(20_000))))
+    assert [len(one.parts) for one in plan.operations] == [20_000]
+    assert time.process_time() - began < 5
 
 
 def test_savings() -> None:
