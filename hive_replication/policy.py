@@ -80,6 +80,11 @@ class Policy(_Settings):
     collapse: bool = Field(default=True, description="Bring each object of a window to its end at once, not event by event")
     conflicts: ConflictPolicy = Field(
         default="refuse", description="What to do with databases, tables and partitions on the target that are in the way"
+    grace_seconds: int = Field(
+        default=600, ge=0, description="How long replaced and dropped data stays in place for readers on their way"
+    )
+    retention_seconds: int = Field(
+        default=7 * 86_400, ge=0, description="How long old data, journals and dumps are kept to go back; then retention deletes"
     )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")

@@ -18,6 +18,7 @@ from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import replica_state
 from hive_replication.load.target import Target
+from hive_replication.load.undo import release
 from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad
 
@@ -65,6 +66,8 @@ def repair(
         Refused: another load runs, or the target's object is not our replica.
     """
     name = target.policy.target_of(database)
+    if table is None:
+        release(target, name)
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
     events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
     load = repl_load(

@@ -30,12 +30,12 @@ class Scan:
 
 
 def states(connection: Connection) -> dict[str, ReplicaState]:
-    """Where the databases stand that exist at the source or have a replica."""
+    """Where the databases stand that exist at the source or have a replica; without those that were undone by request."""
     policy, source, target = connection.source.policy, connection.source.metastore, connection.target.metastore
     found: dict[str, ReplicaState] = {}
     for database, name in policy.databases.items():
         state = replica_state(target.database(name))
-        if state.applied is not None or source.database(database) is not None:
+        if state.undone is None and (state.applied is not None or source.database(database) is not None):
             found[database] = state
     return found
 
@@ -46,7 +46,7 @@ def replicas(found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor
         Replica(
             database,
             state.applied,
-            held=min((state.at.get(name, state.applied or 0) for name in state.held), default=None),
+            held=min((state.at.get(name, state.applied or 0) for name in state.held if not state.waits(name)), default=None),
             scanned=cursor.scanned(database, state.applied or 0),
             busy=history.busy.get(database, ""),
             last=history.last.get(database),

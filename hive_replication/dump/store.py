@@ -98,3 +98,11 @@ class DumpStore(Protocol):
             Refused: the directory lies outside the policy's storage roots.
         """
         ...
+
+    def dumps(self, database: str) -> list[str]:
+        """Directories of the complete dumps of a source database and of its tables."""
+        ...
+
+    def remove(self, directory: str) -> int:
+        """Removes a dump; bytes freed."""
+        ...

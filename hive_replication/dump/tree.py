@@ -61,6 +61,18 @@ class TreeStore:
         """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
         return TreeReader(self.storage, self.storage.check(directory).rstrip("/"))
 
+    def dumps(self, database: str) -> list[str]:
+        """Directories of the complete dumps of a source database and of its tables."""
+        found = [status.uri for status in self.storage.ls(f"{self.root}/{database}") if status.is_dir]
+        return [directory for directory in found if self.storage.exists(f"{directory}/{_ACK}")]
+
+    def remove(self, directory: str) -> int:
+        """Removes a dump, its ack file first; bytes freed."""
+        size = sum(file.size for file in self.storage.files(directory, hidden=True))
+        self.storage.delete(f"{directory}/{_ACK}")
+        self.storage.delete(directory, recursive=True)
+        return size
+
 
 class _Tree:
     """Paths and reading, shared by writer and reader."""

@@ -14,6 +14,7 @@ from hive_replication.load.recovery import end_other_recovery
 from hive_replication.load.report import LoadReport
 from hive_replication.load.session import Session
 from hive_replication.load.target import Target
+from hive_replication.load.up_to import up_to
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
@@ -38,7 +39,7 @@ def repl_load(
 
     Args:
         target: the target side.
-        statement: the dump's directory, and the names it is loaded under.
+        statement: the dump's directory, the names it is loaded under, and the last event to apply.
         store: the dump's format.
         copier: copies files.
         repair: of a dump of objects, compare and replace also what stands at its event id already.
@@ -52,7 +53,7 @@ def repl_load(
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
     began = time.monotonic()
-    reader = store.open(statement.directory)
+    reader = up_to(store.open(statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
     with MetastoreLock(target.metastore, database) as lock:
         session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
@@ -62,7 +63,7 @@ def repl_load(
 
 def plan_load(target: Target, statement: ReplLoad, store: DumpStore, *, repair: bool = False) -> LoadPlan:
     """What :func:`repl_load` would do now; changes nothing. Raises what it raises."""
-    reader = store.open(statement.directory)
+    reader = up_to(store.open(statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
     session = Session(target, reader, database, table, None, lambda: None, Silent())
     _run(session, repair=repair, only=None)

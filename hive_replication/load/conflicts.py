@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
 from hive_replication.load.mapping import placed as point_at
-from hive_replication.load.retention import Retention
+from hive_replication.load.retired import retire
 from hive_replication.load.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
 from hive_replication.load.target import Target
 from hive_replication.load.translation import is_managed
@@ -202,7 +202,7 @@ class DropStranger(Resolution):
         table = _stranger(target, database, self.table)
         if table is not None:
             target.metastore.drop_table(database, self.table, delete_data=False)
-            Retention(target.storage, _location(target, database)).retire(table.sd.location, self.evid)
+            retire(target.storage, _location(target, database), table.sd.location, self.evid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load import operations as op
+from hive_replication.load.before import lane_record
 from hive_replication.load.flip import Flipper
+from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Held
@@ -71,6 +74,7 @@ class Executor:
         check: raises where the load has lost its lock; called before each flip.
         progress: who is told.
         work: where what is done is added up.
+        journal: gets what each lane is about to change; None where there is nothing to go back to.
     """
 
     def __init__(
@@ -83,10 +87,13 @@ class Executor:
         check: Callable[[], None],
         progress: Progress,
         work: Work,
+        journal: JournalWriter | None = None,
     ) -> None:
         self._target = target
-        self._placer = Placer(target, database, location)
-        self._flipper = Flipper(target, database, location, source)
+        self._database = database
+        self._journal, self._writer = Journal(target.storage, location), journal
+        self._placer = Placer(target, database, location, self._journal.kept)
+        self._flipper = Flipper(target, database, source)
         self._copier, self._check, self._progress, self.work = copier, check, progress, work
 
     def run(self, lanes: Iterable[LanePlan], replan: Replan) -> list[Held]:
@@ -161,20 +168,23 @@ class Executor:
         return [replace(task, size=sizes[task.file]) for task in tasks]
 
     def _flip(self, run: _Run) -> None:
-        for number, operation in enumerate(run.lane.operations):
-            if run.obstacle is not None and operation.evid >= run.obstacle.evid:
-                return
-            try:
+        operations = list(takewhile(lambda one: run.obstacle is None or one.evid < run.obstacle.evid, run.lane.operations))
+        if not operations:
+            return
+        operation = operations[0]
+        try:
+            if self._writer is not None:
+                self._writer.lane(lane_record(self._target, self._database, run.placed, operations))
+            for number, operation in enumerate(operations):
                 self._check()
                 self._flipper.flip(run.placed, number)
-            except Unreachable:
-                raise
-            except ReplicationError as error:
-                run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
-                return
-            run.done = number + 1
-            self.work.applied[operation.kind] += 1
-            self.work.operations.append(operation)
+                run.done = number + 1
+                self.work.applied[operation.kind] += 1
+                self.work.operations.append(operation)
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
 
 
 def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:

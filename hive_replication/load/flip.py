@@ -1,11 +1,11 @@
 """Carrying out one operation on the target's metastore, after its files are copied and proven.
 
 Locations are read again from the metastore before each change; each change sets the object's state id in the same call.
+Directories that nothing points at any more stay where they are, for readers on their way: :mod:`hive_replication.load.retention`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeVar
 
 from hive_replication.copy.tasks import CopyFailure, CopyTask
@@ -15,11 +15,10 @@ from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.mapping import placed as point_at
 from hive_replication.load.place import Mode, Placed
-from hive_replication.load.retention import Retention
+from hive_replication.load.renames import rename_partition, rename_table
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
-from hive_replication.load.translation import is_managed, keep_translation
-from hive_replication.metastore.names import partition_values
+from hive_replication.load.translation import keep_translation
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 Thing = TypeVar("Thing", Table, Partition)
@@ -31,14 +30,12 @@ class Flipper:
     Args:
         target: the target side.
         database: its database.
-        location: the database's directory.
         source: identity of the source, which every replica carries.
     """
 
-    def __init__(self, target: Target, database: str, location: str, source: str) -> None:
+    def __init__(self, target: Target, database: str, source: str) -> None:
         self._target, self._metastore, self._storage = target, target.metastore, target.storage
-        self._database, self._location, self._source = database, location.rstrip("/"), source
-        self._retention = Retention(target.storage, location)
+        self._database, self._source = database, source
 
     def flip(self, lane: Placed, number: int) -> None:
         """Carries out one operation of a placed lane.
@@ -106,46 +103,18 @@ class Flipper:
         self._metastore.alter_table(self._database, operation.table, _merged(operation.image, current, current.sd.location))
 
     def _rename_table(self, operation: op.RenameTable) -> None:
-        current, new = self._table(operation.table), operation.image.tableName
-        image = _merged(operation.image, current, current.sd.location)
-        plain = f"{self._location}/{new}"
-        if is_managed(current) and (current.sd.location or "").rstrip("/") == f"{self._location}/{operation.table}":
-            self._clear(plain, operation.evid)  # the metastore moves the data there, and refuses if anything is in the way
-            point_at(image.sd, plain)
-            image.sd.location = current.sd.location
-        self._metastore.alter_table(self._database, operation.table, image)
+        current = self._table(operation.table)
+        rename_table(self._metastore, current, _merged(operation.image, current, current.sd.location))
+        new = operation.image.tableName
         moved = self._table(new)
         settled = _merged(moved, moved, moved.sd.location)
-        if settled != moved:  # the metastore moved the data, or did not, other than foreseen: the parameter path follows
+        if settled != moved:  # the metastore moved the data nevertheless: the parameter path follows
             self._metastore.alter_table(self._database, new, settled)
 
-    def _clear(self, directory: str, evid: int) -> None:
-        names = self._metastore.table_names(self._database) if self._storage.exists(directory) else []
-        for table in self._metastore.tables(self._database, names):
-            if (table.sd.location or "").rstrip("/") == directory:
-                shown = op.object_name(self._database, table.tableName)
-                raise ReplicationError(f"{directory}, which the metastore needs for a rename, holds the data of {shown}")
-        self._retention.retire(directory, evid)
-
     def _drop_table(self, operation: op.DropTable) -> None:
-        if self._metastore.table(self._database, operation.table) is None:
-            return
-        table = self._table(operation.table)
-        locations = set(self._locations(table))
-        self._metastore.drop_table(self._database, operation.table, delete_data=False)
-        for location in sorted(locations):
-            self._retention.retire(location, operation.evid)
-
-    def _locations(self, table: Table) -> Iterator[str]:
-        """A table's directory and those of its partitions that lie elsewhere."""
-        base = (table.sd.location or "").rstrip("/")
-        if base:
-            yield base
-        if table.partitionKeys:
-            for part in self._metastore.partitions(self._database, table.tableName):
-                location = part.sd.location or ""
-                if location and not location.startswith(base + "/"):
-                    yield location
+        if self._metastore.table(self._database, operation.table) is not None:
+            self._table(operation.table)
+            self._metastore.drop_table(self._database, operation.table, delete_data=False)
 
     def _add_partitions(self, operation: op.AddPartitions, directories: dict[str, str]) -> None:
         images: list[Partition] = []
@@ -164,19 +133,11 @@ class Flipper:
 
     def _rename_partition(self, operation: op.RenamePartition) -> None:
         table, current = self._table(operation.table), self._partition(operation.table, operation.old)
-        image = _merged(operation.image, current, current.sd.location)
-        plain = f"{(table.sd.location or '').rstrip('/')}/{operation.new}"
-        if is_managed(table) and current.sd.location != plain:
-            self._retention.retire(plain, operation.evid)
-        self._metastore.rename_partition(self._database, operation.table, partition_values(operation.old), image)
+        rename_partition(self._metastore, table, operation.old, _merged(operation.image, current, current.sd.location))
 
     def _drop_partitions(self, operation: op.DropPartitions) -> None:
-        parts = list(self._metastore.partitions(self._database, operation.table, operation.names))
-        if not parts:
-            return
-        self._metastore.drop_partitions(self._database, operation.table, operation.names, delete_data=False)
-        for part in parts:
-            self._retention.retire(part.sd.location, operation.evid)
+        if next(self._metastore.partitions(self._database, operation.table, operation.names), None) is not None:
+            self._metastore.drop_partitions(self._database, operation.table, operation.names, delete_data=False)
 
     def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: Mode) -> None:
         table = self._table(operation.table)
@@ -199,8 +160,6 @@ class Flipper:
             altered = _merged(image if isinstance(image, Table) else current, current, location)
             if altered != current:
                 self._metastore.alter_table(self._database, operation.table, altered)
-        if flips:
-            self._retention.retire(live, operation.evid)
 
     def _join(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
         """Copies the live files beside the staged ones, so that all become visible at once (policy ``append: atomic``)."""

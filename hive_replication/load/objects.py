@@ -194,4 +194,4 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
     elif state.applied is not None and header.scope.partitions is None:
         for name in sorted({session.mapping().table(record.name) for record in records} - held):
             state = state.moved(name, max(header.to_evid, state.position(name)))
-    session.write_state(state)
+    session.finish(state, whole=whole_database)

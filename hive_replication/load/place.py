@@ -7,7 +7,7 @@ waiting for was left by an earlier attempt: it is taken again, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -18,7 +18,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import FileStatus
+from hive_replication.storage import FileStatus, paths
 
 _THREADS = 32
 #: Number of the operation in its lane, and partition name ("" for the table).
@@ -98,10 +98,11 @@ class Placer:
         target: the target side.
         database: its database.
         location: the database's directory.
+        kept: directories that an undo may need: they are never taken into use again. Asked only where a directory exists.
     """
 
-    def __init__(self, target: Target, database: str, location: str) -> None:
-        self._target, self._database, self._location = target, database, location.rstrip("/")
+    def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Collection[str]]) -> None:
+        self._target, self._database, self._location, self._kept = target, database, location.rstrip("/"), kept
 
     def place(self, lane: LanePlan) -> Placed:
         """Decides the places of a lane's data; reads, but changes nothing."""
@@ -230,6 +231,10 @@ class Placer:
 
     def _free(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
         """Whether a directory is absent or empty, or holds nothing but files that are wanted there, as wanted."""
+        if not self._target.storage.exists(directory):
+            return True
+        if any(paths.is_under(directory, kept) or paths.is_under(kept, directory) for kept in self._kept()):
+            return False
         found = self._found(directory)
         return all(name in wanted and self._equal(status, wanted[name]) for name, status in found.items())
 

@@ -12,11 +12,12 @@ from hive_replication.errors import ReplicationError
 from hive_replication.load import operations as op
 from hive_replication.load.conflicts import Conflicts, Resolution, refuse_other_writers
 from hive_replication.load.execute import Executor, Replan, Work
+from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.lookahead import Lookahead, NoLookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import SegmentPlan
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped, Stranger
-from hive_replication.load.retention import Retention
+from hive_replication.load.retired import retire, retire_database
 from hive_replication.load.savings import not_copied, savings, source_sizes
 from hive_replication.load.state import ReplicaState, replica_state, with_state
 from hive_replication.load.target import Target
@@ -61,6 +62,8 @@ class Session:
         found = self.target.metastore.database(self.database)
         self.exists = found is not None
         self.state = self._written = replica_state(found)
+        self._bootstrapped = self.state.applied is not None or self.table is not None
+        self._journal: JournalWriter | None = None
 
     @property
     def identity(self) -> str:
@@ -84,6 +87,13 @@ class Session:
             return found.locationUri.rstrip("/")
         warehouse = self.target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
         return f"{warehouse.rstrip('/')}/{self.database}.db"
+
+    def journal(self) -> JournalWriter:
+        """Where this load writes down what it is about to change."""
+        if self._journal is None:
+            header = self.reader.header
+            self._journal = Journal(self.target.storage, self.location()).begin(header.from_evid, header.to_evid)
+        return self._journal
 
     def mapping(self) -> NameMapping:
         """Names and paths of this load."""
@@ -127,6 +137,19 @@ class Session:
         origins = lineage(self.reader.header.source_database.parameters, self.identity)[1:]
         return replace(self.state, source=self.identity, checkpoint=checkpoint, policy=self.target.policy.name, origins=origins)
 
+    def require_released(self) -> None:
+        """Makes sure that nobody took the database back on purpose.
+
+        Raises:
+            Refused: somebody did, and the dump goes beyond.
+        """
+        undone = self.state.undone
+        if undone is not None and self.reader.header.to_evid > undone:
+            raise Refused(
+                f"the target database {self.database!r} was undone to event {undone} by request and loads nothing later: "
+                f"hive-repl undo {self.database} --release"
+            )
+
     def carry_out(self, plan: SegmentPlan, replan: Replan) -> None:
         """Carries out a segment, or only notes it where this is a plan.
 
@@ -139,7 +162,15 @@ class Session:
         if self.copier is not None and lanes:
             location = self.location()
             executor = Executor(
-                self.target, self.database, location, self.identity, self.copier, self.check, self.progress, self.work
+                self.target,
+                self.database,
+                location,
+                self.identity,
+                self.copier,
+                self.check,
+                self.progress,
+                self.work,
+                self.journal() if self._bootstrapped else None,
             )
             self.held.extend(executor.run(lanes, replan))
         for alter in plan.alters if self.copier is not None else ():
@@ -186,6 +217,7 @@ class Session:
         altered.parameters = with_state(image.parameters, self._written)
         if altered != current:
             self.check()
+            self.journal().database(current)
             self.target.metastore.alter_database(self.database, altered)
             self.work.applied["AlterDatabase"] += 1
 
@@ -201,7 +233,7 @@ class Session:
             for name in names:
                 metastore.drop_table(self.database, name, delete_data=False)
             metastore.drop_database(self.database, delete_data=False, cascade=True)
-            Retention(self.target.storage, location).retire_database(operation.evid)
+            retire_database(self.target.storage, location, operation.evid)
             self.work.applied["DropDatabase"] += 1
         self.held.clear()
         self.exists = False
@@ -209,10 +241,10 @@ class Session:
 
     def _leave_database(self, evid: int, names: list[str]) -> None:
         """Drops our replicas; the database stays for what a stranger has in it."""
-        retention, metastore = Retention(self.target.storage, self.location()), self.target.metastore
+        metastore, location = self.target.metastore, self.location()
         for table in list(metastore.tables(self.database, names)):
             metastore.drop_table(self.database, table.tableName, delete_data=False)
-            retention.retire(table.sd.location, evid)
+            retire(self.target.storage, location, table.sd.location, evid)
         self.held.clear()
         self.write_state(ReplicaState())
 
@@ -230,6 +262,20 @@ class Session:
         if altered.parameters != current.parameters:
             self.target.metastore.alter_database(self.database, altered)
         self._written = state
+
+    def finish(self, state: ReplicaState, *, whole: bool) -> None:
+        """Writes the database's state after a load, and marks the load's journal as done.
+
+        Args:
+            state: of the database.
+            whole: whether the load was of the whole database.
+        """
+        noted = not self.dry and self.exists and bool(self.work.applied)
+        if noted:
+            self.journal().ending(state)
+        self.write_state(state)
+        if noted:
+            self.journal().done(state.applied if whole else None)
 
     def report(self, began: float) -> LoadReport:
         """What was done; ``began`` is the monotonic time of the load's begin."""

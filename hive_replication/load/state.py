@@ -25,6 +25,9 @@ _APPLIED_EVENT = PREFIX + "applied.event"
 _AT = PREFIX + "at."
 _RECOVERY = PREFIX + "recovery"
 _HELD = PREFIX + "held."
+_UNDONE = PREFIX + "undone"
+#: What the reason of a name begins with that waits because somebody took it back.
+UNDONE_REASON = "undone to "
 #: Derby and MySQL keep at most 4,000 characters of a database parameter.
 _REASON_LIMIT = 1_000
 
@@ -44,6 +47,7 @@ class ReplicaState:
         recovery: token of the recovery under way, or ""; any other load takes it away, since it changes what was compared.
         policy: name of the policy that writes it, "" where that is not known.
         origins: where the source's own data comes from, if it is a replica itself, nearest first.
+        undone: event id that the whole database was taken back to by request; no later events are loaded until released.
     """
 
     source: str = ""
@@ -56,6 +60,7 @@ class ReplicaState:
     recovery: str = ""
     policy: str = ""
     origins: tuple[str, ...] = ()
+    undone: int | None = None
 
     def position(self, table: str) -> int:
         """Event id up to which everything about a table's name is applied, its own state ids aside."""
@@ -83,6 +88,16 @@ class ReplicaState:
         """The name is held at an event id."""
         return replace(self, at={**self.at, table: after}, held={**self.held, table: reason})
 
+    def waits(self, table: str) -> bool:
+        """Whether a name was taken back by request, and stays there until released or repaired."""
+        return self.held.get(table, "").startswith(UNDONE_REASON)
+
+    def released(self, table: str | None = None) -> ReplicaState:
+        """Events of a table, or of all and of the database, are loaded again."""
+        reason = "released after an undo: the next load catches up"
+        freed = {name: reason for name in self.held if self.waits(name) and table in (None, name)}
+        return replace(self, held={**self.held, **freed}, undone=self.undone if table else None)
+
     def raised(self, evid: int, time: int, message_hash: str) -> ReplicaState:
         """A window up to ``evid`` is done; names that are level now lose their entry."""
         if self.applied is not None and evid <= self.applied:
@@ -98,6 +113,8 @@ class ReplicaState:
         if self.applied is not None:
             values |= {_APPLIED: str(self.applied), LAST_ID: str(self.last_id)}
             values[_APPLIED_EVENT] = f"{self.applied}:{self.applied_time}:{self.applied_hash}"
+        if self.undone is not None:
+            values[_UNDONE] = str(self.undone)
         if self.checkpoint:
             values[CHECKPOINT] = self.checkpoint
         if self.recovery:
@@ -121,6 +138,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         recovery=found.get(_RECOVERY, ""),
         policy=found.get(_POLICY, ""),
         origins=origins(found),
+        undone=int(found[_UNDONE]) if _UNDONE in found else None,
     )
 
 

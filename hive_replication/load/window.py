@@ -16,6 +16,7 @@ from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, wi
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_lane import LanePlanner
 from hive_replication.load.recovery import require_same_history
+from hive_replication.load.renames import settle
 from hive_replication.load.report import Held, Skipped
 from hive_replication.load.screen import screen_files, screen_name, screen_partition
 from hive_replication.load.session import Session
@@ -36,6 +37,7 @@ def load_window(session: Session, only: str | None = None) -> None:
         Refused: the target is a replica of another source.
     """
     session.require_ours()
+    session.require_released()
     events = [window_event(_screened(session, record)) for record in session.reader.events()]
     events = _since_creation(session, events)
     if events is None:
@@ -52,7 +54,7 @@ def load_window(session: Session, only: str | None = None) -> None:
             )
     if session.table is not None:
         _raise_table(session)
-    session.write_state(_state_after(session, events, only, untouched))
+    session.finish(_state_after(session, events, only, untouched), whole=only is None and session.table is None)
 
 
 def _screened(session: Session, record: EventRecord) -> EventRecord:
@@ -163,7 +165,8 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
     held = [held for held in session.held if set(held.tables) & set(plan.names)]
     if held and ended is None:
         return True
-    if plan.base >= session.reader.header.from_evid or session.table is not None or ended is not None:
+    waits = ended is None and any(map(session.state.waits, plan.names))
+    if not waits and (plan.base >= session.reader.header.from_evid or session.table is not None or ended is not None):
         return False
     reason = next((session.state.held[name] for name in plan.names if name in session.state.held), "held before this window")
     if plan.operations or plan.obstacle:
@@ -181,6 +184,8 @@ def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
     if not session.exists:
         return TargetView(session.state)
     view = read_view(session.target.metastore, session.database, session.state, wanted, wanted)
+    for table in view.tables.values() if not session.dry else ():
+        settle(session.target.metastore, table)
     taken = [name for name, table in view.tables.items() if session.conflicts.compares(table) or adopted_at(table)]
     if not taken:
         return view

@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 GRAMMAR = """REPL DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]
-REPL LOAD [<db>[.<table>]] FROM <dir>
+REPL LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]
 REPL STATUS <db>[.<table>]"""
 
 
@@ -28,11 +28,15 @@ class ReplDump:
 
 @dataclass(frozen=True, slots=True)
 class ReplLoad:
-    """``REPL LOAD``: without names the dump's own are used; with them the dump's database or table is renamed."""
+    """``REPL LOAD``: without names the dump's own are used; with them the dump's database or table is renamed.
+
+    ``to_evid`` is the last event that is applied, None for all of the dump.
+    """
 
     directory: str
     database: str | None = None
     table: str | None = None
+    to_evid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,8 @@ def _load(tokens: _Tokens) -> ReplLoad:
     database, table = (None, None) if tokens.keyword("FROM") else tokens.name()
     if database is not None:
         tokens.expect("FROM")
-    return ReplLoad(tokens.word("the dump directory"), database, table)
+    directory = tokens.word("the dump directory")
+    return ReplLoad(directory, database, table, tokens.number("the event id after TO", 0) if tokens.keyword("TO") else None)
 
 
 def _status(tokens: _Tokens) -> ReplStatus:

@@ -9,6 +9,7 @@ import typer
 from hive_replication.cli.commands.comparisons import lag, verify
 from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.drift import drift
+from hive_replication.cli.commands.history import retention, undo
 from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.recovery import recover
 from hive_replication.cli.commands.statements import plan, repl
@@ -21,5 +22,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "recover": recover,
     "drift": drift,
+    "undo": undo,
+    "retention": retention,
 }
 GROUPS: dict[str, typer.Typer] = {"policy": policy}

@@ -26,7 +26,7 @@ def repl(context: typer.Context, words: Words = None, config: Config = None, jso
 
     DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id.
 
-    LOAD [<db>[.<table>]] FROM <dir>: applies a dump to the target; prints nothing.
+    LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]: applies a dump, or its events up to <evid>, to the target; prints nothing.
 
     STATUS <db>[.<table>]: prints the last event id of a target, or nothing where no replication is known.
     """
@@ -46,7 +46,7 @@ def plan(context: typer.Context, words: Words = None, config: Config = None, jso
     """Shows what a REPL LOAD would do; changes nothing.
 
     The operations of each lane in order with their files, and why events would be skipped. Takes a whole REPL LOAD
-    statement, or what follows its LOAD: [<db>[.<table>]] FROM <dir>.
+    statement, or what follows its LOAD: [<db>[.<table>]] FROM <dir> [TO <evid>].
     """
     from hive_replication.statements import ReplLoad, parse
 

@@ -1,0 +1,67 @@
+"""Renames that leave the data where it is, so that readers who looked a location up a moment ago still find it.
+
+A metastore moves the data of a managed table or partition when it is renamed: between its move and the reader's listing there is
+nothing. It moves none of an external table, so the table is one for the time of the call, marked by a parameter.
+"""
+
+from __future__ import annotations
+
+from hive_replication.load.state import PREFIX
+from hive_replication.load.translation import TRANSLATION, is_managed, is_translated
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.names import partition_values
+from hive_replication.metastore.types import Partition, Table, copy_of
+
+#: Of a managed table that is an external one for the time of a rename.
+MARK = PREFIX + "renaming"
+_TRANSLATED = "translated"
+
+
+def rename_table(metastore: Metastore, current: Table, image: Table) -> None:
+    """Gives a table the name and description of ``image``; its data stays.
+
+    Args:
+        metastore: the target's.
+        current: the table as it is.
+        image: the table as it shall be.
+    """
+    _mark(metastore, current)
+    metastore.alter_table(current.dbName, current.tableName, unmarked(image))
+
+
+def rename_partition(metastore: Metastore, table: Table, old: str, image: Partition) -> None:
+    """Gives a partition the values and description of ``image``; its data stays."""
+    marked = _mark(metastore, table)
+    metastore.rename_partition(table.dbName, table.tableName, partition_values(old), image)
+    settle(metastore, marked)
+
+
+def settle(metastore: Metastore, table: Table) -> None:
+    """Makes a table managed again that a load killed in the middle of a rename left external."""
+    if MARK in (table.parameters or {}):
+        metastore.alter_table(table.dbName, table.tableName, unmarked(table))
+
+
+def unmarked(table: Table) -> Table:
+    """The table without the mark, and as managed as it was before."""
+    mark = (table.parameters or {}).get(MARK)
+    if mark is None:
+        return table
+    image = copy_of(table)
+    image.parameters = {key: value for key, value in table.parameters.items() if key not in (MARK, "EXTERNAL")}
+    image.tableType = "MANAGED_TABLE"
+    if mark == _TRANSLATED:
+        image.tableType = "EXTERNAL_TABLE"
+        image.parameters |= dict.fromkeys(TRANSLATION, "TRUE")
+    return image
+
+
+def _mark(metastore: Metastore, table: Table) -> Table:
+    if not is_managed(table):
+        return table
+    marked = copy_of(table)
+    kept = {key: value for key, value in (table.parameters or {}).items() if key not in TRANSLATION}
+    marked.tableType = "EXTERNAL_TABLE"
+    marked.parameters = {**kept, "EXTERNAL": "TRUE", MARK: _TRANSLATED if is_translated(table) else "managed"}
+    metastore.alter_table(table.dbName, table.tableName, marked)
+    return marked

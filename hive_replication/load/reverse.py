@@ -1,0 +1,184 @@
+"""Taking one lane of a load back: names first, then images, partitions and files, each only where it is not as before already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from hive_replication.errors import ReplicationError
+from hive_replication.load.journal import Entry, LaneFile, new_token
+from hive_replication.load.journal_record import LaneRecord, Step
+from hive_replication.load.mapping import placed as point_at
+from hive_replication.load.operations import object_name
+from hive_replication.load.renames import rename_table
+from hive_replication.load.retired import retired
+from hive_replication.load.state import LAST_ID, SOURCE, object_id
+from hive_replication.load.target import Target
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.storage import Storage
+
+Thing = TypeVar("Thing", Table, Partition)
+_BATCH = 500
+
+
+class Whereabouts:
+    """Where directories lie now that loads left behind: still in place, or retired.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+        loads: all loads of the journal, in order.
+    """
+
+    def __init__(self, storage: Storage, location: str, loads: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
+        self._storage, self._location = storage, location
+        self._left: dict[str, list[str]] = {}
+        for entry, lanes in loads:
+            for place in {place for lane in lanes for place in (*lane.record.left, *lane.record.placed)}:
+                self._left.setdefault(place, []).append(entry.token)
+
+    def of(self, place: str, token: str) -> str:
+        """Where a directory of before a load lies now.
+
+        Args:
+            place: as the image of before the load has it.
+            token: of the load.
+        """
+        parts = place.split("/")
+        tokens = {one for length in range(4, len(parts) + 1) for one in self._left.get("/".join(parts[:length]), ())}
+        for later in sorted(one for one in tokens if one >= token):
+            kept = retired(self._location, later, place)
+            if self._storage.exists(kept):
+                return kept
+        return place
+
+    def aside(self, token: str, path: str) -> str:
+        """Where something goes that has to leave its place at once."""
+        return retired(self._location, token, path)
+
+
+class LaneReverser:
+    """Takes one lane back.
+
+    Args:
+        target: the target side.
+        database: target database.
+        record: the lane, from the journal.
+        token: of its load.
+        where: finds its old data.
+        check: raises where the lock is lost.
+    """
+
+    def __init__(
+        self, target: Target, database: str, record: LaneRecord, token: str, where: Whereabouts, check: Callable[[], None]
+    ) -> None:
+        self._target, self._metastore, self._database = target, target.metastore, database
+        self._record, self._token, self._where, self._check = record, token, where, check
+
+    def run(self) -> None:
+        """Takes the lane back.
+
+        Raises:
+            ReplicationError: something on the target is not as the journal says.
+        """
+        for step in reversed(self._record.steps):
+            self._reverse(step)
+        for name, image in self._record.tables.items():
+            self._restore_table(name, image)
+        for name, parts in self._record.partitions.items():
+            self._restore_partitions(name, parts)
+        for place, names in self._record.files.items():
+            self._restore_files(place, frozenset(names))
+
+    def _reverse(self, step: Step) -> None:
+        match step.kind:
+            case "RenameTable":
+                self._rename_back(step)
+            case "CreateTable":
+                self._drop(step)
+            case "DropTable":
+                self._create_again(step)
+            case _:
+                pass  # of no consequence for the names of tables
+
+    def _rename_back(self, step: Step) -> None:
+        current = self._metastore.table(self._database, step.new_name)
+        if current is None or object_id(current) < step.evid:
+            return  # not carried out, or taken back
+        image = copy_of(current)
+        image.tableName = step.table
+        image.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
+        self._check()
+        rename_table(self._metastore, current, image)
+
+    def _drop(self, step: Step) -> None:
+        current = self._metastore.table(self._database, step.table)
+        if current is None:
+            return
+        made_here = (current.sd.location or "").rstrip("/") == step.directory and object_id(current) == 0
+        if object_id(current) >= step.evid or made_here:
+            self._check()
+            self._metastore.drop_table(self._database, step.table, delete_data=False)
+
+    def _create_again(self, step: Step) -> None:
+        image = self._record.tables.get(step.origin)
+        if image is None or self._metastore.table(self._database, step.table) is not None:
+            return
+        for name, evid in step.chain:  # it may not even have got the name under which it was to be dropped
+            former = self._metastore.table(self._database, name)
+            if former is not None and object_id(former) < evid:
+                return
+        image = self._here(image)
+        image.tableName = step.table
+        self._check()
+        self._metastore.create_table(image)
+
+    def _restore_table(self, name: str, image: Table) -> None:
+        current = self._metastore.table(self._database, name)
+        if current is None and SOURCE not in (image.parameters or {}):
+            return  # it made room for a replica
+        if current is None:
+            raise ReplicationError(
+                f"the target table {object_name(self._database, name)} went away without a load: repair it instead"
+            )
+        image = self._here(image)
+        if image != current:
+            self._check()
+            self._metastore.alter_table(self._database, name, image)
+
+    def _restore_partitions(self, table: str, parts: Mapping[str, Partition | None]) -> None:
+        current = self._metastore.table(self._database, table)
+        if current is None:
+            return  # a stranger's
+        keys = [key.name for key in current.partitionKeys]
+        for names in _batches(sorted(parts)):
+            found = {partition_name(keys, part.values): part for part in self._metastore.partitions(self._database, table, names)}
+            wanted = {name: self._here(image) for name in names if (image := parts[name]) is not None}
+            self._check()
+            if new := [image for name, image in wanted.items() if name not in found]:
+                self._metastore.add_partitions(self._database, table, new)
+            if changed := [image for name, image in wanted.items() if name in found and found[name] != image]:
+                self._metastore.alter_partitions(self._database, table, changed)
+            if surplus := [name for name in found if name not in wanted]:
+                self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
+
+    def _restore_files(self, place: str, names: frozenset[str]) -> None:
+        storage, directory, aside = self._target.storage, self._where.of(place, self._token), new_token()
+        for status in storage.files(directory):
+            if status.uri[len(directory) + 1 :] not in names:
+                self._check()
+                storage.rename(status.uri, self._where.aside(aside, status.uri))
+
+    def _here(self, image: Thing) -> Thing:
+        """The image, pointing at where the data lies now."""
+        if not image.sd.location:
+            return image
+        there = copy_of(image)
+        place = (image.sd.location or "").rstrip("/")
+        point_at(there.sd, self._where.of(place, self._token))
+        return there
+
+
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    return (names[at : at + _BATCH] for at in range(0, len(names), _BATCH))

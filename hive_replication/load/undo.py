@@ -1,0 +1,226 @@
+"""Undo: brings a replica back to the state that it had at a loaded event id, as long as journals and old data are kept.
+
+Loads are taken back from the newest to the oldest, lane by lane. Nothing depends on how far an earlier attempt came: whatever is
+as it was before already is left alone, so running it again after a crash finishes it. Nothing is deleted: data that the undone
+loads had put into use is old data from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal import Entry, Journal, LaneFile
+from hive_replication.load.operations import object_name
+from hive_replication.load.reverse import LaneReverser, Whereabouts
+from hive_replication.load.state import UNDONE_REASON, ReplicaState, replica_state, with_state
+from hive_replication.load.target import Target
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.types import Database, copy_of
+from hive_replication.progress import Progress, Silent
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneStep:
+    """An operation that an undo takes back."""
+
+    evid: int
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What an undo did, or would do.
+
+    Args:
+        database: target database.
+        to_evid: where it stands.
+        tables: the tables that stand there; () for all.
+        loads: how many loads were taken back.
+        steps: the operations taken back, newest first.
+    """
+
+    database: str
+    to_evid: int
+    tables: tuple[str, ...]
+    loads: int
+    steps: tuple[UndoneStep, ...]
+
+
+def undo(
+    target: Target,
+    database: str,
+    table: str | None,
+    evid: int,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Undo:
+    """Brings a replica back; it stays there until :func:`release`, or a repair of the table, or a rebuild of the database.
+
+    Args:
+        target: the target side.
+        database: target database.
+        table: one table (with all that renames joined to it since), or None for all.
+        evid: event id at which a load of the database ended.
+        dry_run: only tell what would be done.
+        progress: who is told.
+
+    Raises:
+        BadRequest: no load ended there (the message lists those near), or it is not kept any more.
+        Refused: old data that it needs is gone, or a load of the database runs.
+    """
+    with MetastoreLock(target.metastore, database) as lock:
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        if found is None or state.applied is None:
+            raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
+        work = _Undo(target, database, found, state, lock.check)
+        return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
+
+
+def release(target: Target, database: str, table: str | None = None) -> bool:
+    """Lets later events be loaded again after an undo.
+
+    Args:
+        target: the target side.
+        database: target database.
+        table: one table, or None for the database and all its tables.
+
+    Returns:
+        Whether anything was undone.
+
+    Raises:
+        Refused: a load of the database runs.
+    """
+    with MetastoreLock(target.metastore, database) as lock:
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        released = state.released(table)
+        if found is None or released == state:
+            return False
+        _write(target, found, released, lock.check)
+        return True
+
+
+class _Undo:
+    def __init__(self, target: Target, database: str, found: Database, state: ReplicaState, check: Callable[[], None]) -> None:
+        self._target, self._database, self._found, self._state, self._check = target, database, found, state, check
+        self._location = (found.locationUri or "").rstrip("/")
+        self._journal = Journal(target.storage, self._location)
+
+    def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
+        entries = self._journal.entries() if dry_run else self._journal.settle(self._journal.entries(), self._state)
+        point = self._point(entries, evid)
+        loads = self._journal.lanes_of(entries)
+        newer = [(entry, lanes) for entry, lanes in loads if entry.token > point.token and entry.status != "undone"]
+        names = None if table is None else _joined(newer, table)
+        chosen = [
+            (entry, [lane for lane in lanes if not lane.undone and (names is None or names & set(lane.record.names))])
+            for entry, lanes in reversed(newer)
+        ]
+        where = Whereabouts(self._target.storage, self._location, loads)
+        self._require_data(chosen, where)
+        if not dry_run:
+            self._carry_out(chosen, point, where, names, progress)
+        return Undo(
+            self._database,
+            evid,
+            tuple(sorted(names or ())),
+            sum(bool(lanes) for _, lanes in chosen),
+            tuple(UndoneStep(*step) for _, lanes in chosen for step in _steps(self._database, lanes)),
+        )
+
+    def _point(self, entries: list[Entry], evid: int) -> Entry:
+        points = [entry for entry in entries if entry.status == "done"]
+        found = [entry for entry in points if entry.to_evid == evid]
+        if found:
+            return found[-1]
+        near = sorted({entry.to_evid for entry in points}, key=lambda one: abs(one - evid))[:_SHOWN]
+        known = f"the nearest that can be undone to: {', '.join(map(str, sorted(near)))}" if near else "no load is kept any more"
+        raise BadRequest(
+            f"no load of the target database {self._database!r} that is still kept ended at event {evid} since its "
+            f"creation there; {known}"
+        )
+
+    def _require_data(self, chosen: Iterable[tuple[Entry, list[LaneFile]]], where: Whereabouts) -> None:
+        for entry, lanes in chosen:
+            for place in sorted({place for lane in lanes for place in lane.record.kept}):
+                if not self._target.storage.exists(where.of(place, entry.token)):
+                    raise Refused(f"{place}, which event {entry.to_evid} replaced or dropped, is not kept any more")
+
+    def _carry_out(
+        self,
+        chosen: list[tuple[Entry, list[LaneFile]]],
+        point: Entry,
+        where: Whereabouts,
+        names: set[str] | None,
+        progress: Progress,
+    ) -> None:
+        before = self._journal.state(point) or self._state
+        # From here on no load goes on from a state that is neither the old nor the new one.
+        self._write(replace(self._state, undone=point.to_evid) if names is None else _held(self._state, names, before, point))
+        for entry, lanes in progress.over(chosen, "loads taken back"):
+            for lane in lanes:
+                LaneReverser(self._target, self._database, lane.record, entry.token, where, self._check).run()
+                self._journal.mark_undone(lane)
+            if names is None:
+                self._restore_database(entry)
+                self._journal.mark(entry, "undone")
+        if names is None:
+            self._write(replace(before, undone=point.to_evid))
+
+    def _restore_database(self, entry: Entry) -> None:
+        image = self._journal.database(entry)
+        if image is not None:
+            current = self._current()
+            altered = copy_of(current)
+            altered.description, altered.ownerName, altered.ownerType = image.description, image.ownerName, image.ownerType
+            altered.parameters = with_state(image.parameters, replica_state(current))
+            self._check()
+            self._target.metastore.alter_database(self._database, altered)
+
+    def _current(self) -> Database:
+        return self._target.metastore.database(self._database) or self._found
+
+    def _write(self, state: ReplicaState) -> None:
+        _write(self._target, self._current(), state, self._check)
+
+
+def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
+    altered = copy_of(current)
+    altered.parameters = with_state(current.parameters, state)
+    check()
+    target.metastore.alter_database(current.name, altered)
+
+
+def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:
+    for name in names:
+        state = state.hold(name, before.position(name), f"{UNDONE_REASON}{point.to_evid} by request")
+    return state
+
+
+def _joined(loads: Iterable[tuple[Entry, list[LaneFile]]], table: str) -> set[str]:
+    """A table's name and all that lanes joined to it."""
+    names, before = {table}, set[str]()
+    lanes = [set(lane.record.names) for _, lanes in loads for lane in lanes]
+    while names != before:
+        before = set(names)
+        for lane in lanes:
+            names |= lane if lane & names else set()
+    return names
+
+
+def _steps(database: str, lanes: Iterable[LaneFile]) -> Iterable[tuple[int, str, str]]:
+    found: list[tuple[int, str, str]] = []
+    for lane in lanes:
+        for step in lane.record.steps:
+            shown = object_name(database, step.table, ", ".join(step.partitions[:_SHOWN]))
+            more = len(step.partitions) - _SHOWN
+            name = f"{shown}, and {more} more" if more > 0 else shown
+            found.append((step.evid, step.kind, f"{name} -> {step.new_name}" if step.new_name else name))
+    return reversed(found)

@@ -1,0 +1,301 @@
+"""Going back: undo of every kind of operation, with kills, of one table; loads up to an event; retention in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.command import repl_load
+from hive_replication.load.journal import Journal, loaded
+from hive_replication.load.retention import sweep
+from hive_replication.load.state import LAST_ID, replica_state
+from hive_replication.load.undo import release, undo
+from hive_replication.repair import repair
+from hive_replication.statements import ReplLoad
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing may catch it."""
+
+
+def place(warehouse: Warehouse) -> str:
+    found = warehouse.connection.target.metastore.database(warehouse.database)
+    assert found is not None
+    return str(found.locationUri)
+
+
+def picture(warehouse: Warehouse) -> dict[str, object]:
+    """What readers see of the replica, with all state ids."""
+    metastore = warehouse.connection.target.metastore
+    ids: dict[str, object] = {}
+    for table in metastore.tables(warehouse.database, metastore.table_names(warehouse.database)):
+        ids[table.tableName] = table.parameters[LAST_ID]
+        if table.partitionKeys:
+            ids |= {
+                f"{table.tableName} {part.values}": part.parameters[LAST_ID]
+                for part in metastore.partitions(warehouse.database, table.tableName)
+            }
+    state = replica_state(metastore.database(warehouse.database))
+    return {"content": warehouse.content(source=False), "ids": ids, "state": replace(state, undone=None)}
+
+
+def dying(monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse, survived: int) -> None:
+    """The process ends after some changes of the target's metastore and storage, before the next."""
+    target, left = warehouse.connection.target, [survived]
+    metastore, storage = target.metastore, target.storage
+    methods = (
+        "alter_table",
+        "create_table",
+        "drop_table",
+        "add_partitions",
+        "alter_partitions",
+        "drop_partitions",
+        "alter_database",
+    )
+    for owner, names in ((metastore, (*methods, "alter_database")), (storage, ("rename",))):
+        for name in names:
+
+            def counting(*args: object, do: Callable[..., object] = getattr(owner, name), **options: object) -> object:
+                if left[0] == 0:
+                    raise Killed
+                left[0] -= 1
+                return do(*args, **options)
+
+            monkeypatch.setattr(owner, name, counting)
+
+
+@pytest.fixture
+def told(warehouse: Warehouse) -> tuple[Warehouse, dict[int, dict[str, object]]]:
+    """A replica with every kind of operation behind it, and what it looked like after each load."""
+    warehouse.sql(
+        "CREATE TABLE plain (a INT)",
+        "CREATE TABLE a (x INT)",
+        "CREATE TABLE b (x INT)",
+        "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)",
+        "CREATE TABLE gone (a INT) PARTITIONED BY (ds STRING)",
+        "CREATE TABLE other (a INT)",
+    )
+    for table in ("plain", "a", "b", "other"):
+        warehouse.load_data(table, f"{table}\n")
+    for day in "123":
+        warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n")
+    warehouse.load_data("gone PARTITION (ds='1')", "1\n")
+    pictures: dict[int, dict[str, object]] = {}
+
+    def load() -> None:
+        assert warehouse.replicate().held == ()
+        pictures[warehouse.applied() or 0] = picture(warehouse)
+
+    load()
+    warehouse.load_data("plain", "2\n")
+    warehouse.load_data("parts PARTITION (ds='1')", "11\n", overwrite=True)
+    warehouse.load_data("parts PARTITION (ds='2')", "22\n")
+    warehouse.load_data("parts PARTITION (ds='4')", "4\n")
+    warehouse.sql(
+        "ALTER TABLE parts DROP PARTITION (ds='3')",
+        "ALTER TABLE other SET TBLPROPERTIES ('colour'='blue')",
+        "ALTER DATABASE {db} SET DBPROPERTIES ('season'='winter')",
+    )
+    load()
+    warehouse.sql(
+        "ALTER TABLE a RENAME TO t",
+        "ALTER TABLE b RENAME TO a",
+        "ALTER TABLE t RENAME TO b",
+        "DROP TABLE gone",
+        "CREATE TABLE gone (b STRING)",
+        "ALTER TABLE parts PARTITION (ds='1') RENAME TO PARTITION (ds='9')",
+        "ALTER TABLE parts DROP PARTITION (ds='2')",
+        "ALTER TABLE parts ADD PARTITION (ds='2')",
+        "TRUNCATE TABLE other",
+        "DROP TABLE plain",
+        "CREATE TABLE late (a INT)",
+    )
+    warehouse.load_data("gone", "new\n")
+    warehouse.load_data("late", "late\n")
+    load()
+    warehouse.assert_equal()
+    return warehouse, pictures
+
+
+def test_a_database_goes_back_over_kills_and_forward_again(
+    told: tuple[Warehouse, dict[int, dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse, pictures = told
+    target, name = warehouse.connection.target, warehouse.database
+    evids = sorted(pictures)
+    assert [one.to_evid for one in loaded(target.storage, place(warehouse))] == evids
+    with pytest.raises(BadRequest, match=f"nearest that can be undone to: .*{evids[0]}"):
+        undo(target, name, None, evids[0] + 1)
+    events = warehouse.target_events()
+    planned = undo(target, name, None, evids[1], dry_run=True)
+    assert (planned.loads, warehouse.target_events()) == (1, events)
+    assert {step.kind for step in planned.steps} >= {"RenameTable", "DropTable", "CreateTable", "RenamePartition", "ReplaceData"}
+
+    kills = 0
+    while True:
+        dying(monkeypatch, warehouse, 3 * kills)
+        try:
+            undo(target, name, None, evids[1])
+        except Killed:
+            kills += 1
+        else:
+            break
+        finally:
+            monkeypatch.undo()
+    assert kills > 5
+    assert picture(warehouse) == pictures[evids[1]]
+
+    undo(target, name, None, evids[0])
+    assert picture(warehouse) == pictures[evids[0]]
+    with pytest.raises(Refused, match=r"was undone to event .* --release"):
+        warehouse.replicate()
+    assert release(target, name)
+    assert not release(target, name)
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+    undo(target, name, None, evids[0])
+    assert picture(warehouse)["content"] == pictures[evids[0]]["content"]
+    repair(warehouse.connection.source, target, warehouse.connection.store, warehouse.connection.copier, name)
+    warehouse.assert_equal()
+
+
+def test_one_table_goes_back_and_waits(told: tuple[Warehouse, dict[int, dict[str, object]]]) -> None:
+    warehouse, pictures = told
+    target, name, first = warehouse.connection.target, warehouse.database, min(pictures)
+    now = picture(warehouse)
+    assert undo(target, name, "parts", first).tables == ("parts",)
+    found = picture(warehouse)["content"]
+    assert found["parts"] == pictures[first]["content"]["parts"]  # type: ignore[index]
+    assert {**found, "parts": None} == {**now["content"], "parts": None}  # type: ignore[dict-item]
+    assert warehouse.status("parts") == warehouse.status() == first
+    assert undo(target, name, "a", first).tables == ("a", "b", "t")
+    assert picture(warehouse)["content"]["a"] == pictures[first]["content"]["a"]  # type: ignore[index]
+
+    warehouse.load_data("late", "later\n")
+    warehouse.sql("ALTER TABLE parts ADD PARTITION (ds='7')")
+    report = warehouse.load(warehouse.dump(first).directory)
+    assert {(held.tables, held.reason) for held in report.held} == {
+        (("parts",), f"undone to {first} by request"),
+        (("a", "b", "t"), f"undone to {first} by request"),
+    }
+    assert warehouse.status("parts") == first
+    release(target, name, "parts")
+    assert {held.tables for held in warehouse.load(warehouse.dump(first).directory).held} == {("a", "b", "t")}
+    warehouse.assert_equal(only="parts")
+    release(target, name)
+    assert warehouse.load(warehouse.dump(first).directory).held == ()
+    warehouse.assert_equal()
+
+
+@pytest.fixture
+def impatient(warehouse: Warehouse) -> Warehouse:
+    """Old data is moved aside at once."""
+    target = warehouse.connection.target
+    policy = target.policy.model_copy(update={"grace_seconds": 0})
+    return replace(warehouse, connection=replace(warehouse.connection, target=replace(target, policy=policy)))
+
+
+def test_retention_moves_old_data_aside_and_undo_finds_it(impatient: Warehouse) -> None:
+    warehouse, target, name = impatient, impatient.connection.target, impatient.database
+    warehouse.sql("CREATE TABLE plain (a INT)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.load_data("plain", "1\n")
+    for day in "12":
+        warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n")
+    warehouse.replicate()
+    before, first = picture(warehouse), warehouse.applied() or 0
+    warehouse.load_data("plain", "2\n", overwrite=True)
+    warehouse.load_data("parts PARTITION (ds='1')", "11\n")
+    warehouse.sql("ALTER TABLE parts DROP PARTITION (ds='2')", "ALTER TABLE parts ADD PARTITION (ds='2')")
+    warehouse.replicate()
+    now, base = picture(warehouse), place(warehouse)
+
+    patient = replace(target, policy=target.policy.model_copy(update={"grace_seconds": 600}))
+    assert sweep(patient, name) == []
+    planned = sweep(target, name, dry_run=True)
+    assert {one.path for one in planned} == {f"{base}/plain", f"{base}/parts/ds=2"}
+    assert {one.size for one in planned} == {2}
+    assert target.storage.exists(f"{base}/plain")
+    assert sweep(target, name) == planned
+    assert not target.storage.exists(f"{base}/plain")
+    assert sweep(target, name) == []
+    assert picture(warehouse) == now
+
+    # The plain path is free again, and is taken: what the journal calls an old directory is in use now, and stays.
+    warehouse.sql("DROP TABLE plain", "CREATE TABLE plain (a INT)")
+    warehouse.load_data("plain", "3\n")
+    warehouse.replicate()
+    assert target.metastore.table(name, "plain").sd.location == f"{base}/plain"  # type: ignore[union-attr]
+    sweep(target, name)
+    warehouse.assert_equal()
+
+    undo(target, name, None, first)
+    assert picture(warehouse) == before
+    assert "/.repl/retired/" in str(target.metastore.table(name, "plain").sd.location)  # type: ignore[union-attr]
+    everything = replace(target, policy=target.policy.model_copy(update={"retention_seconds": 0}))
+    swept = sweep(everything, name, warehouse.connection.store)
+    assert {one.what for one in swept} >= {"old data", "retired", "journal"}
+    assert picture(warehouse) == before, "the data that the undo points at is in use"
+    release(target, name)
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+    swept = sweep(everything, name, warehouse.connection.store)
+    assert {one.what for one in swept} >= {"old data", "retired", "journal", "dump"}
+    warehouse.assert_equal()
+    with pytest.raises(BadRequest, match=r"no load .* ended at event"):
+        undo(target, name, None, first)
+    assert len(loaded(target.storage, base)) == 1
+    assert warehouse.replicate().held == ()
+    storage = target.storage
+    used = {str(table.sd.location) for table in target.metastore.tables(name, ["plain", "parts"])}
+    used |= {str(part.sd.location) for part in target.metastore.partitions(name, "parts")}
+    kept = {status.uri for status in storage.files(base, hidden=True) if "/.repl/journal/" not in status.uri}
+    assert {uri for uri in kept if not any(uri.startswith(f"{one}/") for one in used)} == set()
+
+
+def test_an_old_directory_is_not_taken_again_while_an_undo_may_need_it(warehouse: Warehouse) -> None:
+    """The same external partition comes back with a file more: its old directory stays as it was."""
+    target, name = warehouse.connection.target, warehouse.database
+    warehouse.sql("CREATE EXTERNAL TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.load_data("parts PARTITION (ds='1')", "1\n", name="one")
+    warehouse.replicate()
+    before, first = picture(warehouse), warehouse.applied() or 0
+    warehouse.sql("ALTER TABLE parts DROP PARTITION (ds='1')", "ALTER TABLE parts ADD PARTITION (ds='1')")
+    warehouse.load_data("parts PARTITION (ds='1')", "2\n", name="two")
+    warehouse.replicate()
+    warehouse.assert_equal()
+    undo(target, name, None, first)
+    assert picture(warehouse) == before
+    assert [len(Journal(target.storage, place(warehouse)).entries()), len(loaded(target.storage, place(warehouse)))] == [2, 1]
+
+
+def test_load_up_to_an_event_of_the_dump(warehouse: Warehouse) -> None:
+    warehouse.sql("CREATE TABLE plain (a INT)")
+    bootstrap = warehouse.dump()
+    warehouse.load(bootstrap.directory)
+    warehouse.load_data("plain", "1\n")
+    middle = warehouse.connection.source.metastore.current_event_id()
+    expected = warehouse.content(source=True)
+    warehouse.load_data("plain", "2\n")
+    warehouse.sql("CREATE TABLE late (a INT)")
+    dump = warehouse.dump(bootstrap.last_evid)
+
+    def load(directory: str, evid: int | None) -> None:
+        connection = warehouse.connection
+        repl_load(connection.target, ReplLoad(directory, to_evid=evid), connection.store, connection.copier)
+
+    for wrong in (bootstrap.last_evid - 1, dump.last_evid + 1):
+        with pytest.raises(BadRequest, match="outside the dump's window"):
+            load(dump.directory, wrong)
+    with pytest.raises(BadRequest, match="dump of objects"):
+        load(bootstrap.directory, bootstrap.last_evid)
+    load(dump.directory, middle)
+    assert (warehouse.applied(), warehouse.content(source=False)) == (middle, expected)
+    load(dump.directory, None)
+    assert warehouse.applied() == dump.last_evid
+    warehouse.assert_equal()
