@@ -80,6 +80,7 @@ class Policy(_Settings):
     collapse: bool = Field(default=True, description="Bring each object of a window to its end at once, not event by event")
     conflicts: ConflictPolicy = Field(
         default="refuse", description="What to do with databases, tables and partitions on the target that are in the way"
+    )
     grace_seconds: int = Field(
         default=600, ge=0, description="How long replaced and dropped data stays in place for readers on their way"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load import operations as op
 from hive_replication.load.conflicts import Conflicts, Resolution, refuse_other_writers
 from hive_replication.load.execute import Executor, Replan, Work
