@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -206,15 +205,16 @@ def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
     code = (
         "import sys, psutil; from repl_assets.definitions import defs; made = defs();"
         "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 3;"
-        "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children())"
+        "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children());"
+        "print(sum(psutil.Process().cpu_times()[:2]))"
     )
-    began = time.monotonic()
     environment = {**os.environ, "HIVE_REPL_CONFIG": str(path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.stdout.strip() == "[] []", done.stderr
-    assert time.monotonic() - began < 10  # 2 s on an idle machine; the rest is for busy ones
+    found, seconds = done.stdout.splitlines()
+    assert found == "[] []", done.stderr
+    assert float(seconds) < 5  # of CPU, since the cores may be busy; about 2
 
 
 def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
