@@ -72,6 +72,9 @@ class Policy(_Settings):
     external_root: str | None = Field(
         default=None, description="Where external data outside its database's directory goes; its path is kept below"
     )
+    metadata_only: bool = Field(
+        default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
+    )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
     append: Literal["files", "atomic"] = Field(
         default="files",
@@ -96,6 +99,10 @@ class Policy(_Settings):
     def target_of(self, database: str) -> str:
         """Name of a source database on the target (its own where the policy does not name it)."""
         return self.databases.get(database, database)
+
+    def takes(self, event_type: str) -> bool:
+        """Whether events of a type belong to the policy: those of data and partitions do not where it is ``metadata_only``."""
+        return not self.metadata_only or not (event_type == "INSERT" or "PARTITION" in event_type)
 
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""

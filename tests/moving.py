@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
@@ -20,6 +21,20 @@ class Draft:
     """A dump in memory."""
 
     directory = "memory:/dump"
+    done = None
+
+    @property
+    def number_of_events(self) -> int:
+        return len(self.events)
+
+    def due(self) -> bool:
+        return False
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        raise AssertionError(checkpoint)
+
+    def seal(self) -> None:
+        pass
 
     def __init__(self) -> None:
         self.tables: dict[str, TableRecord] = {}
@@ -56,6 +71,9 @@ class Draft:
         return DumpResult(self.directory, header.to_evid, header, len(self.tables), 0, len(self.events), 0)
 
     def abandon(self) -> None:
+        raise AssertionError
+
+    def suspend(self) -> None:
         raise AssertionError
 
     def state(self) -> model.State:

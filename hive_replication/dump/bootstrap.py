@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.fold import Fold
-from hive_replication.dump.listing import Lister
-from hive_replication.dump.objects import ObjectReader
+from hive_replication.dump.objects import ObjectReader, Read
 from hive_replication.dump.records import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.source import Source
 from hive_replication.dump.store import DumpWriter
@@ -36,22 +36,44 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         ReplicationError: the source changes so fast that the dump does not come to an end.
     """
     database = source.mark(scope.database)
-    begin = known.evid if known else source.metastore.current_event_id()
+    begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
     left = set(known.tables) if known else set[str]()
-    reader = ObjectReader(source, scope, writer, Lister(source.storage, source.cm_root()))
-    for name in progress.over([name for name in reader.names() if name not in left], "tables read"):
-        reader.read(name)
+    reader = ObjectReader(source, scope, writer, source.lister())
+    _read_all(source, reader, begin, left, progress)
     database, end = _consolidate(source, scope, reader, database, begin, left)
     if scope.partitions is not None:
         _keep_partitions(scope, reader)
     to_time, to_hash = source.reach(end)
     created = time.time()
     header = DumpHeader(
-        "bootstrap", scope, source.identity, database, begin, end, to_time, to_hash, created, skipped=dict(reader.skipped)
+        "bootstrap",
+        scope,
+        source.identity,
+        database,
+        begin,
+        end,
+        to_time,
+        to_hash,
+        created,
+        skipped=dict(reader.skipped),
+        metadata_only=source.policy.metadata_only,
     )
     if known:
         header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
     return writer.finish(header)
+
+
+def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], progress: Progress) -> None:
+    """Reads what an interrupted dump did not; what it had read counts as read then, and the fold does the rest."""
+    writer = reader.writer
+    if writer.done is not None:
+        reader.reads |= {name: Read(*read) for name, read in writer.done.reads.items()}
+    checkpoint = Checkpoint(begin, source.reach(begin)[1])
+    for name in progress.over([name for name in reader.names() if name not in {*reader.reads, *left}], "tables read"):
+        reader.read(name)
+        if writer.due():
+            writer.keep(replace(checkpoint, reads={name: (read.begin, read.end) for name, read in reader.reads.items()}))
+    writer.seal()
 
 
 def _consolidate(
@@ -62,12 +84,13 @@ def _consolidate(
     def includes(table: str) -> bool:
         return source.policy.includes(table) if scope.table is None else table == scope.table
 
-    fold = Fold(reader.writer, scope.database, reader.reads, includes, database, left)
+    metadata_only = source.policy.metadata_only
+    fold = Fold(reader.writer, scope.database, reader.reads, includes, database, left, metadata_only)
     folded = begin
     for _ in range(_ROUNDS):
         end = source.metastore.current_event_id()
         for row in notifications(source.metastore, folded, end):
-            if row.database == scope.database:
+            if row.database == scope.database and source.policy.takes(row.type):
                 fold.apply(decode(row))
         folded = end
         unread, fold.unread = fold.unread, set()

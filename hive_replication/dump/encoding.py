@@ -43,7 +43,7 @@ def header_text(header: DumpHeader) -> bytes:
 
 
 _HEADER_PLAIN = ("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created")
-_HEADER_LATER = ("from_hash", "equal", "recovery")  # dumps of earlier versions do not have them
+_HEADER_LATER = ("from_hash", "equal", "recovery", "metadata_only")  # dumps of earlier versions do not have them
 
 
 def header_of(data: bytes) -> DumpHeader:

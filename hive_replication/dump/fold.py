@@ -35,6 +35,7 @@ class Fold:
         unlisted: (table, partition or "") to list anew after the fold.
         source_database: the database object, as altered.
         left: tables that the dump leaves out; one that an event concerns is read like any other.
+        metadata_only: whether no data is replicated.
     """
 
     draft: DumpWriter
@@ -43,6 +44,7 @@ class Fold:
     includes: Callable[[str], bool]
     source_database: Database
     left: set[str] = field(default_factory=set[str])
+    metadata_only: bool = False
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -98,10 +100,10 @@ class Fold:
 
     def _create_table(self, event: r.CreateTable) -> None:
         name = event.table
-        if name in self.reads or not self.includes(name) or why_skipped(event.after):
+        if name in self.reads or not self.includes(name) or why_skipped(event.after, metadata_only=self.metadata_only):
             return
         self.unread.discard(name)
-        self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) else ()))
+        self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
         self.reads[name] = Read(event.evid, event.evid)
         if is_external(event.after) and has_files(event.after):
             self.unlisted.add((name, ""))
@@ -121,7 +123,8 @@ class Fold:
 
     def _rename_table(self, event: r.AlterTable) -> None:
         old, new = event.names
-        wanted = event.after.dbName.lower() == self.database and self.includes(new) and not why_skipped(event.after)
+        wanted = event.after.dbName.lower() == self.database and self.includes(new)
+        wanted = wanted and not why_skipped(event.after, metadata_only=self.metadata_only)
         read = self.reads.get(old)
         self.unread.discard(old)
         present = read is not None and read.begin < event.evid

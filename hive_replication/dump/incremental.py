@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from hive_replication.dump.listing import Lister
+from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.moves import Moves
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, Scope
 from hive_replication.dump.source import Source, has_files, is_external, message_hash
@@ -47,19 +47,20 @@ def dump_events(
     _, from_hash = source.reach(from_evid)
     grouper = _Grouper(source, scope, from_evid)
     last: NotificationEvent | None = None
-    written = 0
-    for event in progress.count(source.metastore.events(from_evid, end), "events read", end - from_evid):
+    start = writer.done.evid if writer.done else from_evid
+    for event in progress.count(source.metastore.events(start, end), "events read", end - start):
         last = event
         row = notification(event)
-        if of_policy(row, scope.database, lambda name: _includes(source, scope, name)):
+        if source.policy.takes(row.type) and of_policy(row, scope.database, lambda name: _includes(source, scope, name)):
             writer.put_event(EventRecord(row, grouper.groups(row)))
-            written += 1
-            if written == batch:
+            if writer.number_of_events == batch:
                 end = row.evid
                 break
+        if writer.due():
+            writer.keep(Checkpoint(row.evid, message_hash(event.message)))
     to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
     header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
-    return writer.finish(replace(header, from_hash=from_hash))
+    return writer.finish(replace(header, from_hash=from_hash, metadata_only=source.policy.metadata_only))
 
 
 def _database(source: Source, scope: Scope) -> Database:
@@ -76,11 +77,13 @@ class _Grouper:
     """
 
     def __init__(self, source: Source, scope: Scope, after: int) -> None:
-        self._lister = Lister(source.storage, source.cm_root())
+        self._lister, self._metadata_only = source.lister(), source.policy.metadata_only
         self._moves = Moves(source.metastore, scope.database, after)
 
     def groups(self, row: r.Notification) -> tuple[FileGroup, ...]:
         """The files of one event, object by object."""
+        if self._metadata_only:
+            return ()
         try:
             event = decode(row)
         except UnreadableMessage:

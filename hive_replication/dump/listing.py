@@ -21,11 +21,13 @@ class Lister:
     Args:
         storage: the source's storage.
         cm_root: cmroot to record with each file, or "" where deleted files are not kept.
+        nothing: whether no data is replicated, so that every directory counts as empty.
     """
 
-    def __init__(self, storage: Storage, cm_root: str) -> None:
+    def __init__(self, storage: Storage, cm_root: str, *, nothing: bool = False) -> None:
         self._storage = storage
         self._cm_root = cm_root
+        self._nothing = nothing
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory, checksums included; an absent directory holds none.
@@ -34,7 +36,7 @@ class Lister:
             location: URI of a table's or partition's directory; None where it has none.
             kept: whether Hive keeps deleted files of it in cmroot (never for external tables).
         """
-        if not location:
+        if not location or self._nothing:
             return ()
         location = location.rstrip("/")
         for _ in range(_RETRIES):

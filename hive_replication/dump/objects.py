@@ -59,14 +59,15 @@ class ObjectReader:
         table = self.source.metastore.table(self.scope.database, name)
         if table is None:
             return
-        reason = why_skipped(table)
+        metadata_only = self.source.policy.metadata_only
+        reason = why_skipped(table, metadata_only=metadata_only)
         if reason:
             self.skipped[name] = reason
             return
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if has_files(table) else ()
         self.writer.put_table(TableRecord(table, files))
         try:
-            for record in self._partitions(table) if table.partitionKeys else ():
+            for record in self._partitions(table) if table.partitionKeys and not metadata_only else ():
                 self.writer.put_partition(record)
         except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
             self.writer.drop_table(name)

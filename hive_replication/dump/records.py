@@ -48,6 +48,7 @@ class DumpHeader:
         equal: tables left out since those of the replica are equal to them; only of a recovery's dump.
         recovery: token of the recovery that the dump is for, "" for any other dump. It is of use for the one replica that was
             compared, as long as that bears the token.
+        metadata_only: whether it has neither data nor partitions.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -63,6 +64,7 @@ class DumpHeader:
     from_hash: str = ""
     equal: tuple[str, ...] = ()
     recovery: str = ""
+    metadata_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

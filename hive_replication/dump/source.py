@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from hive_replication.dump.listing import Lister
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, Table, copy_of
@@ -41,13 +42,14 @@ class Source:
     def mark(self, name: str) -> Database:
         """Sets ``repl.source.for`` on the database if it is not set (design: the only write to a source).
 
-        From then on Hive keeps deleted files of the database's managed tables in cmroot.
+        From then on Hive keeps deleted files of the database's managed tables in cmroot. A policy that replicates no data needs
+        none of this, and writes nothing to the source.
 
         Raises:
             Refused: it cannot be set and the policy does not allow to go on without cmroot.
         """
         database = self.database(name)
-        if (database.parameters or {}).get(SOURCE_FOR):
+        if self.policy.metadata_only or (database.parameters or {}).get(SOURCE_FOR):
             return database
         marked = copy_of(database)
         marked.parameters = {**(database.parameters or {}), SOURCE_FOR: self.policy.name}
@@ -63,6 +65,10 @@ class Source:
                 "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
             ) from error
         return marked
+
+    def lister(self) -> Lister:
+        """Lists data files; none where the policy replicates no data."""
+        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only)
 
     def cm_root(self) -> str:
         """URI of the source's cmroot, or "" where change management is off."""
@@ -81,14 +87,19 @@ def message_hash(message: str) -> str:
     return hashlib.sha256(message.encode()).hexdigest()[:16]
 
 
-def why_skipped(table: Table) -> str:
-    """Why a table is left out of replication, or "" where it is not."""
+def why_skipped(table: Table, *, metadata_only: bool = False) -> str:
+    """Why a table is left out of replication, or "" where it is not.
+
+    Args:
+        table: of the source.
+        metadata_only: whether no data is replicated; then tables of storage handlers are not left out, as in Hive.
+    """
     parameters = table.parameters or {}
     if table.tableType == "MATERIALIZED_VIEW":
         return "materialized views are not replicated (as in Hive, hive.repl.include.materialized.views)"
     if parameters.get("transactional", "").lower() == "true":
         return "transactional (ACID) tables are not replicated by this version"
-    if parameters.get("storage_handler"):
+    if parameters.get("storage_handler") and not metadata_only:
         return "tables of storage handlers hold no files to replicate"
     return ""
 

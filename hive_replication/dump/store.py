@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, Scope, TableRecord
 
 
@@ -14,6 +15,16 @@ class DumpWriter(Protocol):
     @property
     def directory(self) -> str:
         """URI of the dump directory."""
+        ...
+
+    @property
+    def done(self) -> Checkpoint | None:
+        """How far an interrupted dump came that this one goes on with; None for a new one."""
+        ...
+
+    @property
+    def number_of_events(self) -> int:
+        """Events that the dump has so far."""
         ...
 
     def put_table(self, record: TableRecord) -> None:
@@ -48,12 +59,28 @@ class DumpWriter(Protocol):
         """Removes a partition; absent is fine."""
         ...
 
+    def due(self) -> bool:
+        """Whether it is time to :meth:`keep` what there is."""
+        ...
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Waits for all writes and notes how far the dump is, so that an interrupted dump goes on from here."""
+        ...
+
+    def seal(self) -> None:
+        """From here on objects change that were noted as whole: the dump cannot be gone on with any more."""
+        ...
+
     def finish(self, header: DumpHeader) -> DumpResult:
         """Waits for all writes, then writes the header and last the ack file."""
         ...
 
     def abandon(self) -> None:
         """Removes an unfinished dump."""
+        ...
+
+    def suspend(self) -> None:
+        """Leaves an unfinished dump to the next equal request; removes it if nothing was noted."""
         ...
 
 
@@ -86,8 +113,14 @@ class DumpReader(Protocol):
 class DumpStore(Protocol):
     """A format of dumps under one root."""
 
-    def create(self, scope: Scope) -> DumpWriter:
-        """Begins a new dump directory."""
+    def create(self, scope: Scope, request: str | None = None) -> DumpWriter:
+        """Begins a new dump directory, or goes on with one.
+
+        Args:
+            scope: what the dump is of.
+            request: the whole request as text. A dump of an equal request that was interrupted is gone on with, and this
+                one can be, too. None: neither.
+        """
         ...
 
     def open(self, directory: str) -> DumpReader:

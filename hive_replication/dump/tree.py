@@ -6,6 +6,7 @@
     <root>/<db>/<time>-<token>/
       _dumpmetadata                      the header
       _finished_dump                     the ack file: numbers of records; written last
+      _attempt_<n>, _checkpoint_<n>      notes to go on by after an interruption (dump.attempts)
       <db>/_metadata                     bootstrap: the database
       <db>/<table>/_metadata, _files     its tables
       <db>/<table>/<p=v>/<q=w>/_metadata, _files
@@ -25,6 +26,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from hive_replication.dump import encoding
+from hive_replication.dump.attempts import Attempt, Checkpoint, Written, interrupted
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
@@ -52,10 +54,14 @@ class TreeStore:
         self.storage = storage
         self.root = root.rstrip("/")
 
-    def create(self, scope: Scope) -> TreeWriter:
-        """Begins a new dump directory; nothing is written yet."""
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-        return TreeWriter(self.storage, f"{self.root}/{scope.database}/{stamp}-{secrets.token_hex(4)}", scope)
+    def create(self, scope: Scope, request: str | None = None) -> TreeWriter:
+        """Begins a dump directory, or goes on with an interrupted one; see :class:`hive_replication.dump.store.DumpStore`."""
+        parent = f"{self.root}/{scope.database}"
+        directory = f"{parent}/{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+        if request is None:
+            return TreeWriter(self.storage, directory, scope)
+        attempt = interrupted(self.storage, parent, request, _ACK) or Attempt(self.storage, directory, request)
+        return TreeWriter(self.storage, attempt.directory, scope, attempt)
 
     def open(self, directory: str) -> TreeReader:
         """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
@@ -112,14 +118,15 @@ class TreeWriter(_Tree):
     Writes run in threads, since closing a small HDFS file takes long; all reads wait for them.
     """
 
-    def __init__(self, storage: Storage, directory: str, scope: Scope) -> None:
+    def __init__(self, storage: Storage, directory: str, scope: Scope, attempt: Attempt | None = None) -> None:
         super().__init__(storage, directory)
         self._database = scope.database
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dump")
         self._writes: dict[str, Future[Any]] = {}
-        self._tables: dict[str, int] = {}
-        self._partitions: dict[tuple[str, str], int] = {}
-        self._events: dict[int, int] = {}
+        self._attempt = attempt
+        self.done = attempt.done if attempt else None
+        written = attempt.written if attempt else Written()
+        self._tables, self._partitions, self._events = written.tables, written.partitions, written.events
 
     def put_table(self, record: TableRecord) -> None:
         path = self._table_path(self._database, record.name)
@@ -169,7 +176,30 @@ class TreeWriter(_Tree):
         if self._partitions.pop((table, name), None) is not None:
             self._storage.delete(f"{self._table_path(self._database, table)}/{name}", recursive=True)
 
+    @property
+    def number_of_events(self) -> int:
+        return len(self._events)
+
+    def due(self) -> bool:
+        return self._attempt is not None and self._attempt.due()
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        if self._attempt is not None:
+            self._flush()
+            self._attempt.save(checkpoint)
+
+    def seal(self) -> None:
+        if self._attempt is not None:
+            self._attempt.seal()
+
+    def suspend(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        if self._attempt is None or not self._attempt.release():
+            self._storage.delete(self.directory, recursive=True)
+
     def finish(self, header: DumpHeader) -> DumpResult:
+        if self._attempt is not None:
+            self._attempt.check()
         if header.kind == "bootstrap":
             self._write(
                 f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)})

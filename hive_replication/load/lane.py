@@ -56,6 +56,7 @@ class LanePlanning:
         renames: whether the lane renames tables or partitions.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
         conflicts: how they are settled.
+        metadata_only: the dump has neither data nor partitions; what the target has of them stays.
     """
 
     view: TargetView
@@ -64,6 +65,7 @@ class LanePlanning:
     renames: bool
     gone: Mapping[tuple[int, str], int]
     conflicts: Conflicts
+    metadata_only: bool = False
     partition_lives: dict[tuple[int, str], Life] = field(default_factory=dict[tuple[int, str], Life])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     skipped: list[Skipped] = field(default_factory=list[Skipped])

@@ -111,6 +111,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             whole=header.scope.partitions is None,
             other_history=other_history,
             conflicts=session.conflicts.policy,
+            metadata_only=header.metadata_only,
         )
         partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
         lane, skipped = planner.plan(number, record, partitions)

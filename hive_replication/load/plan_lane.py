@@ -40,6 +40,7 @@ class LanePlanner:
         lookahead: what becomes of objects after the window.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
         conflicts: the policy's setting.
+        metadata_only: whether the dump has neither data nor partitions.
     """
 
     def __init__(
@@ -52,13 +53,15 @@ class LanePlanner:
         lookahead: Lookahead | None = None,
         gone: Mapping[tuple[int, str], int] | None = None,
         conflicts: ConflictPolicy = "refuse",
+        *,
+        metadata_only: bool = False,
     ) -> None:
         self._lane, self._view, self._mapping, self._includes, self._ended = lane, view, mapping, includes, ended
         self._lives: dict[int, Life] = {}
         self._replicas: dict[int, Replica] = {}
         renames = any(_renames(event.event) for event in lane.events)
         settling = Conflicts(conflicts, mapping.source, mapping.target_database)
-        self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {}, settling)
+        self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {}, settling, metadata_only)
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
         """The lane's operations, and what is skipped."""
@@ -112,7 +115,7 @@ class LanePlanner:
         life = self._lives[event.evid]
         replica = self._replica(life)
         passed = max(self._view.state.position(self._mapping.table(name)), replica.state_id)
-        reason = _not_applied(event)
+        reason = _not_applied(event, metadata_only=self._planning.metadata_only)
         if reason:
             self._planning.skip(event.evid, what, reason)
         elif event.evid <= passed:
@@ -178,10 +181,10 @@ def _partition_lives(lives: Lives, event: PartitionEvent) -> list[tuple[str, Lif
             return [(event.partition_name, lives.of(event.partition_name))] if event.partition_name else []
 
 
-def _not_applied(event: WindowEvent) -> str:
+def _not_applied(event: WindowEvent, *, metadata_only: bool) -> str:
     """Why an event is of no kind or of no table that is applied, or ""."""
     if event.row.type not in handlers():
         known = isinstance(event.event, r.OtherEvent) and event.event.known
         return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
     table = getattr(event.event, "after", None) or getattr(event.event, "table_object", None)
-    return why_skipped(table) if isinstance(table, Table) else ""
+    return why_skipped(table, metadata_only=metadata_only) if isinstance(table, Table) else ""

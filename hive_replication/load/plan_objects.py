@@ -42,6 +42,7 @@ class ObjectPlanner:
         whole: whether the dump has all partitions of its tables, so that others have to go.
         other_history: the target's state ids are of another history of the source, and say nothing.
         conflicts: the policy's setting.
+        metadata_only: the dump has neither data nor partitions; what the target has of them stays.
     """
 
     mapping: NameMapping
@@ -52,6 +53,7 @@ class ObjectPlanner:
     whole: bool = True
     other_history: bool = False
     conflicts: ConflictPolicy = "refuse"
+    metadata_only: bool = False
 
     def plan(self, number: int, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
         """One table's lane.
@@ -98,11 +100,11 @@ class ObjectPlanner:
             existing = None
         if existing is None:
             yield self._create(staging, record, name)
-        elif has_files(record.table) and self._due(object_id(existing)):
+        elif has_files(record.table) and not self.metadata_only and self._due(object_id(existing)):
             content = op.Content(record.files, staging)
             yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
         yield from self._partitions(staging, name, existing, partitions)
-        late = bool(record.table.partitionKeys) if existing is None else not has_files(record.table)
+        late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
         if late and self.whole and (existing is None or self._due(object_id(existing))):
             yield op.AlterTable(self.evid, name, image)
 
@@ -133,7 +135,7 @@ class ObjectPlanner:
         gone = sorted(
             name for name, part in present.items() if name not in seen and (self.other_history or object_id(part) <= self.evid)
         )
-        for names in _batches(gone if self.whole else ()):
+        for names in _batches(gone if self.whole and not self.metadata_only else ()):
             yield from self._drop(table, names, present)
 
     def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:

@@ -139,8 +139,8 @@ class _Planner:
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
         session = self.session
         args = lane, self.view, session.mapping(), session.includes, self.ended, session.lookahead, self.gone
-        conflicts = session.target.policy.conflicts
-        plan, skipped = LanePlanner(*args, conflicts=conflicts).plan()
+        conflicts, metadata_only = session.target.policy.conflicts, session.reader.header.metadata_only
+        plan, skipped = LanePlanner(*args, conflicts=conflicts, metadata_only=metadata_only).plan()
         self.lanes[plan.names] = lane
         return plan, skipped
 

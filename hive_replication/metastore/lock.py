@@ -15,7 +15,6 @@ import socket
 import threading
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Self
 
 from hive_metastore.ttypes import (
@@ -35,32 +34,16 @@ from hive_metastore.ttypes import (
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
+from hive_replication.process import machine, runs_here
 
 RESERVED_DATABASE = "__hive_replication__"
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
-
-
-def _machine() -> str:
-    """This host and its process numbers: containers may share a host's name, but not its numbers."""
-    with contextlib.suppress(OSError):
-        return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
-    return socket.gethostname()
 
 
 def _user() -> str:
     with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
         return getpass.getuser()
     return str(os.getuid())
-
-
-def _runs_here(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 class MetastoreLock:
@@ -139,7 +122,7 @@ class MetastoreLock:
             operationType=DataOperationType.NO_TXN,
             isTransactional=False,
         )
-        request = LockRequest(component=[component], txnid=0, user=_user(), hostname=_machine(), agentInfo=self._agent)
+        request = LockRequest(component=[component], txnid=0, user=_user(), hostname=machine(), agentInfo=self._agent)
         # May be repeated: a lock whose id got lost carries our name and is removed below.
         answer = self._metastore.call(f"lock {self.name}", lambda client: client.lock(request))
         if answer.state == LockState.ACQUIRED:
@@ -172,7 +155,7 @@ class MetastoreLock:
         if agent == self._agent or now - lock.lastheartbeat > self._stale_after * 1000:
             return True
         pid = agent.split(":")[-2:-1]
-        return lock.hostname == _machine() and bool(pid) and pid[0].isdigit() and not _runs_here(int(pid[0]))
+        return lock.hostname == machine() and bool(pid) and pid[0].isdigit() and not runs_here(int(pid[0]))
 
     def _unlock(self, lock: int) -> None:
         self._metastore.call(f"unlock {self.name}", lambda client: client.unlock(UnlockRequest(lockid=lock)))

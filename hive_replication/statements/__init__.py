@@ -3,6 +3,6 @@
 Belongs here: text to frozen records. Does not belong here: running them (``dump``, ``load``).
 """
 
-from hive_replication.statements.parser import ReplDump, ReplLoad, ReplStatus, Statement, parse
+from hive_replication.statements.parser import EVERY, ReplDump, ReplLoad, ReplStatus, Statement, parse
 
-__all__ = ["ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse"]
+__all__ = ["EVERY", "ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse"]

@@ -9,15 +9,17 @@ from hive_replication.errors import BadRequest
 
 _TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|([^\s;'"`]+)|(;))""")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
+#: In place of a database: each one of the policy.
+EVERY = "*"
 
-GRAMMAR = """REPL DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]
+GRAMMAR = """REPL DUMP <db>[.<table>]|* [FROM <evid> [TO <evid>] [BATCH <n>]]
 REPL LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]
 REPL STATUS <db>[.<table>]"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplDump:
-    """``REPL DUMP``: ``from_evid`` None is a bootstrap; ``batch`` 0 is no limit of events."""
+    """``REPL DUMP``: ``from_evid`` None is a bootstrap, ``batch`` 0 no limit of events, ``*`` each database of the policy."""
 
     database: str
     table: str | None = None
@@ -124,7 +126,7 @@ def parse(text: str) -> Statement:
 
 
 def _dump(tokens: _Tokens) -> ReplDump:
-    database, table = tokens.name()
+    database, table = (EVERY, None) if tokens.keyword(EVERY) else tokens.name()
     if not tokens.keyword("FROM"):
         return ReplDump(database, table)
     start = tokens.number("the event id after FROM", 0)

@@ -28,8 +28,9 @@ def compare_database(
 ) -> Iterator[TableComparison]:
     """Compares every table of the policy in a database, or one, with its replica as both are at this moment.
 
-    Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out. What changes
-    while it is read may show as a difference: compare when nothing waits, or again.
+    Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out, and partitions
+    and files where the policy is ``metadata_only``. What changes while it is read may show as a difference: compare when
+    nothing waits, or again.
 
     Args:
         source: the source side.
@@ -57,20 +58,23 @@ def compare_database(
 class _Side:
     """One side's copy of the database."""
 
-    def __init__(self, metastore: Metastore, storage: Storage, database: str) -> None:
+    def __init__(self, metastore: Metastore, storage: Storage, database: str, *, metadata_only: bool) -> None:
         self.metastore = metastore
         self.database = database
-        self._lister = Lister(storage, "")
+        self._metadata_only = metadata_only
+        self._lister = Lister(storage, "", nothing=metadata_only)
 
     def names(self) -> list[str]:
         return self.metastore.table_names(self.database) if self.metastore.database(self.database) else []
 
     def table(self, name: str) -> Table | None:
         found = self.metastore.table(self.database, name)
-        return None if found is None or why_skipped(found) else found
+        return None if found is None or why_skipped(found, metadata_only=self._metadata_only) else found
 
     def partition_names(self, table: Table | None) -> list[str]:
-        return self.metastore.partition_names(self.database, table.tableName) if table and table.partitionKeys else []
+        if table is None or not table.partitionKeys or self._metadata_only:
+            return []
+        return self.metastore.partition_names(self.database, table.tableName)
 
     def listed(self, table: Table | None) -> Listed | None:
         if table is None:
@@ -90,8 +94,9 @@ class _Comparison:
     def __init__(self, source: Source, target: Target, database: str, target_database: str) -> None:
         self._storages = source.storage, target.storage
         self._includes = source.policy.includes
-        self._source = _Side(source.metastore, source.storage, database)
-        self._target = _Side(target.metastore, target.storage, target_database)
+        metadata_only = source.policy.metadata_only
+        self._source = _Side(source.metastore, source.storage, database, metadata_only=metadata_only)
+        self._target = _Side(target.metastore, target.storage, target_database, metadata_only=metadata_only)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         self._comparer = Comparer(source_roots, target_roots, self._same_content)
 

@@ -24,7 +24,8 @@ Words = Annotated[
 def repl(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
     """Runs a REPL DUMP, REPL LOAD or REPL STATUS.
 
-    DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id.
+    DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id. '*' in
+    place of a name: a dump of each database of the policy.
 
     LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]: applies a dump, or its events up to <evid>, to the target; prints nothing.
 
@@ -70,17 +71,21 @@ def plan(context: typer.Context, words: Words = None, config: Config = None, jso
 
 
 def _dump(chosen: Settings, parsed: ReplDump) -> None:
-    from hive_replication.dump.command import repl_dump
+    from hive_replication.dump.command import databases_of, repl_dumps
     from hive_replication.recover import require_history
+    from hive_replication.statements import EVERY
 
     connection = chosen.connect()
-    if parsed.from_evid is not None:
-        require_history(connection.source, connection.target, parsed.database, parsed.from_evid)
+    for name in databases_of(connection.source, parsed) if parsed.from_evid is not None else ():
+        require_history(connection.source, connection.target, name, parsed.from_evid or 0)
     with shown() as progress:
-        result = repl_dump(connection.source, parsed, connection.store, progress=progress)
-    for table, reason in result.header.skipped.items():
-        chosen.output.remark(f"left out: {parsed.database}.{table}: {reason}")
-    chosen.output.table(("dir-name", "last-evid"), [(result.directory, result.last_evid)], describe.dump_data(result))
+        results = list(repl_dumps(connection.source, parsed, connection.store, progress=progress))
+    for result in results:
+        for table, reason in result.header.skipped.items():
+            chosen.output.remark(f"left out: {result.header.scope.database}.{table}: {reason}")
+    data = [describe.dump_data(result) for result in results]
+    rows = [(result.directory, result.last_evid) for result in results]
+    chosen.output.table(("dir-name", "last-evid"), rows, {"dumps": data} if parsed.database == EVERY else data[0])
 
 
 def _load(chosen: Settings, parsed: ReplLoad) -> None:

@@ -59,7 +59,7 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
         lane.leave(replica.name)
         lane.take(image.tableName)
         replica.name = image.tableName
-    elif (change.truncate or change.relocated) and has_files(change.after):
+    elif (change.truncate or change.relocated) and has_files(change.after) and not lane.metadata_only:
         if not lane.superseded(event, "", f"ALTER_TABLE {replica.name}"):
             lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event)))
     else:
