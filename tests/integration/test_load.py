@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.threads import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.objects import ObjectReader
@@ -20,27 +18,10 @@ from hive_replication.policy import Root
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.storage import Storage
+from tests.faults import DyingCopier, Killed
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
-
-
-class DyingCopier:
-    """Copies some files, then the process ends."""
-
-    def __init__(self, warehouse: Warehouse, files: int) -> None:
-        self._copier, self._left = warehouse.connection.copier, files
-
-    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        for task in tasks:
-            if self._left == 0:
-                raise Killed
-            self._left -= 1
-            yield from self._copier.copy([task])
 
 
 @pytest.fixture
@@ -104,7 +85,7 @@ def test_bootstrap_is_consolidated_at_the_source(filled: Warehouse, monkeypatch:
 
 def test_killed_bootstrap_goes_on_with_what_is_missing(filled: Warehouse) -> None:
     dump = filled.dump()
-    filled.copier = DyingCopier(filled, 2)
+    filled.copier = DyingCopier(filled.connection.copier, 2)
     with pytest.raises(Killed):
         filled.load(dump.directory)
     assert filled.status() is None
@@ -125,7 +106,7 @@ def test_killed_window_is_applied_once(replicated: Warehouse, files: int) -> Non
     replicated.sql("ALTER TABLE plain RENAME TO renamed")
     replicated.load_data("renamed", "3\n")
     dump = replicated.dump(before)
-    replicated.copier = DyingCopier(replicated, files)
+    replicated.copier = DyingCopier(replicated.connection.copier, files)
     with pytest.raises(Killed):
         replicated.load(dump.directory)
     assert replicated.applied() == before

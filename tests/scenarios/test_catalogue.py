@@ -1,0 +1,27 @@
+"""Every listed scenario is a test or has its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.scenarios.catalogue import LISTED, NOT_APPLICABLE, PENDING, TRANSACTIONAL
+
+
+def numbers() -> Iterator[int]:
+    """Numbers of the scenarios that are tests."""
+    for path in Path(__file__).parent.glob("test_*.py"):
+        yield from map(int, re.findall(r"^def test_s(\d{3})_", path.read_text(), re.MULTILINE))
+
+
+def test_every_scenario_is_a_test_or_has_its_reason() -> None:
+    shown = set(numbers())
+    assert sorted(LISTED - shown - NOT_APPLICABLE.keys() - TRANSACTIONAL.keys() - PENDING) == []
+    assert sorted(shown & (NOT_APPLICABLE.keys() | TRANSACTIONAL.keys())) == []
+    assert {number for number in shown if number < 149} <= LISTED
+
+
+def test_few_scenarios_are_not_applicable() -> None:
+    assert len(NOT_APPLICABLE) <= 15
+    assert NOT_APPLICABLE.keys() | TRANSACTIONAL.keys() <= LISTED
