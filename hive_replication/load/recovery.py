@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hive_replication.errors import Refused
+from hive_replication.load.journal import loaded
 from hive_replication.load.session import Session
 from hive_replication.load.state import ReplicaState
+from hive_replication.storage import Storage
 
 
 def end_other_recovery(session: Session) -> None:
@@ -34,12 +36,28 @@ def require_recovery(session: Session) -> None:
         )
 
 
+def forgotten(storage: Storage, location: str, applied: int) -> int | None:
+    """Event id up to which a target was loaded before its metastore was restored from an older state; None where it was not.
+
+    Its storage was not restored with it, and remembers. The load that was done last tells, not the farthest one: a recovery
+    from a restored source may have gone back.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+        applied: where the database says that it stands.
+    """
+    done = loaded(storage, location)
+    return done[-1].to_evid if done and done[-1].to_evid > applied else None
+
+
 def require_same_history(session: Session) -> None:
-    """Makes sure that a window goes on from the very event that was applied last, where both are known.
+    """Makes sure that a window goes on from the very event that was applied last, as far as that is known.
 
     Raises:
-        Refused: the events of those ids are different ones.
+        Refused: the event of that id is another one, or the target was restored from an older state.
     """
+    _require_unrestored(session)
     header, state = session.reader.header, session.state
     known = {header.from_evid: header.from_hash, header.to_evid: header.to_hash}
     found = known.get(state.applied or 0, "")
@@ -47,6 +65,17 @@ def require_same_history(session: Session) -> None:
         raise Refused(
             f"event {state.applied} of the dump is not the one that {session.database!r} has applied: the source's metastore was "
             f"restored and has another history: hive-repl recover {header.scope.database}"
+        )
+
+
+def _require_unrestored(session: Session) -> None:
+    if session.table is not None or session.state.applied is None:
+        return
+    lost = forgotten(session.target.storage, session.location(), session.state.applied)
+    if lost is not None:
+        raise Refused(
+            f"the target {session.database!r} stands at event {session.state.applied}, and its storage was loaded up to {lost}: "
+            f"its metastore was restored from an older state: hive-repl recover {session.reader.header.scope.database}"
         )
 
 

@@ -8,8 +8,10 @@ from typing import Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
+from hive_replication.load.recovery import forgotten
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.load.target import Target
+from hive_replication.metastore.types import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,14 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         Refused: it is a replica of another source.
     """
     name = target.policy.target_of(database)
-    state = replica_state(target.metastore.database(name))
-    if state.applied is None:
+    replica = target.metastore.database(name)
+    state = replica_state(replica)
+    if replica is None or state.applied is None:
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
     if state.source != f"{source.identity}/{database}":
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")
     current = source.metastore.current_event_id()
-    gap = history_gap(source, state, current) or _lost_gap(state)
+    gap = history_gap(source, state, current) or _target_gap(target, replica, state)
     return gap or (_log_gap(source, state.applied, current) if read_log else None)
 
 
@@ -62,10 +65,11 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
     """
     with suppress(Unreachable):
         name = target.policy.target_of(database)
-        state = replica_state(target.metastore.database(name))
-        if state.applied != evid or state.source != f"{source.identity}/{database}":
+        replica = target.metastore.database(name)
+        state = replica_state(replica)
+        if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
-        gap = history_gap(source, state, source.metastore.current_event_id()) or _lost_gap(state)
+        gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)
         if gap is not None:
             raise Refused(f"{gap.reason}: hive-repl recover {database}")
 
@@ -96,12 +100,17 @@ def history_gap(source: Source, state: ReplicaState, current: int) -> Gap | None
     return None
 
 
-def _lost_gap(state: ReplicaState) -> Gap | None:
-    """Whether a recovery could not do all."""
+def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap | None:
+    """Whether the target was restored from an older state, or a recovery of it could not do all."""
+    applied = state.applied or 0
+    loaded = forgotten(target.storage, replica.locationUri or "", applied)
+    if loaded is not None:
+        reason = f"the target stands at event {applied}, and its storage was loaded up to {loaded}: its metastore was restored"
+        return Gap("restored target", applied, reason)
     if not state.lost:
         return None
     reason = f"a recovery failed for {', '.join(state.lost)}: {state.held[state.lost[0]]}"
-    return Gap("unfinished recovery", state.applied or 0, reason)
+    return Gap("unfinished recovery", applied, reason)
 
 
 def _log_gap(source: Source, applied: int, current: int) -> Gap | None:

@@ -235,6 +235,26 @@ def test_a_hole_in_the_log(world: World) -> None:
     assert states(found)["same"] == "equal"
 
 
+def test_a_restored_target(world: World) -> None:
+    """Its metastore is that of the beginning, its storage is newer, and the log has all events: still none is applied."""
+    world.origin.create("late", "1")
+    world.origin.insert("late", "6\n", "1")
+    world.replicate()
+    world.origin.insert("plain", "6\n", overwrite=True)
+    world.replicate()
+    before = world.applied
+    world.restore("target")
+    assert world.applied < before
+    connection = world.connection
+    with pytest.raises(Refused, match="was loaded up to"):
+        require_history(connection.source, connection.target, DATABASE, world.applied)
+    world.refuses(world.dump(world.applied), "hive-repl recover")
+    found = world.recover_and_go_on()
+    assert found.gap.kind == "restored target"
+    assert states(found)["late"] == "missing"
+    assert states(found)["plain"] == "differs"
+
+
 def test_purged_events(world: World) -> None:
     """The retention of events is shorter than the replica was idle."""
     world.origin.insert("plain", "6\n")
