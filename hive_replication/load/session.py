@@ -270,7 +270,8 @@ class Session:
             state: of the database.
             whole: whether the load was of the whole database.
         """
-        noted = not self.dry and self.exists and bool(self.work.applied)
+        changed = bool(self.work.applied) or bool(self.reader.header.recovery)  # the last entry tells a restored target
+        noted = not self.dry and self.exists and changed
         if noted:
             self.journal().ending(state)
         self.write_state(state)
