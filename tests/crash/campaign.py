@@ -221,15 +221,15 @@ class Replica:
         found = ["the replica cannot be read"]
         for _ in range(_LOOKS):
             with suppress(NotFound):
-                found = half_visible(past, self._state())
+                found = half_visible(past, self._state(renaming=True))
                 if not found:
                     break
             time.sleep(0.5)
         return found
 
-    def _state(self) -> State:
+    def _state(self, *, renaming: bool = False) -> State:
         target = self.campaign.connection.target
-        return read_state(target.metastore, target.storage, self.name, self._known)
+        return read_state(target.metastore, target.storage, self.name, self._known, renaming=renaming)
 
     def _faults(self, wanted: State, evid: int | None) -> list[str]:
         state = replica_state(self.campaign.connection.target.metastore.database(self.name))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from hive_replication.load.renames import unmarked
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, Table
@@ -36,8 +37,16 @@ State = Mapping[str, Seen]
 Known = dict[tuple[str, int, float], str]
 
 
-def read_state(metastore: Metastore, storage: Storage, name: str, known: Known | None = None) -> State:
-    """Everything visible in a database; nothing where there is none."""
+def read_state(metastore: Metastore, storage: Storage, name: str, known: Known | None = None, *, renaming: bool = False) -> State:
+    """Everything visible in a database; nothing where there is none.
+
+    Args:
+        metastore: of its side.
+        storage: of its side.
+        name: the database.
+        known: checksums seen before.
+        renaming: a managed table may be an external one for the time of a rename, and counts as managed then.
+    """
     known = {} if known is None else known
     database = metastore.database(name)
     if database is None:
@@ -46,11 +55,12 @@ def read_state(metastore: Metastore, storage: Storage, name: str, known: Known |
     places: list[tuple[str, str, str]] = []
     for table in metastore.tables(name, metastore.table_names(name)):
         key = table.tableName.lower()
+        shape = _table_shape(unmarked(table) if renaming else table)
         if table.partitionKeys:
-            found[key] = Seen(_table_shape(table))
+            found[key] = Seen(shape)
             places += _partitions(metastore, table)
         else:
-            places.append((key, _table_shape(table), table.sd.location or ""))
+            places.append((key, shape, table.sd.location or ""))
     with ThreadPoolExecutor(8, thread_name_prefix="state") as pool:
         files = pool.map(lambda place: _files(storage, place[2], known), places)
         return found | {key: Seen(shape, held) for (key, shape, _), held in zip(places, files, strict=True)}
