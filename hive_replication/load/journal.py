@@ -145,8 +145,8 @@ class Journal:
     def kept(self) -> frozenset[str]:
         """Directories left behind that an undo may need; read once."""
         if self._kept is None:
-            lanes = (lane.record for _, lanes in self.lanes_of(self.entries()) for lane in lanes)
-            self._kept = frozenset(place for record in lanes for place in record.kept)
+            lanes = [lane for _, lanes in self.lanes_of(self.entries()) for lane in lanes if not lane.undone]
+            self._kept = frozenset(place for lane in lanes for place in lane.record.kept)
         return self._kept
 
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:

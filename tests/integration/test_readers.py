@@ -115,7 +115,7 @@ _RENAMES = [
 def test_readers_see_whole_generations(warehouse: Warehouse, cluster: Cluster, tmp_path: Path) -> None:
     """Overwrites, partitions that go and come again, appends at once, renames there and back, under Spark SQL and a lister."""
     connection = warehouse.connection
-    policy = connection.target.policy.model_copy(update={"append": "atomic"})
+    policy = connection.target.policy.model_copy(update={"append": "atomic", "collapse": False})
     warehouse = replace(warehouse, connection=replace(connection, target=replace(connection.target, policy=policy)))
     warehouse.sql(
         *(f"CREATE TABLE {name} (g INT)" for name in ("plain", "named", "grown")),
