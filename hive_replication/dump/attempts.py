@@ -143,6 +143,36 @@ class Attempt:
         self._storage.write(f"{self.directory}/{_CHECKPOINT}{self._saved}", json.dumps(values).encode(), overwrite=False)
 
 
+class Resumable:
+    """The part of a writer that lets another one go on with its dump; see :class:`hive_replication.dump.store.DumpWriter`."""
+
+    _attempt: Attempt | None
+
+    def _flush(self) -> None:
+        """Waits for all writes."""
+        raise NotImplementedError
+
+    @property
+    def done(self) -> Checkpoint | None:
+        """How far an interrupted dump came that this one goes on with."""
+        return self._attempt.done if self._attempt else None
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self._attempt is not None and self._attempt.due()
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Notes how far the dump is."""
+        if self._attempt is not None:
+            self._flush()
+            self._attempt.save(checkpoint)
+
+    def seal(self) -> None:
+        """From here on the dump cannot be gone on with."""
+        if self._attempt is not None:
+            self._attempt.seal()
+
+
 def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Attempt | None:
     """Takes over the newest interrupted dump of an equal request, or None where there is none to go on with.
 
@@ -168,6 +198,13 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Attemp
         _clear(storage, attempt)
         return attempt
     return None
+
+
+def left_over(storage: Storage, parent: str, ack: str, before: float) -> list[str]:
+    """Dump directories without an ack file in which nothing has changed since ``before`` (seconds since the epoch)."""
+    old = [entry.uri for entry in _ls(storage, parent) if entry.is_dir and entry.modified < before]
+    listed = ((uri, list(_ls(storage, uri))) for uri in old)
+    return [uri for uri, entries in listed if not any(e.uri.endswith(f"/{ack}") or e.modified >= before for e in entries)]
 
 
 def _clear(storage: Storage, attempt: Attempt) -> None:

@@ -136,6 +136,10 @@ class DumpStore(Protocol):
         """Directories of the complete dumps of a source database and of its tables."""
         ...
 
+    def unfinished(self, database: str, before: float) -> list[str]:
+        """Directories of dumps that were interrupted and not written to since ``before`` (seconds since the epoch)."""
+        ...
+
     def remove(self, directory: str) -> int:
         """Removes a dump; bytes freed."""
         ...

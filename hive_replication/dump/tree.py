@@ -19,14 +19,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from hive_replication.dump import encoding
-from hive_replication.dump.attempts import Attempt, Checkpoint, Written, interrupted
+from hive_replication.dump.attempts import Attempt, Resumable, Written, interrupted, left_over
+from hive_replication.dump.ordered import ordered
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
@@ -38,7 +38,6 @@ _ACK = "_finished_dump"
 _THREADS = 64
 _AHEAD = 512
 
-Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
@@ -71,6 +70,10 @@ class TreeStore:
         """Directories of the complete dumps of a source database and of its tables."""
         found = [status.uri for status in self.storage.ls(f"{self.root}/{database}") if status.is_dir]
         return [directory for directory in found if self.storage.exists(f"{directory}/{_ACK}")]
+
+    def unfinished(self, database: str, before: float) -> list[str]:
+        """Directories of dumps without an ack file that nobody has written to since ``before`` (seconds since the epoch)."""
+        return left_over(self.storage, f"{self.root}/{database}", _ACK, before)
 
     def remove(self, directory: str) -> int:
         """Removes a dump, its ack file first; bytes freed."""
@@ -112,7 +115,7 @@ class _Tree:
         return (path[prefix : -len("/_metadata")] for path in paths if path.endswith("/_metadata") and "/" in path[prefix:])
 
 
-class TreeWriter(_Tree):
+class TreeWriter(_Tree, Resumable):
     """A dump in the ``tree`` layout being written; see :class:`hive_replication.dump.store.DumpWriter`.
 
     Writes run in threads, since closing a small HDFS file takes long; all reads wait for them.
@@ -124,7 +127,6 @@ class TreeWriter(_Tree):
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="dump")
         self._writes: dict[str, Future[Any]] = {}
         self._attempt = attempt
-        self.done = attempt.done if attempt else None
         written = attempt.written if attempt else Written()
         self._tables, self._partitions, self._events = written.tables, written.partitions, written.events
 
@@ -180,18 +182,6 @@ class TreeWriter(_Tree):
     def number_of_events(self) -> int:
         return len(self._events)
 
-    def due(self) -> bool:
-        return self._attempt is not None and self._attempt.due()
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        if self._attempt is not None:
-            self._flush()
-            self._attempt.save(checkpoint)
-
-    def seal(self) -> None:
-        if self._attempt is not None:
-            self._attempt.seal()
-
     def suspend(self) -> None:
         self._pool.shutdown(cancel_futures=True)
         if self._attempt is None or not self._attempt.release():
@@ -200,6 +190,7 @@ class TreeWriter(_Tree):
     def finish(self, header: DumpHeader) -> DumpResult:
         if self._attempt is not None:
             self._attempt.check()
+            self._attempt.seal()
         if header.kind == "bootstrap":
             self._write(
                 f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)})
@@ -299,12 +290,3 @@ class TreeReader(_Tree):
 
 def _group_path(event_path: str, partition: str) -> str:
     return f"{event_path}/{partition}" if partition else event_path
-
-
-def ordered(pool: ThreadPoolExecutor, read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-    """Reads in parallel, a bounded number ahead, and yields in order."""
-    items = iter(items)
-    ahead = [pool.submit(read, item) for item in islice(items, _AHEAD)]
-    while ahead:
-        yield ahead.pop(0).result()
-        ahead.extend(pool.submit(read, item) for item in islice(items, 1))

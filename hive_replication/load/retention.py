@@ -119,7 +119,7 @@ class _Sweeper:
             self._delete("dropped database", uri)
 
     def dumps(self, store: DumpStore, state: ReplicaState) -> None:
-        """Dumps that nothing needs any more."""
+        """Dumps that nothing needs any more, and those that were interrupted long ago."""
         names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
         for directory in (one for name in names for one in store.dumps(name)):
             header = store.open(directory).header
@@ -128,6 +128,9 @@ class _Sweeper:
             if ours and passed and header.created < self._expiry and state.checkpoint != directory:
                 size = 0 if self._dry_run else store.remove(directory)
                 self.swept.append(Swept("dump", directory, "", size))
+        for directory in (one for name in names for one in store.unfinished(name, self._expiry)):
+            size = 0 if self._dry_run else store.remove(directory)
+            self.swept.append(Swept("dump", directory, "", size))
 
     def _set_aside(self, place: str, entry: Entry, live: Locations) -> None:
         for part in list(live.free_parts(self._storage, place)):

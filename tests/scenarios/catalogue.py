@@ -28,4 +28,4 @@ TRANSACTIONAL = {
 }
 
 #: Tests that come with the parts they are about.
-PENDING = frozenset({70, 71, 88, 118, 119, 130})
+PENDING = frozenset({70, 71, 118, 119, 130})

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -15,6 +16,7 @@ from hive_replication.dump.objects import ObjectReader
 from hive_replication.dump.records import DumpResult
 from hive_replication.dump.tree import TreeWriter
 from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.load.retention import sweep
 from resources.embedded.hive import HiveDriver
 from tests.faults import DyingCopier, Killed
 from tests.scenarios.support import Site, content, dying, modified, new_site, wait_for_the_clock
@@ -390,3 +392,23 @@ def test_another_history_is_not_gone_on_with(site: Site) -> None:
     assert dump.directory != directory
     assert not storage.exists(directory)
     assert_whole(site, dump, start)
+
+
+def test_s088_retain_previous_dumps(site: Site) -> None:
+    """Dumps are kept for a time, then those that are loaded are deleted, and those left unfinished; what waits stays."""
+    site.insert("t1", "s088\n")
+    loaded, left = site.step(), interrupt_bootstrap(site, "t2")
+    site.insert("t1", "s088 again\n")
+    waiting = site.dump(site.applied())
+    store = site.connection.store
+    kept = site.with_policy(retention_seconds=3600)
+    assert [one for one in sweep(kept.connection.target, site.database, store) if one.what == "dump"] == []
+    assert loaded.directory in store.dumps(site.database)
+    time.sleep(1.1)  # the retention time, in whole seconds
+    everything = site.with_policy(retention_seconds=0)
+    swept = {one.path for one in sweep(everything.connection.target, site.database, store) if one.what == "dump"}
+    assert {loaded.directory, left} <= swept
+    assert store.dumps(site.database) == [waiting.directory]
+    assert not site.connection.target.storage.exists(left)
+    assert site.load(waiting.directory).held == ()
+    site.assert_equal()
