@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -17,6 +18,7 @@ from typing import Literal
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest
 from hive_replication.load.state import replica_state, with_state
+from hive_replication.load.undo import release
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy
@@ -106,16 +108,17 @@ class Campaign:
             replica.drop()
 
     def strike_repairs(self, story: Story, random: Random, limit: int | None) -> None:
-        """Damages a replica, and kills its repair or its recovery from another history, again and again."""
+        """Kills the undo of a replica's last chapter, and where it is damaged its repair and its recovery, again and again."""
         replica = Replica(self, story, f"{story.database}_repaired")
         for chapter in story.chapters:
             replica.load(chapter, ())
         assert not self.tally.problems, self.tally.problems
-        for kind in ("repair", "recover"):
-            points = points_of(replica.mend(kind, "days", ()))
+        does = replica.undo, partial(replica.mend, "repair", "days"), partial(replica.mend, "recover", "days")
+        for do in does:
+            points = points_of(do(()))
             random.shuffle(points)
             for point in points[:limit]:
-                replica.mend(kind, "days", [point])
+                do([point])
         self.told(f"{self.tally}")
         replica.drop()
 
@@ -175,10 +178,10 @@ class Replica:
         return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
 
     def mend(self, kind: Literal["repair", "recover"], table: str, points: Sequence[Point]) -> dict[str, int]:
-        """Damages a table's files, and has it found and mended, struck at each point in turn."""
+        """Damages files of a partitioned table, and has it found and mended, struck at each point in turn."""
         storage, metastore = self.campaign.connection.target.storage, self.campaign.connection.target.metastore
-        (found,) = metastore.tables(self.name, [table])
-        first, *others = storage.files(found.sd.location)
+        parts = metastore.partitions(self.name, table)
+        first, *others = [status for part in parts for status in storage.files(part.sd.location)]
         storage.delete(first.uri)
         for status in others[:1]:
             storage.write(status.uri, b"broken\n")
@@ -192,6 +195,17 @@ class Replica:
         self.log.unlink(missing_ok=True)  # a file that is gone again is copied again
         return self._do(Job(kind, self.policy, self.story.database, self.name, table=table), kind, points, past, None)
 
+    def undo(self, points: Sequence[Point]) -> dict[str, int]:
+        """Takes the last chapter back, struck at each point in turn, and loads it again."""
+        *_, before, last = self.story.chapters
+        evid, target = before.dump.last_evid, self.campaign.connection.target
+        job = Job("undo", self.policy, self.story.database, self.name, window=(evid, evid))
+        counts = self._do(job, f"undo to {evid}", points, last.states, None, wanted=last.states[0])
+        release(target, self.name)
+        self.log.unlink(missing_ok=True)  # what was taken back is copied again
+        self.load(last, ())
+        return counts
+
     def drop(self) -> None:
         """Removes it with all its data."""
         target = self.campaign.connection.target
@@ -202,7 +216,15 @@ class Replica:
         if self.policy.external_root:
             target.storage.delete(self.policy.external_root, recursive=True)
 
-    def _do(self, job: Job, what: str, points: Sequence[Point], past: Sequence[State], evid: int | None) -> dict[str, int]:
+    def _do(
+        self,
+        job: Job,
+        what: str,
+        points: Sequence[Point],
+        past: Sequence[State],
+        evid: int | None,
+        wanted: State | None = None,
+    ) -> dict[str, int]:
         strikes, half, outcome = 0, list[str](), Outcome(killed=False, fired=False, problem="never ran")
         for point in (*points, *[None] * _ATTEMPTS):
             outcome = run(job, point, self.log)
@@ -211,7 +233,9 @@ class Replica:
                 half += self._half(past)
             elif not outcome.problem:
                 break
-        lost = [outcome.problem] if outcome.problem or outcome.killed else self._faults(past[-1], evid)
+        lost = (
+            [outcome.problem] if outcome.problem or outcome.killed else self._faults(past[-1] if wanted is None else wanted, evid)
+        )
         where = f"{self.name} {what} struck at {' and '.join(map(str, points))}"
         self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=self._doubled(), half=half)
         return outcome.counts or {}

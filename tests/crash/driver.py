@@ -19,6 +19,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.target import Target
+from hive_replication.load.undo import undo
 from hive_replication.policy import Policy
 from hive_replication.recover.command import recover
 from hive_replication.repair import repair
@@ -35,16 +36,16 @@ class Job:
     """What a process is to do.
 
     Args:
-        kind: dump, load, repair or recover.
+        kind: dump, load, repair, recover or undo.
         policy: of the connection.
         source: source database.
         target: target database.
         directory: dump to load.
-        window: event ids to dump, or None to dump the database.
+        window: event ids to dump, or None to dump the database; an undo goes to the first.
         table: table to repair.
     """
 
-    kind: Literal["dump", "load", "repair", "recover"]
+    kind: Literal["dump", "load", "repair", "recover", "undo"]
     policy: Policy
     source: str
     target: str
@@ -119,6 +120,12 @@ def _repair(connection: Connection, job: Job) -> dict[str, Any]:
 def _recover(connection: Connection, job: Job) -> dict[str, Any]:
     done = recover(*_parts(connection), job.source)
     return _held(done.load) if done is not None and done.load is not None else {}
+
+
+def _undo(connection: Connection, job: Job) -> dict[str, Any]:
+    assert job.window is not None
+    undo(connection.target, job.target, None, job.window[0])
+    return {}
 
 
 def _parts(connection: Connection) -> tuple[Source, Target, DumpStore, Copier]:
