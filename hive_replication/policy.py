@@ -75,6 +75,9 @@ class Policy(_Settings):
     metadata_only: bool = Field(
         default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
     )
+    functions_root: str | None = Field(
+        default=None, description="Where resources of functions go, below <db>/<function>/<evid>/; default: with the database"
+    )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
     append: Literal["files", "atomic"] = Field(
         default="files",
@@ -101,8 +104,9 @@ class Policy(_Settings):
         return self.databases.get(database, database)
 
     def takes(self, event_type: str) -> bool:
-        """Whether events of a type belong to the policy: those of data and partitions do not where it is ``metadata_only``."""
-        return not self.metadata_only or not (event_type == "INSERT" or "PARTITION" in event_type)
+        """Whether events of a type belong to the policy: if ``metadata_only``, those of data and what comes with it do not."""
+        data = event_type == "INSERT" or any(word in event_type for word in ("PARTITION", "COL_STAT", "FUNCTION"))
+        return not (self.metadata_only and data)
 
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""

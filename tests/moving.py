@@ -9,8 +9,9 @@ from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
+from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, NotificationEvent, Partition, Table
 from hive_replication.policy import Policy
 from hive_replication.storage import FileChecksum, FileStatus
 from tests import model
@@ -145,6 +146,18 @@ class Moving:
         if table not in self.source.tables:
             raise NotFound(table)
         yield from self.source.partitions(table)
+
+    def functions(self, _: str) -> list[Function]:
+        return []
+
+    def constraints(self, _: str, __: str) -> tuple[Constraint, ...]:
+        return ()
+
+    def table_statistics(self, *_: object) -> list[ColumnStatisticsObj]:
+        return []
+
+    def partition_statistics(self, *_: object) -> dict[str, list[ColumnStatisticsObj]]:
+        return {}
 
     def events(self, after: int, until: int) -> Iterator[NotificationEvent]:
         return (row(event) for event in self.source.events[after:until])

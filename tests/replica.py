@@ -99,6 +99,8 @@ class Target:
                     del self.files[key]
             case op.ReplaceData() | op.AppendData():
                 self._content(operation)
+            case op.CustomOperation():
+                pass  # constraints and statistics are no part of this model
             case _:
                 self._change_partitions(operation)
 

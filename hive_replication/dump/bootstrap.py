@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
+from hive_replication.dump.attached import function_record, why_left_out
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.fold import Fold
 from hive_replication.dump.objects import ObjectReader, Read
@@ -14,7 +16,7 @@ from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.decode import decode
 from hive_replication.events.log import notifications
-from hive_replication.metastore.types import Database
+from hive_replication.events.records import function_name
 from hive_replication.progress import Progress
 
 _ROUNDS = 20
@@ -40,7 +42,15 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     left = set(known.tables) if known else set[str]()
     reader = ObjectReader(source, scope, writer, source.lister())
     _read_all(source, reader, begin, left, progress)
-    database, end = _consolidate(source, scope, reader, database, begin, left)
+    included, metadata_only = _included(source, scope), source.policy.metadata_only
+    fold = Fold(reader.writer, scope.database, reader.reads, included, database, left, metadata_only)
+    fold.children = reader.children
+    with_functions = scope.table is None and not metadata_only
+    if with_functions:
+        fold.functions = {function.functionName.lower(): function for function in source.metastore.functions(scope.database)}
+    end = _consolidate(source, scope, reader, fold, begin)
+    if with_functions:
+        _put_functions(source, reader, fold)
     if scope.partitions is not None:
         _keep_partitions(scope, reader)
     to_time, to_hash = source.reach(end)
@@ -49,7 +59,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         "bootstrap",
         scope,
         source.identity,
-        database,
+        fold.source_database,
         begin,
         end,
         to_time,
@@ -68,6 +78,7 @@ def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], 
     writer = reader.writer
     if writer.done is not None:
         reader.reads |= {name: Read(*read) for name, read in writer.done.reads.items()}
+        reader.go_on()
     checkpoint = Checkpoint(begin, source.reach(begin)[1])
     for name in progress.over([name for name in reader.names() if name not in {*reader.reads, *left}], "tables read"):
         reader.read(name)
@@ -76,16 +87,23 @@ def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], 
     writer.seal()
 
 
-def _consolidate(
-    source: Source, scope: Scope, reader: ObjectReader, database: Database, begin: int, left: set[str]
-) -> tuple[Database, int]:
+def _included(source: Source, scope: Scope) -> Callable[[str], bool]:
+    return source.policy.includes if scope.table is None else lambda table: table == scope.table
+
+
+def _put_functions(source: Source, reader: ObjectReader, fold: Fold) -> None:
+    cm_root = source.cm_root()
+    for function in fold.functions.values():
+        record = function_record(source, function, cm_root)
+        reason = why_left_out(function, record.files)
+        if reason:
+            reader.skipped[function_name(record.name)] = reason
+        else:
+            reader.writer.put_function(record)
+
+
+def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold, begin: int) -> int:
     """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too."""
-
-    def includes(table: str) -> bool:
-        return source.policy.includes(table) if scope.table is None else table == scope.table
-
-    metadata_only = source.policy.metadata_only
-    fold = Fold(reader.writer, scope.database, reader.reads, includes, database, left, metadata_only)
     folded = begin
     for _ in range(_ROUNDS):
         end = source.metastore.current_event_id()
@@ -96,7 +114,7 @@ def _consolidate(
         unread, fold.unread = fold.unread, set()
         unlisted, fold.unlisted = fold.unlisted, set()
         if not unread and not unlisted:
-            return fold.source_database, folded
+            return folded
         for name in sorted(unread):
             reader.read(name)
         for table, partition in sorted(unlisted):

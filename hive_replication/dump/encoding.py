@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, Sc
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
 from hive_replication.metastore import tjson
+from hive_replication.metastore.constraints import KINDS, Constraint, grouped
 from hive_replication.metastore.types import Database
 
 #: Version of the layout; a reader refuses a greater one.
@@ -57,6 +58,21 @@ def header_of(data: bytes) -> DumpHeader:
     return DumpHeader(scope=scope, source_database=tjson.loads(Database, value["db"]), skipped=value["skipped"], **plain)
 
 
+def constraints_fields(constraints: Iterable[Constraint]) -> dict[str, list[str]]:
+    """Constraints by kind, each row as TJSON text (Hive's ``c_<table>`` and ``f_<table>``)."""
+    found: dict[str, list[str]] = {}
+    for one in constraints:
+        found.setdefault(one.kind, []).extend(map(tjson.dumps, one.rows))
+    return found
+
+
+def constraints_of(value: Mapping[str, list[str]]) -> tuple[Constraint, ...]:
+    """Reads what :func:`constraints_fields` made."""
+    return tuple(
+        one for kind, texts in value.items() for one in grouped(kind, (tjson.loads(KINDS[kind].row, text) for text in texts))
+    )
+
+
 def files_text(files: tuple[FileRef, ...]) -> bytes:
     """The content of ``_files``."""
     return "".join(f"{file.encode()}\n" for file in files).encode()
@@ -79,3 +95,8 @@ def event_of(data: bytes) -> tuple[Notification, list[FileGroup], list[int]]:
     row = Notification(*(value[key] for key in ("evid", "time", "type", "database", "table", "message")))
     groups = [FileGroup(group["partition"], (), group["listed"]) for group in value["groups"]]
     return row, groups, [group["files"] for group in value["groups"]]
+
+
+def group_path(event_path: str, partition: str) -> str:
+    """Directory of the files of one object of an event, below the event's own."""
+    return f"{event_path}/{partition}" if partition else event_path

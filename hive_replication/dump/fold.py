@@ -10,8 +10,9 @@ yields is then read anew, and the fold goes on over the events of that time, too
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hive_replication.dump.attached import changed_constraints, changed_statistics, statistics_of, with_statistics
 from hive_replication.dump.objects import Read
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.dump.source import has_files, is_external, why_skipped
@@ -19,7 +20,7 @@ from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
 from hive_replication.events import records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Database
+from hive_replication.metastore.types import Database, Function
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Fold:
         source_database: the database object, as altered.
         left: tables that the dump leaves out; one that an event concerns is read like any other.
         metadata_only: whether no data is replicated.
+        functions: the database's functions by name, read at the dump's begin.
+        children: for each table those with foreign keys that point at it.
     """
 
     draft: DumpWriter
@@ -45,6 +48,8 @@ class Fold:
     source_database: Database
     left: set[str] = field(default_factory=set[str])
     metadata_only: bool = False
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -67,10 +72,30 @@ class Fold:
             case r.AddPartition() | r.AlterPartition() | r.DropPartition() | r.Insert():
                 if self._behind(event.table, event.evid):
                     self._change_content(event)
+            case r.FunctionEvent():
+                self.functions.pop(event.function, None)
+                if isinstance(event, r.CreateFunction):
+                    self.functions[event.function] = event.after
             case r.AlterDatabase():
                 self.source_database = event.after
             case r.DropDatabase():
                 raise BadRequest(f"the source database {self.database!r} was dropped at event {event.evid}, while it was dumped")
+            case _:
+                self._change_attached(event)
+
+    def _change_attached(self, event: r.Event) -> None:
+        record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
+        match event:
+            case r.AddConstraints() | r.DropConstraint() if record is not None:
+                self.draft.put_table(changed_constraints(record, event))
+                for name in event.names[1:]:
+                    self.children.setdefault(name, set()).add(event.table)
+            case r.UpdateStatistics() | r.DeleteStatistics() if event.partition_name:
+                part = self.draft.partition(event.table, event.partition_name) if record is not None else None
+                if part is not None:
+                    self.draft.put_partition(replace(part, partition=changed_statistics(part.partition, event)))
+            case r.UpdateStatistics() | r.DeleteStatistics() if record is not None:
+                self.draft.put_table(replace(record, table=changed_statistics(record.table, event)))
             case _:
                 pass  # nothing that a dump of objects holds
 
@@ -117,7 +142,8 @@ class Fold:
         record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
         if record is None:
             return
-        self.draft.put_table(TableRecord(event.after, () if event.truncate else record.files))
+        table = with_statistics(event.after, statistics_of(record.table))
+        self.draft.put_table(replace(record, table=table, files=() if event.truncate else record.files))
         if event.relocated and has_files(event.after):
             self.unlisted.add((event.table, ""))
 
@@ -137,13 +163,17 @@ class Fold:
             self.unread.add(new)
         if present:
             self._remove(old)
+        for child in self.children.pop(old, set()) - {old, new}:
+            self._remove(child)  # its foreign key has another parent now: read anew
+            self.unread.add(child)
 
     def _move_table(self, event: r.AlterTable, old: str, new: str) -> None:
         record = self.draft.table(old)
         assert record is not None  # noqa: S101 - reads and draft hold the same names
         self._remove(new)
         before, after = event.before.sd.location, event.after.sd.location
-        self.draft.put_table(TableRecord(event.after, _moved_files(record.files, before, after)))
+        table = with_statistics(event.after, statistics_of(record.table))
+        self.draft.put_table(replace(record, table=table, files=_moved_files(record.files, before, after)))
         for part in self.draft.partitions(old):
             part.partition.tableName = new
             part.partition.sd.location = moved(part.partition.sd.location, before, after)
@@ -176,7 +206,8 @@ class Fold:
             self.draft.drop_partition(table, change.before_name)
             unlisted |= mixed or (table, change.before_name) in self.unlisted
             self.unlisted.discard((table, change.before_name))
-        self.draft.put_partition(PartitionRecord(table, change.after_name, change.after, files))
+        after = change.after if record is None else with_statistics(change.after, statistics_of(record.partition))
+        self.draft.put_partition(PartitionRecord(table, change.after_name, after, files))
         if unlisted:
             self.unlisted.add((table, change.after_name))
 
@@ -191,7 +222,7 @@ class Fold:
         else:
             record = self.draft.table(event.table)
             if record is not None:
-                self.draft.put_table(TableRecord(record.table, inserted(record.files, event)))
+                self.draft.put_table(replace(record, files=inserted(record.files, event)))
 
 
 def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from hive_replication.dump.attached import function_record
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.moves import Moves
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, Scope
@@ -73,11 +74,12 @@ def _database(source: Source, scope: Scope) -> Database:
 class _Grouper:
     """The files of events: as a message names them, else as the object's directory holds them now.
 
-    A message names none for external tables, for locations that an ALTER brings in, and for INSERTs of other engines.
+    A message names none for external tables, for locations that an ALTER brings in, for INSERTs of other engines, for functions.
     """
 
     def __init__(self, source: Source, scope: Scope, after: int) -> None:
         self._lister, self._metadata_only = source.lister(), source.policy.metadata_only
+        self._source, self._cm_root = source, source.cm_root()
         self._moves = Moves(source.metastore, scope.database, after)
 
     def groups(self, row: r.Notification) -> tuple[FileGroup, ...]:
@@ -88,6 +90,9 @@ class _Grouper:
             event = decode(row)
         except UnreadableMessage:
             return ()  # kept in the dump as it is; its lane is held at load
+        return self._of(event)
+
+    def _of(self, event: r.Event) -> tuple[FileGroup, ...]:
         match event:
             case r.CreateTable() if has_files(event.after):
                 if is_external(event.after):
@@ -102,6 +107,8 @@ class _Grouper:
                 return tuple(self._listed(event, event.table_object, c.after_name, c.after) for c in relocated)
             case r.Insert() if event.files:
                 return (FileGroup(event.partition_name, event.files),)
+            case r.CreateFunction():
+                return (FileGroup("", function_record(self._source, event.after, self._cm_root).files),)
             case r.Insert():
                 return (self._listed(event, event.table_object, event.partition_name, event.partition),)
             case _:

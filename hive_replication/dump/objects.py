@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from hive_replication.dump.attached import with_statistics
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.records import PartitionRecord, Scope, TableRecord
 from hive_replication.dump.source import Source, has_files, is_external, why_skipped
@@ -30,7 +31,8 @@ class Read:
 class ObjectReader:
     """Reads tables of one database into a dump.
 
-    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not.
+    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
+    tables have foreign keys that point at a table.
     """
 
     source: Source
@@ -39,6 +41,7 @@ class ObjectReader:
     lister: Lister
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
+    children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def names(self) -> list[str]:
         """Tables of the scope at this moment.
@@ -65,8 +68,8 @@ class ObjectReader:
             self.skipped[name] = reason
             return
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if has_files(table) else ()
-        self.writer.put_table(TableRecord(table, files))
         try:
+            self.writer.put_table(self._with_attached(TableRecord(table, files)))
             for record in self._partitions(table) if table.partitionKeys and not metadata_only else ():
                 self.writer.put_partition(record)
         except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
@@ -74,13 +77,37 @@ class ObjectReader:
             return
         self.reads[name] = Read(begin, self.source.metastore.current_event_id())
 
+    def _with_attached(self, record: TableRecord) -> TableRecord:
+        """A table with its constraints and column statistics, if it can have any."""
+        if record.table.tableType == "VIRTUAL_VIEW":
+            return record
+        metastore, columns = self.source.metastore, [column.name for column in record.table.sd.cols]
+        data = not self.source.policy.metadata_only
+        found = metastore.table_statistics(self.scope.database, record.name, columns) if data else ()
+        constraints = metastore.constraints(self.scope.database, record.name)
+        made = TableRecord(with_statistics(record.table, found), record.files, constraints)
+        self._note_parents(made)
+        return made
+
+    def go_on(self) -> None:
+        """Takes in what an interrupted dump has read."""
+        for record in filter(None, map(self.writer.table, self.reads)):
+            self._note_parents(record)
+
+    def _note_parents(self, record: TableRecord) -> None:
+        for parent in filter(None, (one.parent for one in record.constraints)):
+            self.children.setdefault(parent[1], set()).add(record.name)
+
     def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
         keys, name = [key.name for key in table.partitionKeys], table.tableName.lower()
         partitions = iter(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions))
         while batch := list(islice(partitions, _BATCH)):
+            names = [partition_name(keys, part.values) for part in batch]
+            columns = [column.name for column in table.sd.cols]
+            statistics = self.source.metastore.partition_statistics(self.scope.database, name, columns, names)
             listed = self.lister.many((part.sd.location for part in batch), kept=not is_external(table))
-            for part, files in zip(batch, listed, strict=True):
-                yield PartitionRecord(name, partition_name(keys, part.values), part, files)
+            for part_name, part, files in zip(names, batch, listed, strict=True):
+                yield PartitionRecord(name, part_name, with_statistics(part, statistics.get(part_name, ())), files)
 
     def relist(self, table: str, partition: str) -> None:
         """Lists an object's files anew: those of an event that named none. From then on its table counts as read late."""
@@ -93,7 +120,7 @@ class ObjectReader:
     def _relist(self, record: TableRecord, table: str, partition: str) -> None:
         kept = not is_external(record.table)
         if not partition:
-            self.writer.put_table(TableRecord(record.table, self.lister.files(record.table.sd.location, kept=kept)))
+            self.writer.put_table(replace(record, files=self.lister.files(record.table.sd.location, kept=kept)))
             return
         part = self.writer.partition(table, partition)
         if part is not None:

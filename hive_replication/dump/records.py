@@ -8,7 +8,8 @@ from typing import Literal
 
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
-from hive_replication.metastore.types import Database, Partition, Table
+from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.types import Database, Function, Partition, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """A table or view of a bootstrap; ``files`` only of an unpartitioned table."""
+    """A table or view of a bootstrap, its column statistics in ``table.colStats``; ``files`` only of an unpartitioned table."""
 
     table: Table
     files: tuple[FileRef, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def name(self) -> str:
@@ -97,12 +99,25 @@ class TableRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """A partition of a bootstrap."""
+    """A partition of a bootstrap, its column statistics in ``partition.colStats``."""
 
     table: str
     name: str
     partition: Partition
     files: tuple[FileRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """A permanent function of a bootstrap; ``files`` are those of its resources that have to be copied."""
+
+    function: Function
+    files: tuple[FileRef, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Lower-case name."""
+        return self.function.functionName.lower()
 
 
 @dataclass(frozen=True, slots=True)

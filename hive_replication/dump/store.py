@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from hive_replication.dump.attempts import Checkpoint
-from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FunctionRecord, PartitionRecord, Scope, TableRecord
 
 
 class DumpWriter(Protocol):
@@ -33,6 +33,10 @@ class DumpWriter(Protocol):
 
     def put_partition(self, record: PartitionRecord) -> None:
         """Adds or replaces a partition."""
+        ...
+
+    def put_function(self, record: FunctionRecord) -> None:
+        """Adds a function."""
         ...
 
     def put_event(self, record: EventRecord) -> None:
@@ -103,6 +107,10 @@ class DumpReader(Protocol):
 
     def partitions(self, table: str) -> Iterator[PartitionRecord]:
         """Partitions of a table in order of their names."""
+        ...
+
+    def functions(self) -> Iterator[FunctionRecord]:
+        """Functions in order of their names."""
         ...
 
     def events(self) -> Iterator[EventRecord]:

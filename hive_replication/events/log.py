@@ -21,14 +21,14 @@ def notifications(metastore: Metastore, after: int, until: int) -> Iterator[r.No
 def of_policy(row: r.Notification, database: str, includes: Callable[[str], bool]) -> bool:
     """Whether an event belongs to a policy.
 
-    A rename belongs to it if either name does, so ALTER_TABLE is decoded before it is turned away. One that cannot be read may
-    be such a rename: it belongs to it, and the load reports it.
+    A rename belongs to it if either name does, and a foreign key is logged under its parent's name: such events are decoded
+    before they are turned away. One that cannot be read may be of the policy: it belongs to it, and the load reports it.
     """
     if row.database != database:
         return False
     if not row.table or includes(row.table):
         return True
-    if row.type != "ALTER_TABLE":
+    if row.type not in ("ALTER_TABLE", "ADD_FOREIGNKEY"):
         return False
     try:
         return any(map(includes, decode(row).names))

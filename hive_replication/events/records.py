@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Database, Partition, Table
+from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +176,87 @@ class Insert(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AddConstraints(Event):
+    """ADD_PRIMARYKEY and the like. Hive logs a foreign key under its parent's name; here ``table`` is the table that has it."""
+
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The table, and those that its foreign keys point at in the same database."""
+        parents = (constraint.parent for constraint in self.constraints)
+        return tuple(dict.fromkeys((self.table, *(name for db, name in filter(None, parents) if db == self.database))))
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint(Event):
+    """DROP_CONSTRAINT, of whatever kind."""
+
+    constraint: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatistics(Event):
+    """UPDATE_TBL_COL_STAT_EVENT and UPDATE_PART_COL_STAT_EVENT (Hive 4 on).
+
+    Args:
+        partition_name: the partition, "" for the table's own statistics.
+        columns: the new statistics of these columns; others stay.
+        accurate: value of COLUMN_STATS_ACCURATE afterwards.
+    """
+
+    partition_name: str
+    columns: tuple[ColumnStatisticsObj, ...]
+    accurate: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStatistics(Event):
+    """DELETE_TBL_COL_STAT_EVENT and DELETE_PART_COL_STAT_EVENT (Hive 4 on); ``column`` is "" for all columns."""
+
+    partition_name: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEvent(Event):
+    """An event of a permanent function; ``function`` is its lower-case name."""
+
+    function: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``f()``: a name among those of tables that no table can have."""
+        return (function_name(self.function),)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction(FunctionEvent):
+    """CREATE_FUNCTION."""
+
+    after: Function
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction(FunctionEvent):
+    """DROP_FUNCTION."""
+
+
+@dataclass(frozen=True, slots=True)
 class OtherEvent(Event):
     """An event that this version does not apply; recorded and counted, never silently dropped."""
 
     known: bool
+
+
+def function_name(function: str) -> str:
+    """A function's name where names of tables and functions stand side by side: lanes, positions, reports."""
+    return f"{function.lower()}()"
+
+
+def is_function(name: str) -> bool:
+    """Whether a name is that of a function (:func:`function_name`)."""
+    return name.endswith("()")
 
 
 def _name(table: Table) -> str:

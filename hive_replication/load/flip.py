@@ -19,6 +19,7 @@ from hive_replication.load.renames import rename_partition, rename_table
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
 from hive_replication.load.translation import keep_translation
+from hive_replication.metastore.statistics import claimed, with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 Thing = TypeVar("Thing", Table, Partition)
@@ -153,11 +154,11 @@ class Flipper:
         location = directory if flips else current.sd.location
         image = operation.image
         if isinstance(current, Partition):
-            changed = _merged(image if isinstance(image, Partition) else current, current, location)
+            changed = _merged(image if isinstance(image, Partition) else current, current, location, changes_data=mode != "same")
             if changed != current:
                 self._metastore.alter_partitions(self._database, operation.table, [changed])
         else:
-            altered = _merged(image if isinstance(image, Table) else current, current, location)
+            altered = _merged(image if isinstance(image, Table) else current, current, location, changes_data=mode != "same")
             if altered != current:
                 self._metastore.alter_table(self._database, operation.table, altered)
 
@@ -188,12 +189,16 @@ class Flipper:
         self._storage.delete(staged, recursive=True)  # empty now, or holding what a killed copy left unfinished
 
 
-def _merged(image: Thing, current: Thing, location: str | None) -> Thing:
-    """An image with the location given, keeping what only the target knows of the object."""
+def _merged(image: Thing, current: Thing, location: str | None, *, changes_data: bool = False) -> Thing:
+    """An image with the location given, keeping what only the target knows of the object.
+
+    Statistics of columns are claimed to be accurate only where both claim it, and none of changed data.
+    """
     merged = copy_of(image)
     point_at(merged.sd, location)
     kept = {key: value for key, value in (current.parameters or {}).items() if key.startswith(PREFIX)}
-    merged.parameters = kept | (merged.parameters or {})
+    claims = frozenset[str]() if changes_data else claimed(image.parameters) & claimed(current.parameters)
+    merged.parameters = with_claims(kept | (merged.parameters or {}), claims)
     if isinstance(merged, Table) and isinstance(current, Table):
         keep_translation(merged, current)
     return merged

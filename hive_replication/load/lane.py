@@ -57,6 +57,7 @@ class LanePlanning:
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
         conflicts: how they are settled.
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
+        includes: whether a source table's name belongs to the dump's scope.
     """
 
     view: TargetView
@@ -69,6 +70,7 @@ class LanePlanning:
     partition_lives: dict[tuple[int, str], Life] = field(default_factory=dict[tuple[int, str], Life])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
+    includes: Callable[[str], bool] = lambda _: True
     _vacated: set[str] = field(default_factory=set[str])
     _taken: set[str] = field(default_factory=set[str])
 

@@ -32,8 +32,8 @@ class WindowEvent:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Source table names."""
-        return self.event.names if self.event else (self.row.table,)
+        """Source names of tables and functions; what is of no table and cannot be read has a name of its own, to be held."""
+        return self.event.names if self.event else (self.row.table or r.function_name(self.row.type),)
 
     def files(self, partition: str = "") -> FileGroup:
         """The files of one object of the event."""
@@ -82,7 +82,7 @@ def segments(events: Iterable[WindowEvent]) -> list[Segment]:
                 part, alters = {}, []
             case r.AlterDatabase():
                 alters.append(event)
-            case _ if event.row.table:
+            case _ if event.names:
                 part.setdefault(groups[event.names[0]], []).append(event)
             case _:
                 pass  # of the whole database, and of no kind that is applied: the caller reports it

@@ -85,7 +85,7 @@ def superseding(events: Iterable[r.Event], table: str, partition: str) -> int | 
 
 def _ends(event: r.Event, partition: str) -> bool:
     match event:
-        case r.DropTable() | r.DropDatabase():
+        case r.DropTable() | r.DropDatabase() | r.DropFunction():
             return True
         case r.AlterTable():
             return not partition and (event.truncate or event.relocated)

@@ -25,6 +25,7 @@ class NameMapping:
         source_location, target_location: the databases' directories.
         source_roots: storage roots of the source; no path under them stays in a replica's metadata.
         external_root: directory for paths outside the source database's directory; "" for one below the target database.
+        functions_root: directory for resources of functions; "" for one below the target database.
         source_table, target_table: a table-level load's names, or None.
     """
 
@@ -35,6 +36,7 @@ class NameMapping:
     target_location: str
     source_roots: tuple[str, ...]
     external_root: str = ""
+    functions_root: str = ""
     source_table: str | None = None
     target_table: str | None = None
 
@@ -60,6 +62,7 @@ class NameMapping:
         image = copy_of(table)
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
+        image.colStats = None  # set by an operation of their own
         image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
         self._map_storage(image.sd, self.table_location(table))
         return image
@@ -67,7 +70,7 @@ class NameMapping:
     def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
         """The image of a partition for the target, without a location of its own yet."""
         image = copy_of(partition)
-        image.dbName, image.tableName, image.catName = self.target_database, table, None
+        image.dbName, image.tableName, image.catName, image.colStats = self.target_database, table, None, None
         image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
         self._map_storage(image.sd, "")
         return image

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_replication.dump.records import PartitionRecord, TableRecord
+from hive_replication.dump.records import FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.load import operations as op
+from hive_replication.load.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.execute import Gone
+from hive_replication.load.functions import plan_functions
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_objects import ObjectPlanner
 from hive_replication.load.recovery import recovered_state, require_recovery
@@ -46,7 +48,10 @@ def load_objects(session: Session, *, repair: bool) -> None:
         _refuse_strangers(session, records)
     _begin(session, whole_database=whole_database)
     lanes = _lanes(session, records, repair=repair, whole_database=whole_database)
+    if whole_database:
+        lanes += _functions(session, repair=repair)
     session.carry_out(SegmentPlan(tuple(lanes), _alters(session)), lambda lane, gone: _without(session, lane, gone))
+    session.carry_out(SegmentPlan(tuple(_foreign_keys(session, records))), lambda lane, gone: _without(session, lane, gone))
     _finish(session, records, repair=repair, whole_database=whole_database)
 
 
@@ -136,6 +141,40 @@ def _aside(session: Session, surplus: list[str]) -> Iterator[LanePlan]:
             first = session.conflicts.surplus(evid, table)
             if first is not None:
                 yield LanePlan((first.table,), 0, (first,))
+
+
+def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
+    records = [_screened_function(session, record) for record in session.reader.functions()]
+    found = session.target.metastore.functions(session.database) if _exists_now(session) else []
+    by_name = {function.functionName.lower(): function for function in found}
+    evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
+    return plan_functions(session.mapping(), TargetView(session.state), records, by_name, evid, other_history=other)
+
+
+def _screened_function(session: Session, record: FunctionRecord) -> FunctionRecord:
+    screen_name(record.name, "a function")
+    screen_files(session.target, record.files, record.name)
+    return record
+
+
+def _foreign_keys(session: Session, records: list[TableRecord]) -> list[LanePlan]:
+    """Foreign keys, after the tables of both their ends; of tables that stand where the dump does."""
+    evid, scope, mapping = session.reader.header.to_evid, session.reader.header.scope, session.mapping()
+    dumped = {record.name for record in records}.union(session.reader.header.equal)
+    held = {name for one in session.held for name in one.tables}
+    names = [mapping.table(record.name) for record in records]
+    stand = {} if session.dry else {t.tableName: object_id(t) for t in session.target.metastore.tables(session.database, names)}
+    others = session.target.metastore.table_names(session.database) if scope.table and _exists_now(session) else []
+    lanes: list[LanePlan] = []
+    for name, record in zip(names, records, strict=True):
+        wanted = [one for one in record.constraints if one.kind in FOREIGN]
+        old = session.state.applied is not None  # then the table may have foreign keys that the source has no longer
+        if name in held or not (wanted or old) or not (session.dry or stand.get(name) == evid) or scope.partitions is not None:
+            continue
+        kept, left = on_target(wanted, mapping, name, lambda parent: parent in dumped or mapping.table(parent) in others)
+        session.skipped += [Skipped(evid, op.object_name(session.database, name), reason) for reason in left]
+        lanes.append(LanePlan((name,), session.state.position(name), (SetConstraints(evid, name, kept, whole=FOREIGN),)))
+    return lanes
 
 
 def _without(session: Session, lane: LanePlan, gone: list[Gone]) -> LanePlan | None:

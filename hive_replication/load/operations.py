@@ -204,6 +204,11 @@ class CustomOperation(Operation):
 
     __slots__ = ()
 
+    @property
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Name of each of its :attr:`contents`, and the directory where the files are brought before it is carried out."""
+        yield from ()
+
     def carry_out(self, target: Target, database: str) -> None:
         """Changes the target.
 

@@ -117,6 +117,10 @@ class Placer:
                     self._place_partitions(placed, number, operation, bases, origins)
                 case op.ReplaceData() | op.AppendData():
                     self._place_change(placed, number, operation, origins)
+                case op.CustomOperation():
+                    contents = dict(operation.contents)
+                    for name, directory in operation.places:
+                        self._want(placed, number, name, operation, contents[name], directory)
                 case op.DropTable():
                     bases.pop(operation.table, None)
                 case _:

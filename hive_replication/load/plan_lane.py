@@ -25,7 +25,7 @@ from hive_replication.load.view import TargetView
 from hive_replication.metastore.types import Table
 from hive_replication.policy import ConflictPolicy
 
-PartitionEvent = r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert
+PartitionEvent = r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert | r.UpdateStatistics | r.DeleteStatistics
 
 
 class LanePlanner:
@@ -61,7 +61,9 @@ class LanePlanner:
         self._replicas: dict[int, Replica] = {}
         renames = any(_renames(event.event) for event in lane.events)
         settling = Conflicts(conflicts, mapping.source, mapping.target_database)
-        self._planning = LanePlanning(view, mapping, lookahead or NoLookahead(), renames, gone or {}, settling, metadata_only)
+        self._planning = LanePlanning(
+            view, mapping, lookahead or NoLookahead(), renames, gone or {}, settling, metadata_only, includes=includes
+        )
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
         """The lane's operations, and what is skipped."""
@@ -84,7 +86,7 @@ class LanePlanner:
         for event in self._lane.events:
             life = self._table_life(lives, event)
             self._lives[event.evid] = life
-            if isinstance(event.event, r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert):
+            if isinstance(event.event, PartitionEvent):
                 of_table = partitions.setdefault(id(life), Lives())
                 for name, part in _partition_lives(of_table, event.event):
                     self._planning.partition_lives[event.evid, name] = part
@@ -101,7 +103,7 @@ class LanePlanner:
                 old, new = change.names
                 return lives.rename(old, new, event.evid) if self._stays(change) else lives.drop(old, event.evid)
             case _:
-                return lives.of(event.row.table)
+                return lives.of(event.names[0])
 
     def _stays(self, change: r.AlterTable) -> bool:
         """Whether a renamed table still belongs to the dump's scope."""
@@ -112,6 +114,9 @@ class LanePlanner:
             raise Stop(event.error)
         name = event.event.names[0]
         what = f"{event.row.type} {name}"
+        if isinstance(event.event, r.FunctionEvent):
+            self._plan_function(event, name, what)
+            return
         life = self._lives[event.evid]
         replica = self._replica(life)
         passed = max(self._view.state.position(self._mapping.table(name)), replica.state_id)
@@ -128,6 +133,13 @@ class LanePlanner:
         else:
             self._lacking(event, replica)
 
+    def _plan_function(self, event: WindowEvent, name: str, what: str) -> None:
+        passed = self._view.state.position(name)
+        if event.evid <= passed:
+            self._planning.skip(event.evid, what, f"applied already (state id {passed})")
+        else:
+            handlers()[event.row.type](self._planning, event, Replica(name, present=False, state_id=0, found_as=""))
+
     def _handle(self, event: WindowEvent, replica: Replica) -> None:
         change = event.event
         if isinstance(change, r.AlterTable) and change.rename and not self._stays(change):
@@ -141,7 +153,7 @@ class LanePlanner:
         change = event.event
         if isinstance(change, r.AlterTable) and change.rename and self._stays(change) and not self._includes(change.names[0]):
             raise Stop(f"the source table was renamed into the policy at event {event.evid}: REPL DUMP and LOAD it by its name")
-        self._planning.lacking(event, replica, event.row.table)
+        self._planning.lacking(event, replica, event.names[0])
 
     def _replica(self, life: Life) -> Replica:
         if id(life) not in self._replicas:
@@ -177,7 +189,7 @@ def _partition_lives(lives: Lives, event: PartitionEvent) -> list[tuple[str, Lif
                 (c.before_name, lives.rename(c.before_name, c.after_name, event.evid) if c.rename else lives.of(c.before_name))
                 for c in event.changes
             ]
-        case r.Insert():
+        case r.Insert() | r.UpdateStatistics() | r.DeleteStatistics():
             return [(event.partition_name, lives.of(event.partition_name))] if event.partition_name else []
 
 

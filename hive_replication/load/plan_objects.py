@@ -6,21 +6,25 @@ partitioned table gets its state id last, after all its partitions: until then n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
+from hive_replication.dump.attached import statistics_of
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.dump.source import has_files
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
 from hive_replication.load.conflicts import Adopt, Conflicts, is_stranger
+from hive_replication.load.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Skipped
 from hive_replication.load.state import CHECKPOINT, object_id
+from hive_replication.load.statistics import Columns, SetStatistics
 from hive_replication.load.view import TargetView
+from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import ConflictPolicy
 
@@ -104,6 +108,8 @@ class ObjectPlanner:
             content = op.Content(record.files, staging)
             yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
         yield from self._partitions(staging, name, existing, partitions)
+        if self.whole and record.table.tableType != "VIRTUAL_VIEW":
+            yield from self._attached(name, record, existing)
         late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
         if late and self.whole and (existing is None or self._due(object_id(existing))):
             yield op.AlterTable(self.evid, name, image)
@@ -132,6 +138,10 @@ class ObjectPlanner:
                     one = self._new_partition(staging, table, record)
                     compare = self.conflicts != "replace" or not is_stranger(present[record.name], self.mapping.source)
                     yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=compare)
+            counted = (record for record in batch if self._behind(present.get(record.name), statistics_of(record.partition)))
+            statistics = tuple(_columns(record.name, record.partition) for record in counted)
+            if statistics:
+                yield SetStatistics(self.evid, table, statistics, whole=True)
         gone = sorted(
             name for name, part in present.items() if name not in seen and (self.other_history or object_id(part) <= self.evid)
         )
@@ -165,6 +175,20 @@ class ObjectPlanner:
     def _conflicts(self) -> Conflicts:
         return Conflicts(self.conflicts, self.mapping.source, self.mapping.target_database)
 
+    def _attached(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
+        """Column statistics and constraints of the table itself; foreign keys come when all tables are there."""
+        if self._behind(existing, statistics_of(record.table)):
+            yield SetStatistics(self.evid, table, (_columns("", record.table),), whole=True)
+        own = tuple(one for one in record.constraints if one.kind in OWN)
+        if self._behind(existing, own):
+            kept, _ = on_target(own, self.mapping, table, lambda _: True)
+            yield SetConstraints(self.evid, table, kept, whole=OWN)
+
+    def _behind(self, existing: Table | Partition | None, attached: Sized) -> bool:
+        """Whether what belongs to an object has to be looked at: it has some, or may have had; not if that is done already."""
+        begun = existing is None or object_id(existing) == 0 or self.view.state.applied is None
+        return bool(attached) if begun else self._due(object_id(existing))
+
     def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
         image = self.mapping.new_partition(record.partition, table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
@@ -172,6 +196,10 @@ class ObjectPlanner:
 
     def _due(self, state_id: int) -> bool:
         return state_id < self.evid or (self.repair and state_id == self.evid) or self.other_history
+
+
+def _columns(partition: str, thing: Table | Partition) -> Columns:
+    return Columns(partition, tuple(statistics_of(thing)), (thing.parameters or {}).get(ACCURATE, ""))
 
 
 def _other_shape(existing: Table, wanted: Table) -> bool:

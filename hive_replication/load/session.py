@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader
 from hive_replication.errors import Refused, ReplicationError
+from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
 from hive_replication.load.conflicts import Conflicts, Resolution, refuse_other_writers
 from hive_replication.load.execute import Executor, Replan, Work
@@ -106,13 +107,16 @@ class Session:
             target_location=self.location(),
             source_roots=tuple(root.uri for root in policy.source.roots),
             external_root=policy.external_root or "",
+            functions_root=policy.functions_root or "",
             source_table=header.scope.table,
             target_table=self.table,
         )
 
     def includes(self, table: str) -> bool:
-        """Whether a source table belongs to the dump's scope."""
+        """Whether a source table, or a function by its name of lanes, belongs to the dump's scope."""
         scope = self.reader.header.scope
+        if is_function(table):
+            return scope.table is None
         return self.target.policy.includes(table) if scope.table is None else table == scope.table
 
     def require_ours(self) -> None:

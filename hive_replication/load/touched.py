@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
 from hive_replication.load.report import Touched
 
@@ -26,6 +27,8 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
     """
     tables: dict[str, _Table] = {}
     for operation in operations:
+        if is_function(operation.table):
+            continue
         table = tables.setdefault(operation.table, _Table())
         table.evid = max(table.evid, operation.evid)
         match operation:

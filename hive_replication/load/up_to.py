@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_replication.dump.records import DumpHeader, EventRecord, PartitionRecord, TableRecord
+from hive_replication.dump.records import DumpHeader, EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.dump.store import DumpReader
 from hive_replication.errors import BadRequest
 
@@ -45,6 +45,10 @@ class _UpTo:
     def partitions(self, table: str) -> Iterator[PartitionRecord]:
         """Of a dump of events: none."""
         return self._reader.partitions(table)
+
+    def functions(self) -> Iterator[FunctionRecord]:
+        """Of a dump of events: none."""
+        return self._reader.functions()
 
     def events(self) -> Iterator[EventRecord]:
         """Events up to the last one wanted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 
 from hive_replication.dump.records import EventRecord
 from hive_replication.errors import BadRequest, Refused
@@ -146,7 +147,7 @@ class _Planner:
 
     def replan(self, plan: LanePlan, gone: list[Gone]) -> LanePlan | None:
         lane = self.lanes[plan.names]
-        tables = {event.evid: event.row.table for event in lane.events}
+        tables = {event.evid: event.names[0] for event in lane.events}
         asked = {(operation.evid, partition) for operation, partition in gone} - self.gone.keys()
         found = {key: self.session.lookahead.superseded(tables[key[0]], key[1], key[0]) for key in asked}
         superseded = {key: later for key, later in found.items() if later is not None}
@@ -179,7 +180,7 @@ def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
     wanted: dict[str, set[str]] = {}
     for lane in lanes:
         parts = {name for event in lane.events for name in _partitions(event.event)}
-        for name in lane.names:
+        for name in filterfalse(r.is_function, lane.names):
             wanted[mapping.table(name)] = parts
     if not session.exists:
         return TargetView(session.state)
@@ -201,7 +202,9 @@ def _partitions(event: r.Event | None) -> Iterable[str]:
             return event.partitions
         case r.AlterPartition():
             return (name for change in event.changes for name in (change.before_name, change.after_name))
-        case r.Insert(partition_name=name) if name:
+        case (
+            r.Insert(partition_name=name) | r.UpdateStatistics(partition_name=name) | r.DeleteStatistics(partition_name=name)
+        ) if name:
             return (name,)
         case _:
             return ()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Self
 
+from hive_replication.metastore.constraints import Constraints
+from hive_replication.metastore.functions import Functions
 from hive_replication.metastore.log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
+from hive_replication.metastore.statistics import Statistics
 
 
-class Metastore(Partitions, NotificationLog):
+class Metastore(Partitions, Functions, Constraints, Statistics, NotificationLog):
     """A Hive metastore. Threads may share one; each has its own connection, opened at its first call.
 
     Calls are repeated after transient errors where a repeat does no harm. Errors are

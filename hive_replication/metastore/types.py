@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsObj,
     Database,
     FieldSchema,
     Function,
@@ -21,6 +23,8 @@ from hive_metastore.ttypes import (
 from thrift.Thrift import TType
 
 __all__ = [
+    "ColumnStatistics",
+    "ColumnStatisticsObj",
     "Database",
     "FieldSchema",
     "Function",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hive_replication.dump.source import Source
+from hive_replication.events.records import is_function
 from hive_replication.load.state import is_ours
 from hive_replication.load.target import Target
 from hive_replication.progress import Progress
@@ -52,6 +53,8 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
 
 def _findings(compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int) -> Iterator[TableFinding]:
     for found in compared:
+        if is_function(found.table):
+            continue  # a recovery's dump has all functions
         if found.table not in ours:
             yield TableFinding(found.table, "missing", found.differences)
         elif found.table not in on_source:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from hive_replication.events.files import FileRef
 from hive_replication.load.state import object_id
 from hive_replication.load.translation import is_translated
+from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.attached import constraint_differences, statistics_differences
 from hive_replication.verify.shape import partition_shape, shape_differences, source_paths, spark_path, table_shape
 
 #: Differences of one table that are told one by one; the others are counted.
@@ -44,10 +46,11 @@ class TableComparison:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A table or partition of one side, with its files."""
+    """A table or partition of one side, its column statistics in ``colStats``, with its files and its own constraints."""
 
     thing: Table | Partition
     files: tuple[FileRef, ...]
+    constraints: tuple[Constraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,13 @@ class Comparer:
     Args:
         source_roots, target_roots: storage roots of both sides.
         same_content: reads two files where their stores' checksums do not decide (files of other block sizes, other stores).
+        statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
     """
 
     source_roots: Sequence[str]
     target_roots: Sequence[str]
     same_content: SameContent
+    statistics_logged: bool = False
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
         """Adds up a table: the pair of the table itself and those of its partitions."""
@@ -100,6 +105,8 @@ class Comparer:
             return 0, [f"{what} is on the {present}, not on the {missing}"]
         proven, differences = self._files(pair.source.files, pair.target.files)
         differences += self._metadata(pair.source.thing, pair.target.thing)
+        differences += constraint_differences(pair.source.constraints, pair.target.constraints)
+        differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
         prefix = f"partition {pair.name}: " if pair.name else ""
         return proven, [prefix + difference for difference in differences]
 

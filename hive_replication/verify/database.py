@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_replication.copy.proof import Crc32c
+from hive_replication.dump.attached import function_record, why_left_out, with_statistics
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, has_files, why_skipped
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
+from hive_replication.events.records import function_name
 from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Function, Partition, Table
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
+from hive_replication.verify.attached import function_differences
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
 
 _BATCH = 500
@@ -26,7 +29,7 @@ _TABLES = 4  # compared at a time, each with many directories at a time
 def compare_database(
     source: Source, target: Target, database: str, *, table: str | None = None, progress: Progress | None = None
 ) -> Iterator[TableComparison]:
-    """Compares every table of the policy in a database, or one, with its replica as both are at this moment.
+    """Compares every table of the policy in a database and its functions, or one table, with the replica as both are now.
 
     Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out, and partitions
     and files where the policy is ``metadata_only``. What changes while it is read may show as a difference: compare when
@@ -53,6 +56,8 @@ def compare_database(
                 raise BadRequest(
                     f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
                 )
+    if table is None:
+        yield from comparison.functions()
 
 
 class _Side:
@@ -76,10 +81,17 @@ class _Side:
             return []
         return self.metastore.partition_names(self.database, table.tableName)
 
-    def listed(self, table: Table | None) -> Listed | None:
+    def listed(self, table: Table | None, includes: Callable[[str], bool]) -> Listed | None:
         if table is None:
             return None
-        return Listed(table, self._lister.files(table.sd.location or "") if has_files(table) else ())
+        files = self._lister.files(table.sd.location or "") if has_files(table) else ()
+        if table.tableType == "VIRTUAL_VIEW":
+            return Listed(table, files)
+        columns = [column.name for column in table.sd.cols]
+        found = self.metastore.table_statistics(self.database, table.tableName, columns)
+        constraints = self.metastore.constraints(self.database, table.tableName)
+        kept = (one for one in constraints if one.parent is None or (one.parent[0] == self.database and includes(one.parent[1])))
+        return Listed(with_statistics(table, found), files, tuple(kept))
 
     def partitions(self, table: Table | None, names: list[str]) -> dict[str, Listed]:
         if table is None or not table.partitionKeys:
@@ -87,7 +99,13 @@ class _Side:
         found: list[Partition] = list(self.metastore.partitions(self.database, table.tableName, names))
         keys = [key.name for key in table.partitionKeys]
         files = self._lister.many(partition.sd.location or "" for partition in found)
-        return {partition_name(keys, part.values): Listed(part, listed) for part, listed in zip(found, files, strict=True)}
+        columns = [column.name for column in table.sd.cols]
+        known = self.metastore.partition_statistics(self.database, table.tableName, columns, names)
+        named = ((partition_name(keys, part.values), part, listed) for part, listed in zip(found, files, strict=True))
+        return {name: Listed(with_statistics(part, known.get(name, ())), listed) for name, part, listed in named}
+
+    def functions(self) -> dict[str, Function]:
+        return {one.functionName.lower(): one for one in self.metastore.functions(self.database)}
 
 
 class _Comparison:
@@ -98,7 +116,9 @@ class _Comparison:
         self._source = _Side(source.metastore, source.storage, database, metadata_only=metadata_only)
         self._target = _Side(target.metastore, target.storage, target_database, metadata_only=metadata_only)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
-        self._comparer = Comparer(source_roots, target_roots, self._same_content)
+        logged = source.metastore.features.major >= 4
+        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged)
+        self._side = source
 
     def names(self) -> list[str]:
         """Tables of the policy on either side."""
@@ -111,8 +131,16 @@ class _Comparison:
             return None
         return self._comparer.table(name, self._pairs(source, target))
 
+    def functions(self) -> Iterator[TableComparison]:
+        """Compares functions: those that are replicated, under their names of lanes."""
+        records = [function_record(self._side, function, "") for function in self._source.functions().values()]
+        ours = {record.name: record.function for record in records if not why_left_out(record.function, record.files)}
+        theirs = self._target.functions()
+        for name in sorted(ours.keys() | theirs.keys()):
+            yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))
+
     def _pairs(self, source: Table | None, target: Table | None) -> Iterator[Pair]:
-        yield Pair("", self._source.listed(source), self._target.listed(target))
+        yield Pair("", self._source.listed(source, self._includes), self._target.listed(target, self._includes))
         names = {*self._source.partition_names(source), *self._target.partition_names(target)}
         for batch in batches(sorted(names), _BATCH):
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)

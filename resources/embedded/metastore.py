@@ -121,7 +121,8 @@ _BY_VERSION = {
         "metastore.task.threads.remote": ",".join(
             f"{_TXN}.{name}" for name in ("AcidHouseKeeperService", "AcidTxnCleanerService", "AcidOpenTxnsCounterService")
         ),
-        # The tables are those of 4.0.1 (no later schema tool is published); DataNucleus adds the columns that 4.2.0 has besides.
+        # The tables are those of 4.0.1 (no later schema tool is published); DataNucleus adds the columns that 4.2.0 has besides,
+        # and those that it no longer fills are made nullable (_NULLABLE).
         "datanucleus.schema.autoCreateAll": "true",
         "hive.metastore.schema.verification": "false",
         "metastore.schema.verification": "false",
@@ -136,12 +137,19 @@ def _database(path: Path) -> dict[str, str]:
     }
 
 
+# Columns of 4.0.1 that 4.2.0 leaves out when it writes column statistics (its own schema has them no longer).
+_NULLABLE = {
+    "TAB_COL_STATS": ("CAT_NAME", "DB_NAME", "TABLE_NAME"),
+    "PART_COL_STATS": ("CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"),
+}
+
+
 def _schema(software: Software) -> Path:
     """An empty metastore database, made once by the schema tool and kept to be copied.
 
     Without the tool's scripts Derby makes event messages LONG VARCHAR, and any event over 32,700 characters fails.
     """
-    made = jars.cache_home() / f"derby-{software.distribution.parent.name}"
+    made = jars.cache_home() / f"derby-{software.distribution.parent.name}{'-nullable' if software.hive == 4 else ''}"
     with _SCHEMA_TOOL:
         if not made.is_dir():
             _make_schema(software, made)
@@ -155,6 +163,13 @@ def _make_schema(software: Software, made: Path) -> None:
         command = [str(software.java), *java.ADD_OPENS, *java.QUICK, "-cp", path, _TOOL[software.hive]]
         home = {"METASTORE_HOME": str(software.distribution), "HIVE_HOME": str(software.distribution)}
         processes.run_once([*command, "-dbType", "derby", "-initSchema"], scratch, home, "schema.log")
+        if software.hive == 4:
+            script = scratch / "nullable.sql"
+            script.write_text(
+                f"connect 'jdbc:derby:{scratch / 'db'}';\n"
+                + "".join(f'ALTER TABLE APP.{t} ALTER COLUMN "{c}" NULL;\n' for t, columns in _NULLABLE.items() for c in columns)
+            )
+            processes.run_once([*command[:-1], "org.apache.derby.tools.ij", str(script)], scratch, {}, "nullable.log")
 
 
 def software(hive: int, hadoop: Group, own: Group) -> Software:

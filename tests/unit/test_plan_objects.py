@@ -3,21 +3,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from hive_metastore.ttypes import SQLPrimaryKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_replication.dump.attached import with_statistics
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
+from hive_replication.load.constraints import SetConstraints
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.plan_objects import ObjectPlanner
 from hive_replication.load.state import LAST_ID, ReplicaState
+from hive_replication.load.statistics import SetStatistics
 from hive_replication.load.view import TargetView
+from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import FieldSchema
 from tests import model
 from tests.replica import MAPPING, TARGET, Target
+from tests.statistics import of_column
 
 EVID = 50
+ATTACHED = (SetConstraints, SetStatistics)
 
 
 def table(*, partitioned: bool, version: int = 7) -> TableRecord:
@@ -26,19 +33,27 @@ def table(*, partitioned: bool, version: int = 7) -> TableRecord:
     return TableRecord(model.table_image("t", tab), files)
 
 
+def attached_to(record: TableRecord) -> TableRecord:
+    """The table with a primary key and statistics of a column."""
+    key = SQLPrimaryKey(table_db="source", table_name="t", column_name="a", key_seq=1, pk_name="key")
+    return TableRecord(with_statistics(record.table, [of_column("a", 1, 2)]), record.files, (Constraint("pks", (key,)),))
+
+
 def partition(name: str) -> PartitionRecord:
     part = model.Part(7, f"{model.ROOT}/t/{name}")
     return PartitionRecord("t", name, model.partition_image("t", name, part), (FileRef(f"{part.location}/f", "bb"),))
 
 
-def view(record: TableRecord | None, state_id: int, partitions: Mapping[str, int] | None = None) -> TargetView:
+def view(
+    record: TableRecord | None, state_id: int, partitions: Mapping[str, int] | None = None, *, applied: int | None = 40
+) -> TargetView:
     """A target that has the table and partitions, each with its state id."""
     if record is None:
-        return TargetView(ReplicaState("uuid/db", 40))
+        return TargetView(ReplicaState("uuid/db", applied))
     parts = {
         ("t", name): MAPPING.new_partition(partition(name).partition, "t", evid) for name, evid in (partitions or {}).items()
     }
-    return TargetView(ReplicaState("uuid/db", 40), {"t": MAPPING.new_table(record.table, state_id)}, parts)
+    return TargetView(ReplicaState("uuid/db", applied), {"t": MAPPING.new_table(record.table, state_id)}, parts)
 
 
 def plan(found: TargetView, record: TableRecord, *names: str, **options: bool) -> LanePlan:
@@ -67,7 +82,7 @@ def shown(lane: LanePlan) -> list[str]:
 
     assert lane.names == ("t",)
     assert {operation.evid for operation in lane.operations} <= {EVID}
-    return [one(operation) for operation in lane.operations]
+    return [one(operation) for operation in lane.operations if not isinstance(operation, ATTACHED)]
 
 
 def test_an_absent_table_is_created() -> None:
@@ -117,6 +132,21 @@ def test_a_repair_compares_what_stands_at_the_event_already() -> None:
     record = table(partitioned=True)
     found = view(record, 50, {"p=1": 50, "p=2": 50, "p=3": 60})
     assert shown(plan(found, record, "p=1", repair=True)) == ["replace p=1", "drop p=2", "AlterTable"]
+
+
+def test_what_belongs_to_a_table_is_looked_at_with_it() -> None:
+    def attached(lane: LanePlan) -> list[str]:
+        return [operation.kind for operation in lane.operations if isinstance(operation, ATTACHED)]
+
+    bare, record = table(partitioned=False), attached_to(table(partitioned=False))
+    assert attached(plan(view(None, 0), bare)) == []
+    assert attached(plan(view(None, 0), record)) == ["SetStatistics", "SetConstraints"]
+    assert attached(plan(view(bare, 50), record)) == []
+    assert attached(plan(view(bare, 50, applied=None), record)) == ["SetStatistics", "SetConstraints"]
+    assert attached(plan(view(bare, 30), bare)) == ["SetStatistics", "SetConstraints"]
+    *_, constraints = plan(view(None, 0), record).operations
+    assert isinstance(constraints, SetConstraints)
+    assert [(one.kind, one.rows[0].table_db) for one in constraints.constraints] == [("pks", "db")]
 
 
 def test_a_repair_of_some_partitions_leaves_the_others() -> None:

@@ -1,14 +1,28 @@
 from hive_metastore.ttypes import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddForeignKeyRequest,
+    AddNotNullConstraintRequest,
     AddPartitionsRequest,
+    AddPrimaryKeyRequest,
+    AddUniqueConstraintRequest,
     AlterTableRequest,
+    CheckConstraintsRequest,
+    CheckConstraintsResponse,
     CmRecycleRequest,
     CreateTableRequest,
     CurrentNotificationEventId,
     Database,
+    DefaultConstraintsRequest,
+    DefaultConstraintsResponse,
+    DropConstraintRequest,
     DropPartitionsRequest,
     EnvironmentContext,
     FireEventRequest,
+    ForeignKeysRequest,
+    ForeignKeysResponse,
     Function,
+    GetAllFunctionsResponse,
     GetDatabaseRequest,
     GetPartitionsByNamesRequest,
     GetPartitionsByNamesResult,
@@ -19,12 +33,23 @@ from hive_metastore.ttypes import (
     HeartbeatRequest,
     LockRequest,
     LockResponse,
+    NotNullConstraintsRequest,
+    NotNullConstraintsResponse,
     NotificationEventRequest,
     NotificationEventResponse,
     Partition,
+    PartitionsStatsRequest,
+    PartitionsStatsResult,
+    PrimaryKeysRequest,
+    PrimaryKeysResponse,
+    SetPartitionsStatsRequest,
     ShowLocksRequest,
     ShowLocksResponse,
     Table,
+    TableStatsRequest,
+    TableStatsResult,
+    UniqueConstraintsRequest,
+    UniqueConstraintsResponse,
     UnlockRequest,
 )
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -79,3 +104,24 @@ class Client:
     def unlock(self, rqst: UnlockRequest) -> None: ...
     def heartbeat(self, ids: HeartbeatRequest) -> None: ...
     def show_locks(self, rqst: ShowLocksRequest) -> ShowLocksResponse: ...
+    def get_all_functions(self) -> GetAllFunctionsResponse: ...
+    def get_primary_keys(self, request: PrimaryKeysRequest) -> PrimaryKeysResponse: ...
+    def get_foreign_keys(self, request: ForeignKeysRequest) -> ForeignKeysResponse: ...
+    def get_unique_constraints(self, request: UniqueConstraintsRequest) -> UniqueConstraintsResponse: ...
+    def get_not_null_constraints(self, request: NotNullConstraintsRequest) -> NotNullConstraintsResponse: ...
+    def get_default_constraints(self, request: DefaultConstraintsRequest) -> DefaultConstraintsResponse: ...
+    def get_check_constraints(self, request: CheckConstraintsRequest) -> CheckConstraintsResponse: ...
+    def add_primary_key(self, req: AddPrimaryKeyRequest) -> None: ...
+    def add_foreign_key(self, req: AddForeignKeyRequest) -> None: ...
+    def add_unique_constraint(self, req: AddUniqueConstraintRequest) -> None: ...
+    def add_not_null_constraint(self, req: AddNotNullConstraintRequest) -> None: ...
+    def add_default_constraint(self, req: AddDefaultConstraintRequest) -> None: ...
+    def add_check_constraint(self, req: AddCheckConstraintRequest) -> None: ...
+    def drop_constraint(self, req: DropConstraintRequest) -> None: ...
+    def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult: ...
+    def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult: ...
+    def set_aggr_stats_for(self, request: SetPartitionsStatsRequest) -> bool: ...
+    def delete_table_column_statistics(self, db_name: str, tbl_name: str, col_name: str, engine: str) -> bool: ...
+    def delete_partition_column_statistics(
+        self, db_name: str, tbl_name: str, part_name: str, col_name: str, engine: str
+    ) -> bool: ...

@@ -149,6 +149,7 @@ class Table(_Struct):
     colStats: Any
     accessType: Any
     id: int | None
+    colStats: ColumnStatistics | None
     def __init__(
         self,
         tableName: str = ...,
@@ -184,6 +185,7 @@ class Partition(_Struct):
     catName: str | None
     writeId: int | None
     colStats: Any
+    colStats: ColumnStatistics | None
     def __init__(
         self,
         values: list[str] = ...,
@@ -447,3 +449,118 @@ class AlreadyExistsException(_Fault): ...
 class InvalidOperationException(_Fault): ...
 class InvalidObjectException(_Fault): ...
 class NoSuchLockException(_Fault): ...
+
+class GetAllFunctionsResponse(_Struct):
+    functions: list[Function] | None
+
+class SQLPrimaryKey(_Struct): ...
+class SQLForeignKey(_Struct): ...
+class SQLUniqueConstraint(_Struct): ...
+class SQLNotNullConstraint(_Struct): ...
+class SQLDefaultConstraint(_Struct): ...
+class SQLCheckConstraint(_Struct): ...
+
+class PrimaryKeysRequest(_Struct):
+    def __init__(self, db_name: str, tbl_name: str, catName: str) -> None: ...
+
+class PrimaryKeysResponse(_Struct):
+    primaryKeys: list[SQLPrimaryKey] | None
+
+class ForeignKeysRequest(_Struct):
+    def __init__(
+        self, parent_db_name: str | None, parent_tbl_name: str | None, foreign_db_name: str, foreign_tbl_name: str, catName: str
+    ) -> None: ...
+
+class ForeignKeysResponse(_Struct):
+    foreignKeys: list[SQLForeignKey] | None
+
+class UniqueConstraintsRequest(_Struct):
+    def __init__(self, catName: str, db_name: str, tbl_name: str) -> None: ...
+
+class UniqueConstraintsResponse(_Struct):
+    uniqueConstraints: list[SQLUniqueConstraint] | None
+
+class NotNullConstraintsRequest(_Struct):
+    def __init__(self, catName: str, db_name: str, tbl_name: str) -> None: ...
+
+class NotNullConstraintsResponse(_Struct):
+    notNullConstraints: list[SQLNotNullConstraint] | None
+
+class DefaultConstraintsRequest(_Struct):
+    def __init__(self, catName: str, db_name: str, tbl_name: str) -> None: ...
+
+class DefaultConstraintsResponse(_Struct):
+    defaultConstraints: list[SQLDefaultConstraint] | None
+
+class CheckConstraintsRequest(_Struct):
+    def __init__(self, catName: str, db_name: str, tbl_name: str) -> None: ...
+
+class CheckConstraintsResponse(_Struct):
+    checkConstraints: list[SQLCheckConstraint] | None
+
+class AddPrimaryKeyRequest(_Struct):
+    def __init__(self, primaryKeyCols: list[SQLPrimaryKey]) -> None: ...
+
+class AddForeignKeyRequest(_Struct):
+    def __init__(self, foreignKeyCols: list[SQLForeignKey]) -> None: ...
+
+class AddUniqueConstraintRequest(_Struct):
+    def __init__(self, uniqueConstraintCols: list[SQLUniqueConstraint]) -> None: ...
+
+class AddNotNullConstraintRequest(_Struct):
+    def __init__(self, notNullConstraintCols: list[SQLNotNullConstraint]) -> None: ...
+
+class AddDefaultConstraintRequest(_Struct):
+    def __init__(self, defaultConstraintCols: list[SQLDefaultConstraint]) -> None: ...
+
+class AddCheckConstraintRequest(_Struct):
+    def __init__(self, checkConstraintCols: list[SQLCheckConstraint]) -> None: ...
+
+class DropConstraintRequest(_Struct):
+    def __init__(self, dbname: str, tablename: str, constraintname: str, catName: str) -> None: ...
+
+class ColumnStatisticsObj(_Struct):
+    colName: str
+    colType: str
+
+class ColumnStatisticsDesc(_Struct):
+    isTblLevel: bool
+    dbName: str
+    tableName: str
+    partName: str | None
+    lastAnalyzed: int | None
+    catName: str | None
+    def __init__(
+        self,
+        isTblLevel: bool = ...,
+        dbName: str = ...,
+        tableName: str = ...,
+        partName: str | None = ...,
+        lastAnalyzed: int | None = ...,
+        catName: str | None = ...,
+    ) -> None: ...
+
+class ColumnStatistics(_Struct):
+    statsDesc: ColumnStatisticsDesc
+    statsObj: list[ColumnStatisticsObj]
+    engine: str | None
+    def __init__(
+        self, statsDesc: ColumnStatisticsDesc = ..., statsObj: list[ColumnStatisticsObj] = ..., *, engine: str | None = ...
+    ) -> None: ...
+
+class TableStatsRequest(_Struct):
+    def __init__(self, dbName: str, tblName: str, colNames: list[str], catName: str, *, engine: str) -> None: ...
+
+class TableStatsResult(_Struct):
+    tableStats: list[ColumnStatisticsObj] | None
+
+class PartitionsStatsRequest(_Struct):
+    def __init__(
+        self, dbName: str, tblName: str, colNames: list[str], partNames: list[str], catName: str, *, engine: str
+    ) -> None: ...
+
+class PartitionsStatsResult(_Struct):
+    partStats: dict[str, list[ColumnStatisticsObj]] | None
+
+class SetPartitionsStatsRequest(_Struct):
+    def __init__(self, colStats: list[ColumnStatistics], needMerge: bool, *, engine: str) -> None: ...

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from hive_replication.load.handlers import partitions, tables
+from hive_replication.load.handlers import attached, partitions, tables
 from hive_replication.load.lane import LanePlanning, Replica
 from hive_replication.load.lanes import WindowEvent
+from hive_replication.metastore.constraints import KINDS
 
 #: Takes the lane, the event and what is known of its table's replica; adds operations, or skips.
 Handler = Callable[[LanePlanning, WindowEvent, Replica], None]
@@ -30,6 +31,14 @@ _BUILT_IN: Mapping[str, Handler] = {
     "ALTER_PARTITIONS": partitions.alter_partition,
     "DROP_PARTITION": partitions.drop_partition,
     "INSERT": partitions.insert,
+    **dict.fromkeys((kind.event for kind in KINDS.values()), attached.add_constraints),
+    "DROP_CONSTRAINT": attached.drop_constraint,
+    "UPDATE_TBL_COL_STAT_EVENT": attached.update_statistics,
+    "UPDATE_PART_COL_STAT_EVENT": attached.update_statistics,
+    "DELETE_TBL_COL_STAT_EVENT": attached.delete_statistics,
+    "DELETE_PART_COL_STAT_EVENT": attached.delete_statistics,
+    "CREATE_FUNCTION": attached.add_function,
+    "DROP_FUNCTION": attached.drop_function,
 }
 
 

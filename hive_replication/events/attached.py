@@ -1,0 +1,70 @@
+"""Messages about what belongs to a table or a database: constraints, column statistics, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from hive_replication.events import records as r
+from hive_replication.metastore import tjson
+from hive_replication.metastore.constraints import KINDS, grouped
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.statistics import ACCURATE
+from hive_replication.metastore.types import ColumnStatistics, Function, Table
+
+Message = Mapping[str, Any]
+Head = tuple[int, int, str, str, str]
+
+
+def _add_constraints(kind: str, head: Head, message: Message) -> r.Event:
+    rows = [tjson.loads(KINDS[kind].row, text) for text in message[KINDS[kind].message]]
+    constraints = grouped(kind, rows)
+    evid, time, event_type, database, _ = head
+    return r.AddConstraints(evid, time, event_type, database, constraints[0].table, constraints)
+
+
+def _drop_constraint(head: Head, message: Message) -> r.Event:
+    return r.DropConstraint(*head, constraint=message["constraintName"].lower())
+
+
+def _update_statistics(head: Head, message: Message) -> r.Event:
+    found = tjson.loads(ColumnStatistics, message["colStatsJson"])
+    name = _partition(message, "partVals")
+    parameters: Mapping[str, str] = message.get("parameters") or {}
+    accurate = parameters.get(ACCURATE, "")
+    return r.UpdateStatistics(*head, partition_name=name, columns=tuple(found.statsObj), accurate=accurate)
+
+
+def _delete_statistics(head: Head, message: Message) -> r.Event:
+    partition = message["partName"] if head[2] == "DELETE_PART_COL_STAT_EVENT" else ""
+    return r.DeleteStatistics(*head, partition_name=partition, column=message["colName"] or "")
+
+
+def _partition(message: Message, key: str) -> str:
+    values = message.get(key)
+    if not values:
+        return ""
+    table = tjson.loads(Table, message["tableObjJson"])
+    return partition_name([column.name for column in table.partitionKeys], values)
+
+
+def _create_function(head: Head, message: Message) -> r.Event:
+    function = tjson.loads(Function, message["functionObjJson"])
+    return r.CreateFunction(*head, function=function.functionName.lower(), after=function)
+
+
+def _drop_function(head: Head, message: Message) -> r.Event:
+    return r.DropFunction(*head, function=message["functionName"].lower())
+
+
+DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
+    **{kind.event: partial(_add_constraints, name) for name, kind in KINDS.items()},
+    "DROP_CONSTRAINT": _drop_constraint,
+    "UPDATE_TBL_COL_STAT_EVENT": _update_statistics,
+    "UPDATE_PART_COL_STAT_EVENT": _update_statistics,
+    "DELETE_TBL_COL_STAT_EVENT": _delete_statistics,
+    "DELETE_PART_COL_STAT_EVENT": _delete_statistics,
+    "CREATE_FUNCTION": _create_function,
+    "DROP_FUNCTION": _drop_function,
+}

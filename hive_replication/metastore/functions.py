@@ -1,0 +1,49 @@
+"""Calls about permanent functions."""
+
+from __future__ import annotations
+
+from hive_replication.metastore.connection import Connections
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.types import Function
+
+
+class Functions(Connections):
+    """Permanent functions of databases (CREATE FUNCTION); their names are lower case."""
+
+    def functions(self, db: str) -> list[Function]:
+        """All functions of a database."""
+        answer = self.call("get_all_functions", lambda client: client.get_all_functions())
+        return [function for function in answer.functions or [] if function.dbName.lower() == db]
+
+    def function(self, db: str, name: str) -> Function | None:
+        """A function, or None if there is none of that name."""
+        try:
+            return self.call(f"get_function {db}.{name}", lambda client: client.get_function(db, name))
+        except NotFound:
+            return None
+
+    def create_function(self, function: Function) -> None:
+        """Creates a function; the metastore does not look at its jars.
+
+        Raises:
+            AlreadyExists: there is a function of that name.
+        """
+
+        def done() -> bool:
+            made = self.function(function.dbName, function.functionName)
+            return made is not None and (made.className, made.resourceUris) == (function.className, function.resourceUris)
+
+        what = f"create_function {function.dbName}.{function.functionName}"
+        self.write(what, lambda client: client.create_function(function), done=done)
+
+    def drop_function(self, db: str, name: str) -> bool:
+        """Drops a function; False if there was none."""
+        try:
+            self.write(
+                f"drop_function {db}.{name}",
+                lambda client: client.drop_function(db, name),
+                done=lambda: self.function(db, name) is None,
+            )
+        except NotFound:
+            return False
+        return True
