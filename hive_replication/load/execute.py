@@ -17,7 +17,7 @@ from hive_replication.load.flip import Flipper
 from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
-from hive_replication.load.report import Held
+from hive_replication.load.report import Held, Stranger
 from hive_replication.load.savings import source_sizes
 from hive_replication.load.target import Target
 from hive_replication.progress import Progress
@@ -31,6 +31,7 @@ class Work:
 
     applied: Counter[str] = field(default_factory=Counter[str])
     copies: list[CopyResult] = field(default_factory=list[CopyResult])
+    changed: list[Stranger] = field(default_factory=list[Stranger])
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     collapsed: list[LanePlan] = field(default_factory=list[LanePlan])
@@ -120,7 +121,9 @@ class Executor:
 
     def _place(self, lane: LanePlan) -> _Run:
         try:
-            return _Run(lane, self._placer.place(lane), lane.obstacle)
+            placed = self._placer.place(lane)
+            self.work.changed.extend(placed.changed)
+            return _Run(lane, placed, lane.obstacle)
         except Unreachable:
             raise
         except ReplicationError as error:

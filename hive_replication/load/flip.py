@@ -16,6 +16,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.mapping import placed as point_at
 from hive_replication.load.place import Mode, Placed
 from hive_replication.load.renames import rename_partition, rename_table
+from hive_replication.load.stamp import stamped
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
 from hive_replication.load.translation import keep_translation
@@ -97,7 +98,7 @@ class Flipper:
         image = copy_of(operation.image)
         if directory is not None:
             point_at(image.sd, directory)
-        self._metastore.create_table(image)
+        self._metastore.create_table(stamped(image, _names(operation.content)))
 
     def _alter_table(self, operation: op.AlterTable) -> None:
         current = self._table(operation.table)
@@ -122,7 +123,7 @@ class Flipper:
         for new in operation.added:
             image = copy_of(new.image)
             point_at(image.sd, directories[new.name])
-            images.append(image)
+            images.append(stamped(image, _names(new.content)))
         self._metastore.add_partitions(self._database, operation.table, images)
 
     def _alter_partitions(self, operation: op.AlterPartitions) -> None:
@@ -153,14 +154,21 @@ class Flipper:
             self._join(directory, live, operation)
         location = directory if flips else current.sd.location
         image = operation.image
+        files = _names(operation.content) if mode == "replace" else self._files(str(location))
         if isinstance(current, Partition):
-            changed = _merged(image if isinstance(image, Partition) else current, current, location, changes_data=mode != "same")
+            merged = _merged(image if isinstance(image, Partition) else current, current, location, changes_data=mode != "same")
+            changed = stamped(merged, files)
             if changed != current:
                 self._metastore.alter_partitions(self._database, operation.table, [changed])
         else:
-            altered = _merged(image if isinstance(image, Table) else current, current, location, changes_data=mode != "same")
+            wanted = _merged(image if isinstance(image, Table) else current, current, location, changes_data=mode != "same")
+            altered = stamped(wanted, files)
             if altered != current:
                 self._metastore.alter_table(self._database, operation.table, altered)
+
+    def _files(self, directory: str) -> list[str]:
+        """Names of the data files below a directory."""
+        return [status.uri[len(directory.rstrip("/")) + 1 :] for status in self._storage.files(directory)]
 
     def _join(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
         """Copies the live files beside the staged ones, so that all become visible at once (policy ``append: atomic``)."""
@@ -201,4 +209,8 @@ def _merged(image: Thing, current: Thing, location: str | None, *, changes_data:
     merged.parameters = with_claims(kept | (merged.parameters or {}), claims)
     if isinstance(merged, Table) and isinstance(current, Table):
         keep_translation(merged, current)
-    return merged
+    return stamped(merged)
+
+
+def _names(content: op.Content) -> list[str]:
+    return [file.relative for file in content.files]

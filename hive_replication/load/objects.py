@@ -16,6 +16,7 @@ from hive_replication.load.recovery import recovered_state, require_recovery
 from hive_replication.load.report import Skipped
 from hive_replication.load.screen import screen_files, screen_location, screen_name, screen_partition
 from hive_replication.load.session import Session
+from hive_replication.load.stamp import changed_on_target
 from hive_replication.load.state import is_ours, object_id
 from hive_replication.load.view import TargetView, read_view
 from hive_replication.load.window import database_image
@@ -107,6 +108,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
         view = TargetView(session.state)
         if exists:
             view = read_view(session.target.metastore, session.database, session.state, [name], {name: header.scope.partitions})
+        session.work.changed += changed_on_target(view, session.database)
         planner = ObjectPlanner(
             mapping,
             view,

@@ -16,6 +16,8 @@ from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
+from hive_replication.load.report import Stranger
+from hive_replication.load.stamp import files_changed
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import FileStatus, paths
@@ -37,6 +39,7 @@ class Placed:
         modes: how a ReplaceData or AppendData is carried out, after a look at what is there.
         tasks: files to copy, with what waits for them.
         present: files that are in the live directory already, proven.
+        changed: replicas with files that no load put there, or without some that one did.
     """
 
     lane: LanePlan
@@ -44,6 +47,7 @@ class Placed:
     modes: dict[Key, Mode] = field(default_factory=dict[Key, Mode])
     tasks: list[tuple[Key, CopyTask]] = field(default_factory=list[tuple[Key, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
+    changed: list[Stranger] = field(default_factory=list[Stranger])
 
 
 @dataclass
@@ -164,8 +168,10 @@ class Placer:
         wanted = {file.relative: file for file in operation.content.files}
         mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, CopyResult] = {}
+        found = self._found(live) if live else {}
+        if live and self._changed(table, partition, found, wanted):
+            placed.changed.append(Stranger(op.object_name(self._database, table, partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
-            found = self._found(live)
             present = self._present(operation, wanted, found)
             if mode == "replace" and len(present) == len(found):
                 mode = "same" if len(present) == len(wanted) else "append"
@@ -178,6 +184,10 @@ class Placer:
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, operation.content, directory, present)
+
+    def _changed(self, table: str, partition: str, found: Mapping[str, FileStatus], wanted: Mapping[str, FileRef]) -> bool:
+        thing = self._thing(table, partition)
+        return thing is not None and files_changed(thing, found, wanted)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
@@ -215,15 +225,14 @@ class Placer:
 
     def _live(self, table: str, partition: str) -> str | None:
         """The directory of a table or partition now, as the target's metastore says; None where it is not there."""
-        if not table:
-            return None
-        metastore = self._target.metastore
-        thing: Table | Partition | None
-        if partition:
-            thing = next(iter(metastore.partitions(self._database, table, [partition])), None)
-        else:
-            thing = metastore.table(self._database, table)
+        thing = self._thing(table, partition) if table else None
         return thing.sd.location.rstrip("/") if thing is not None and thing.sd.location else None
+
+    def _thing(self, table: str, partition: str) -> Table | Partition | None:
+        metastore = self._target.metastore
+        if partition:
+            return next(iter(metastore.partitions(self._database, table, [partition])), None)
+        return metastore.table(self._database, table)
 
     def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str | None = None) -> str:
         for attempt in range(1_000):

@@ -304,6 +304,7 @@ class Session:
                 for one in self.work.operations
                 if isinstance(one, Resolution)
             ),
+            changed_on_target=tuple(dict.fromkeys(self.work.changed)),
             translated=translated_tables(self.target.metastore, self.database, there),
             seconds=spent,
             collapsed=self._savings(),

@@ -21,6 +21,7 @@ from hive_replication.load.renames import settle
 from hive_replication.load.report import Held, Skipped
 from hive_replication.load.screen import screen_files, screen_name, screen_partition
 from hive_replication.load.session import Session
+from hive_replication.load.stamp import changed_on_target
 from hive_replication.load.state import LAST_ID, ReplicaState, is_ours, is_state, object_id
 from hive_replication.load.view import TargetView, read_view
 from hive_replication.metastore.types import Database, copy_of
@@ -108,6 +109,7 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
     if ended is not None and only is not None:
         raise BadRequest(f"the source database was dropped at event {ended}: load the next window before repairing {only!r}")
     view = _view(session, segment.lanes)
+    session.work.changed += changed_on_target(view, session.database)
     planner = _Planner(session, view, ended)
     lanes: list[LanePlan] = []
     for lane in segment.lanes:

@@ -5,27 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from hive_replication.load.stamp import OWN
 from hive_replication.load.state import is_state
 from hive_replication.load.translation import TRANSLATION, is_translated
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
-
-# Written by each metastore for itself: times, and statistics that a changed file system listing changes.
-_OWN = frozenset(
-    {
-        "COLUMN_STATS_ACCURATE",
-        "DO_NOT_UPDATE_STATS",
-        "STATS_GENERATED",
-        "last_modified_by",
-        "last_modified_time",
-        "numFiles",
-        "numFilesErasureCoded",
-        "numPartitions",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
-        "transient_lastDdlTime",
-    }
-)
 
 
 def table_shape(table: Table) -> dict[str, str]:
@@ -108,7 +91,7 @@ def _columns(columns: Sequence[FieldSchema] | None) -> str:
 
 
 def _parameters(values: Mapping[str, str] | None) -> dict[str, str]:
-    return {f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in _OWN}
+    return {f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in OWN}
 
 
 def _names(value: str, root: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.cli.plan import plan_rows, source_sizes
+from hive_replication.cli.plan import plan_rows, plan_sizes
 from hive_replication.copy.threads import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused
@@ -109,7 +109,7 @@ def test_database_and_its_tables(filled: Warehouse, setting: str) -> None:
     assert files(filled, "plain") == ["one", "theirs"]
     warehouse = with_policy(filled, conflicts=setting)
     planned = plan_load(warehouse.connection.target, ReplLoad(dump.directory), warehouse.connection.store)
-    rows = list(plan_rows(planned, source_sizes(warehouse.connection.source.storage, planned)))
+    rows = list(plan_rows(planned, plan_sizes(warehouse.connection.source.storage, planned)))
     report = warehouse.load(dump.directory)
     assert report.held == ()
     assert_replicated(warehouse)
@@ -250,3 +250,40 @@ def test_what_others_replicate_is_never_touched(filled: Warehouse) -> None:
     (held,) = warehouse.replicate().held
     assert held.refused
     assert "a replica of Hive's own replication" in held.reason
+
+
+def test_changes_on_the_target_are_noticed_at_the_next_touch(filled: Warehouse) -> None:
+    """An altered table, a moved partition, files added and removed by hand; statistics that an engine writes are none."""
+    filled.sql("CREATE TABLE counted (a INT)", "CREATE TABLE dropped (a INT)")
+    filled.replicate()
+    filled.load_data("parts PARTITION (ds='1')", "more\n", name="two")
+    assert filled.replicate().changed_on_target == ()
+    database, connection = filled.database, filled.connection
+    metastore, storage = connection.target.metastore, connection.target.storage
+    for name, properties in (("plain", {"colour": "blue"}), ("counted", {"numRows": "7", "spark.sql.statistics.numRows": "7"})):
+        table = metastore.table(database, name)
+        assert table is not None
+        table.parameters |= properties
+        metastore.alter_table(database, name, table)
+    one, two = sorted(metastore.partitions(database, "parts"), key=lambda part: part.values)
+    storage.delete(f"{one.sd.location}/two")
+    moved = f"{two.sd.location}-moved"
+    storage.rename(str(two.sd.location), moved)
+    two.sd.location = moved
+    metastore.alter_partitions(database, "parts", [two])
+    metastore.drop_table(database, "dropped")
+    filled.load_data("plain", "2\n")
+    filled.load_data("counted", "2\n")
+    filled.load_data("dropped", "2\n")
+    filled.load_data("parts PARTITION (ds='1')", "3\n", overwrite=True)
+    filled.load_data("parts PARTITION (ds='2')", "3\n", overwrite=True)
+    report = filled.replicate()
+    assert {(one.object.removeprefix(f"{database}."), one.outcome) for one in report.changed_on_target} == {
+        ("plain", "properties altered"),
+        ("parts/ds=1", "files added or removed"),
+        ("parts/ds=2", "location altered"),
+    }
+    (held,) = report.held
+    assert (held.tables, "the target lacks" in held.reason) == (("dropped",), True)
+    filled.load_data("plain", "3\n", overwrite=True)
+    assert filled.replicate().changed_on_target == ()

@@ -120,7 +120,7 @@ def test_event(cases: Warehouse, name: str) -> None:
     dump = cases.dump(cases.applied())
     assert dump.events
     report = cases.load(dump.directory)
-    assert report.held == ()
+    assert (report.held, report.changed_on_target) == ((), ())
     assert cases.status() == dump.last_evid
     cases.assert_equal(only=f"_{number}")
     events = cases.target_events()

@@ -146,7 +146,6 @@ class Table(_Struct):
     catName: str | None
     ownerType: int | None
     writeId: int | None
-    colStats: Any
     accessType: Any
     id: int | None
     colStats: ColumnStatistics | None
@@ -184,7 +183,6 @@ class Partition(_Struct):
     parameters: dict[str, str]
     catName: str | None
     writeId: int | None
-    colStats: Any
     colStats: ColumnStatistics | None
     def __init__(
         self,
