@@ -169,6 +169,7 @@ class TreeWriter(Tree, Resumable):
     def finish(self, header: DumpHeader) -> DumpResult:
         if self._attempt is not None:
             self._attempt.check()
+            self._attempt.seal()
         if header.kind == "bootstrap":
             self._write(
                 f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)})
