@@ -248,7 +248,7 @@ def test_a_restored_target(world: World) -> None:
     connection = world.connection
     with pytest.raises(Refused, match="was loaded up to"):
         require_history(connection.source, connection.target, DATABASE, world.applied)
-    world.refuses(world.dump(world.applied), "hive-repl recover")
+    world.refuses(world.dump(connection.source.metastore.current_event_id()), "hive-repl recover")
     found = world.recover_and_go_on()
     assert found.gap.kind == "restored target"
     assert states(found)["late"] == "missing"
