@@ -157,11 +157,14 @@ def dying(owner: type, method: str, when: Callable[..., bool]) -> Iterator[None]
 
 
 def content(site: Site, dump: DumpResult) -> list[object]:
-    """All records of a dump, in order."""
+    """What a dump holds, in order: events as they are; of objects what the order of their reading does not change."""
     reader = site.connection.store.open(dump.directory)
     found: list[object] = [*reader.events()]
     for record in reader.tables() if reader.header.kind == "bootstrap" else ():
-        found += [record, *reader.partitions(record.name)]
+        columns = [(column.name, column.type) for column in record.table.sd.cols]
+        found.append((record.name, record.table.sd.location, columns, sorted(map(str, record.files))))
+        for part in reader.partitions(record.name):
+            found.append((part.name, part.partition.sd.location, sorted(map(str, part.files))))  # noqa: PERF401
     return found
 
 

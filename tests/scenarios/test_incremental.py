@@ -174,6 +174,7 @@ def change(site: Site) -> dict[str, str]:
     site.load_data("parts_s040 PARTITION (p=4)", "over new\n", overwrite=True)
     site.insert("keys_s041", "1\n", "year=2024/month=05/day=1")
     site.insert("keys_s041", "2\n", "year=2025/month=05/day=1")
+    add_unknown_file(site)
     uri = site.insert("plain_s043", "once\n")
     site.tell_of("plain_s043", uri)
     for table in ("plain_s047", "plain_s050", "plain_s056"):
@@ -207,6 +208,13 @@ def fill_files(site: Site) -> None:
     (status,) = storage.files(f"{site.table('files_s067').sd.location}/p=1")
     storage.write(f"{status.uri}_copy_1", storage.read(status.uri))
     site.tell_of("files_s067", f"{status.uri}_copy_1", "p=1")
+
+
+def add_unknown_file(site: Site) -> None:
+    """A third file in the partition of two that no event names before CONCATENATE."""
+    storage = site.connection.source.storage
+    uri = f"{site.table('files_s067').sd.location}/p=1/000000_0"
+    storage.write(f"{uri}_copy_2", storage.read(uri))
 
 
 def change_after_the_dump(site: Site) -> None:
@@ -367,10 +375,10 @@ def test_s062_truncate_partitions(run: Run) -> None:
 
 
 def test_s067_concatenate_partition(run: Run) -> None:
-    """CONCATENATE writes the files of a partition anew."""
+    """CONCATENATE writes the files of a partition anew; its event names none, so that the whole directory is compared."""
     site = run.site
     (part,) = site.connection.target.metastore.partitions(site.database, "files_s067")
-    assert "/.repl/" in str(part.sd.location)  # what replaces data is staged there
+    assert len(site.connection.target.storage.files(str(part.sd.location))) == 3
     site.assert_equal(only="_s067")
 
 
