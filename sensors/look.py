@@ -92,6 +92,7 @@ def read_log(connection: Connection, found: Sequence[Replica], current: int) -> 
                 replica
                 and row.evid > replica.scanned
                 and row.database not in first
+                and policy.takes(row.type)
                 and of_policy(row, row.database, policy.includes)
             ):
                 first[row.database] = (row.evid, row.time)

@@ -151,7 +151,8 @@ class DriftScan:
 
     def _is_replicated(self, table: Table, replica: Table) -> bool:
         ours = is_ours(replica, f"{self.source.identity}/{self.database}")
-        return ours and not why_skipped(table) and (has_files(table) or bool(table.partitionKeys))
+        with_data = not self.source.policy.metadata_only and not why_skipped(table)
+        return ours and with_data and (has_files(table) or bool(table.partitionKeys))
 
     def _objects(self, table: Table, replica: Table) -> dict[str, _Object]:
         """What both metastores know: a directory that has no partition yet is no drift."""

@@ -56,7 +56,8 @@ def lag(source: Source, target: Target, database: str) -> Lag:
         return Lag(database, name, None, current, None, None, held)
     start = min(there for there in (state.applied or 0, *state.at.values()) if there or not state.lost)
     rows = notifications(source.metastore, start, current)
-    waiting, oldest = _waiting(rows, state, lambda row: of_policy(row, database, source.policy.includes))
+    policy = source.policy
+    waiting, oldest = _waiting(rows, state, lambda row: policy.takes(row.type) and of_policy(row, database, policy.includes))
     behind = max(0.0, time.time() - oldest) if oldest is not None else 0.0
     return Lag(database, name, state.last_id, current, waiting, behind, held)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.drift import DriftScan
 from hive_replication.dump.command import repl_dumps
 from hive_replication.dump.records import DumpResult
 from hive_replication.dump.source import SOURCE_FOR
@@ -14,6 +15,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.metastore.types import copy_of
 from hive_replication.statements import EVERY, ReplDump
 from hive_replication.verify.database import compare_database
+from hive_replication.verify.lag import lag
 from resources.embedded.hive import HiveDriver
 from tests.scenarios.support import Site, new_site
 
@@ -127,6 +129,14 @@ def test_s082_incremental_metadata_only(sites: Sites) -> None:
     compared = list(compare_database(ends.source, ends.target, site.database))
     assert len(compared) == 6
     assert [comparison for comparison in compared if comparison.differences] == []
+
+
+def test_inserts_do_not_wait_and_are_no_drift(sites: Sites) -> None:
+    """What is not replicated is neither counted as waiting nor found missing."""
+    ends = sites.one.connection
+    sites.one.insert("plain", "3\n")
+    assert lag(ends.source, ends.target, sites.one.database).waiting == 0
+    assert DriftScan(ends.source, ends.target, sites.one.database, 0.1).table("plain") is None
 
 
 def test_data_comes_and_stays_when_the_policy_changes(sites: Sites) -> None:
