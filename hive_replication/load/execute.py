@@ -15,6 +15,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.before import lane_record
 from hive_replication.load.flip import Flipper
 from hive_replication.load.journal import Journal, JournalWriter
+from hive_replication.load.journal_record import LaneRecord
 from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Held, Stranger
@@ -56,6 +57,11 @@ class _Run:
     obstacle: Obstacle | None
     gone: list[Gone] = field(default_factory=list[Gone])
     done: int = 0
+
+    @property
+    def due(self) -> list[op.Operation]:
+        """The operations up to the obstacle."""
+        return list(takewhile(lambda one: self.obstacle is None or one.evid < self.obstacle.evid, self.lane.operations))
 
     def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
         """Stops the lane at an event, or earlier where it stops already."""
@@ -114,6 +120,8 @@ class Executor:
             runs = [self._without_gone(self._single(run), replan) for run in runs]
             self.work.spend("copy", began)
             began = time.monotonic()
+            if self._writer is not None:
+                self._writer.lanes(record for record in pool.map(self._before, runs) if record is not None)
             list(pool.map(self._flip, runs))
             self.work.spend("apply", began)
         self.work.collapsed.extend(run.lane for run in runs if run.lane.single)
@@ -170,24 +178,29 @@ class Executor:
         sizes = source_sizes(self._target.source_storage, (task.file for task in tasks))
         return [replace(task, size=sizes[task.file]) for task in tasks]
 
-    def _flip(self, run: _Run) -> None:
-        operations = list(takewhile(lambda one: run.obstacle is None or one.evid < run.obstacle.evid, run.lane.operations))
-        if not operations:
-            return
-        operation = operations[0]
+    def _before(self, run: _Run) -> LaneRecord | None:
+        """What a lane is about to change, for the journal; None where that is nothing."""
         try:
-            if self._writer is not None:
-                self._writer.lane(lane_record(self._target, self._database, run.placed, operations))
-            for number, operation in enumerate(operations):
-                self._check()
-                self._flipper.flip(run.placed, number)
-                run.done = number + 1
-                self.work.applied[operation.kind] += 1
-                self.work.operations.append(operation)
+            return lane_record(self._target, self._database, run.placed, run.due) if run.due else None
         except Unreachable:
             raise
         except ReplicationError as error:
-            run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
+            run.stop(run.due[0].evid, str(error), refused=isinstance(error, Refused))
+            return None
+
+    def _flip(self, run: _Run) -> None:
+        for number, operation in enumerate(run.due):
+            try:
+                self._check()
+                self._flipper.flip(run.placed, number)
+            except Unreachable:
+                raise
+            except ReplicationError as error:
+                run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
+                return
+            run.done = number + 1
+            self.work.applied[operation.kind] += 1
+            self.work.operations.append(operation)
 
 
 def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:
