@@ -116,6 +116,7 @@ class Campaign:
         does = replica.undo, partial(replica.mend, "repair", "days"), partial(replica.mend, "recover", "days")
         for do in does:
             points = points_of(do(()))
+            assert not self.tally.problems, self.tally.problems
             random.shuffle(points)
             for point in points[:limit]:
                 do([point])

@@ -142,4 +142,5 @@ _JOBS: dict[str, Callable[[Connection, Job], dict[str, Any]]] = {
     "load": _load,
     "repair": _repair,
     "recover": _recover,
+    "undo": _undo,
 }
