@@ -147,10 +147,10 @@ def die_at(patch: pytest.MonkeyPatch, owner: type, method: str, when: Callable[.
 
 
 @contextmanager
-def dying(owner: type, method: str, when: Callable[..., bool]) -> Iterator[None]:
-    """Inside, the process ends as in :func:`die_at`, and dumps note at once how far they are."""
+def dying(owner: type, method: str, when: Callable[..., bool], *, interval: float = 0.0) -> Iterator[None]:
+    """Inside, the process ends as in :func:`die_at`; dumps note how far they are after so many seconds, by default at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempts, "INTERVAL", 0.0)
+        patch.setattr(attempts, "INTERVAL", interval)
         die_at(patch, owner, method, when)
         with pytest.raises(Killed):
             yield

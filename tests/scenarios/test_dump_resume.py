@@ -180,7 +180,7 @@ def test_s098_data_dump_failure_regular(site: Site) -> None:
 
     start = site.now()
     site.insert("t1", "s098\n")
-    with dying(TreeWriter, "put_event", late):
+    with dying(TreeWriter, "put_event", late, interval=3600):
         site.dump(start)
     assert not site.connection.target.storage.exists(found[0])
     dump = site.dump(start)
