@@ -26,6 +26,3 @@ TRANSACTIONAL = {
     100: "ORC tables with transactions (testCheckPointingDataDumpFailureORCTableDistcpCopy)",
     146: "transactions that time out (TestTimedOutTxnNotificationLogging)",
 }
-
-#: Tests that come with the parts they are about.
-PENDING = frozenset({70, 71, 118, 119, 130})

@@ -117,15 +117,6 @@ class Site(Warehouse):
         assert report.held == (), report.held
         return dump
 
-    @contextmanager
-    def forgotten(self) -> Iterator[None]:
-        """What is loaded inside is not noted by the target database, as when the process ends just before."""
-        metastore = self.connection.target.metastore
-        before = copy_of(self.target_database())
-        assert before is not None
-        yield
-        metastore.alter_database(self.database, before)
-
 
 def new_site(connection: Connection, hive: HiveDriver) -> Site:
     """A source database that is not replicated yet."""
