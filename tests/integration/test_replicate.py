@@ -136,16 +136,17 @@ def test_inserts(replicated: Warehouse) -> None:
     replicated.load_data("parts PARTITION (ds='2')", "20\n", overwrite=True)
     replicated.load_data("plain", "3\n", overwrite=True)
     report = replicated.replicate()
-    assert report.held == ()
-    assert report.files_by_origin["cmroot"] >= 1
+    assert (report.held, report.files_by_origin["cmroot"]) == ((), 0)  # what the overwrite replaced is not copied
     replicated.assert_equal()
 
 
 def test_insert_then_drop_comes_from_cmroot(replicated: Warehouse) -> None:
     replicated.load_data("plain", "2\n")
+    dump = replicated.dump(replicated.applied())
     replicated.sql("DROP TABLE plain")
-    report = replicated.replicate()
+    report = replicated.load(dump.directory)
     assert (report.held, report.files_by_origin["cmroot"]) == ((), 1)
+    assert replicated.replicate().held == ()
     replicated.assert_equal()
 
 
