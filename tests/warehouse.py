@@ -28,6 +28,10 @@ class Warehouse:
     database: str
     copier: Copier | None = None
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _since: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.connection.target.metastore.current_event_id()
 
     def sql(self, *statements: str) -> None:
         """Runs statements on real Hive in the source database; ``{db}`` stands for its name."""
@@ -65,8 +69,10 @@ class Warehouse:
         return self.load(self.dump(self.applied()).directory)
 
     def target_events(self) -> int:
-        """Id of the target metastore's newest event: it moves with every change of its metadata."""
-        return self.connection.target.metastore.current_event_id()
+        """How many changes of the replica's metadata the target's log holds since this object was made."""
+        metastore = self.connection.target.metastore
+        events = metastore.events(self._since, metastore.current_event_id())
+        return sum(event.dbName == self.database for event in events)
 
     def content(self, *, source: bool, only: str = "") -> dict[str, object]:
         """Everything about a database that must be equal: schemas, properties, partitions, files with their bytes.

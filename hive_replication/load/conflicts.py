@@ -7,40 +7,21 @@ it to ``<name>_kept_<evid>``; partitions move to a table of that name. What anot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
-from hive_replication.load.mapping import placed as point_at
-from hive_replication.load.retired import retire
-from hive_replication.load.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
-from hive_replication.load.target import Target
+from hive_replication.load.resolutions import Adopt, DropStranger, KeepAside, KeepPartitionsAside, foreign
+from hive_replication.load.state import SOURCE
 from hive_replication.load.translation import is_managed
-from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import ConflictPolicy
-
-#: Event id at which a stranger was taken over; its properties follow in the same lane.
-_ADOPTED = PREFIX + "adopted"
-
-
-def foreign(parameters: Mapping[str, str] | None) -> str:
-    """Whose replica an object is by its parameters, "" where it is nobody's."""
-    found = parameters or {}
-    if SOURCE in found:
-        return found[SOURCE]
-    return "Hive's own replication" if LAST_ID in found or TARGET_FOR in found else ""
 
 
 def is_stranger(thing: Table | Partition, source: str) -> bool:
     """Whether an object of the target is not this source's replica."""
     return (thing.parameters or {}).get(SOURCE) != source
-
-
-def adopted_at(table: Table) -> int:
-    """Event id at which a replica was adopted whose properties have not followed yet; 0 for all others."""
-    return int((table.parameters or {}).get(_ADOPTED, "0")) if object_id(table) == 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,149 +132,6 @@ def refuse_other_writers(found: Database, tables: Iterable[Table], conflicts: Co
                 f"the target database {found.name!r} exists and is not a replica of this source (it holds {table.tableName!r}): "
                 "load under another name, drop it there, or set conflicts in the policy"
             )
-
-
-class Resolution(op.CustomOperation):
-    """An operation that settles a conflict."""
-
-    __slots__ = ()
-
-    @property
-    def outcome(self) -> str:
-        """What became of the stranger."""
-        raise NotImplementedError
-
-    @property
-    def partitions(self) -> tuple[str, ...]:
-        """The partitions that it is about; none for a table."""
-        return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Adopt(Resolution):
-    """Stamps a stranger's table as a replica that stands at event 0; what comes after makes it equal."""
-
-    source: str
-
-    @property
-    def outcome(self) -> str:
-        """See :class:`Resolution`."""
-        return "adopted"
-
-    def carry_out(self, target: Target, database: str) -> None:
-        """See :class:`hive_replication.load.operations.CustomOperation`."""
-        table = _stranger(target, database, self.table)
-        if table is not None:
-            table.parameters = {**(table.parameters or {}), SOURCE: self.source, LAST_ID: "0", _ADOPTED: str(self.evid)}
-            target.metastore.alter_table(database, self.table, table)
-
-
-@dataclass(frozen=True, slots=True)
-class DropStranger(Resolution):
-    """Drops a stranger's table; its directory goes to retention."""
-
-    @property
-    def outcome(self) -> str:
-        """See :class:`Resolution`."""
-        return "replaced; its files are kept in retention"
-
-    def carry_out(self, target: Target, database: str) -> None:
-        """See :class:`hive_replication.load.operations.CustomOperation`."""
-        table = _stranger(target, database, self.table)
-        if table is not None:
-            target.metastore.drop_table(database, self.table, delete_data=False)
-            retire(target.storage, _location(target, database), table.sd.location, self.evid)
-
-
-@dataclass(frozen=True, slots=True)
-class KeepAside(Resolution):
-    """Gives a stranger's table another name; the metastore moves the data of a managed one."""
-
-    kept: str
-
-    @property
-    def outcome(self) -> str:
-        """See :class:`Resolution`."""
-        return f"kept aside as {self.kept}"
-
-    def carry_out(self, target: Target, database: str) -> None:
-        """See :class:`hive_replication.load.operations.CustomOperation`."""
-        table = _stranger(target, database, self.table)
-        if table is not None:
-            table.tableName = self.kept
-            target.metastore.alter_table(database, self.table, table)
-            kept = copy_of(moved) if (moved := target.metastore.table(database, self.kept)) else table
-            point_at(kept.sd, kept.sd.location)  # the parameter path follows the data
-            if kept != moved:
-                target.metastore.alter_table(database, self.kept, kept)
-
-
-@dataclass(frozen=True, slots=True)
-class KeepPartitionsAside(Resolution):
-    """Moves a stranger's partitions to a table of their own, with their directories where these are the database's."""
-
-    names: tuple[str, ...]
-    kept: str
-
-    @property
-    def outcome(self) -> str:
-        """See :class:`Resolution`."""
-        return f"kept aside in {self.kept}"
-
-    @property
-    def partitions(self) -> tuple[str, ...]:
-        """See :class:`Resolution`."""
-        return self.names
-
-    def carry_out(self, target: Target, database: str) -> None:
-        """See :class:`hive_replication.load.operations.CustomOperation`.
-
-        Killed anywhere it can be done again: the partition is dropped last.
-        """
-        metastore, base = target.metastore, f"{_location(target, database)}/{self.kept}"
-        like = metastore.table(database, self.table)
-        if like is None:
-            return
-        if metastore.table(database, self.kept) is None:
-            metastore.create_table(_external_like(like, self.kept, base))
-        keys = [key.name for key in like.partitionKeys]
-        present = {partition_name(keys, part.values) for part in metastore.partitions(database, self.kept, self.names)}
-        for part in metastore.partitions(database, self.table, self.names):
-            if not foreign(part.parameters):
-                self._keep(target, database, part, base, exists=partition_name(keys, part.values) in present)
-
-    def _keep(self, target: Target, database: str, part: Partition, base: str, *, exists: bool) -> None:
-        table = target.metastore.table(database, self.table)
-        name = partition_name([key.name for key in table.partitionKeys] if table else [], part.values)
-        place, kept = part.sd.location or "", copy_of(part)
-        ours = place.startswith(base.rsplit("/", 1)[0] + "/")
-        kept.tableName, kept.sd.location = self.kept, f"{base}/{name}" if ours else place
-        if ours and target.storage.exists(place):
-            target.storage.mkdirs(str(kept.sd.location).rsplit("/", 1)[0])
-            target.storage.rename(place, str(kept.sd.location))
-        if not exists:
-            target.metastore.add_partitions(database, self.kept, [kept])
-        target.metastore.drop_partitions(database, self.table, [name], delete_data=False)
-
-
-def _external_like(table: Table, name: str, location: str) -> Table:
-    kept = copy_of(table)
-    kept.tableName, kept.tableType, kept.sd.location = name, "EXTERNAL_TABLE", location
-    kept.parameters = {"EXTERNAL": "TRUE"}
-    return kept
-
-
-def _stranger(target: Target, database: str, name: str) -> Table | None:
-    """A table as it is now; None where it went away, or is a replica by now."""
-    table = target.metastore.table(database, name)
-    return None if table is None or foreign(table.parameters) else table
-
-
-def _location(target: Target, database: str) -> str:
-    found = target.metastore.database(database)
-    if found is None or not found.locationUri:
-        raise Refused(f"the target database {database!r} went away during the load")
-    return found.locationUri.rstrip("/")
 
 
 def _difference(stranger: Table, wanted: Table) -> str:

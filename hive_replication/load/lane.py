@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
-from hive_replication.load.conflicts import Conflicts, adopted_at, is_stranger
+from hive_replication.load.conflicts import Conflicts, is_stranger
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.load.lives import Life
 from hive_replication.load.lookahead import Lookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.report import Skipped
+from hive_replication.load.resolutions import adopted_at
 from hive_replication.load.state import object_id
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.types import Partition, Table

@@ -16,11 +16,12 @@ from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.dump.source import has_files
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
-from hive_replication.load.conflicts import Adopt, Conflicts, is_stranger
+from hive_replication.load.conflicts import Conflicts, is_stranger
 from hive_replication.load.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Skipped
+from hive_replication.load.resolutions import Adopt
 from hive_replication.load.state import CHECKPOINT, object_id
 from hive_replication.load.statistics import Columns, SetStatistics
 from hive_replication.load.view import TargetView

@@ -9,6 +9,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.report import Collapsed
+from hive_replication.load.target import Target
 from hive_replication.storage import Storage
 
 _THREADS = 32
@@ -17,6 +18,13 @@ _THREADS = 32
 def not_copied(lanes: Iterable[LanePlan]) -> set[FileRef]:
     """Files that one event at a time would have copied."""
     return {file for lane in lanes if lane.single for file in _files(lane.single) - _files(lane.operations)}
+
+
+def saved(target: Target, lanes: list[LanePlan]) -> Collapsed:
+    """What collapsing spared; sizes are looked up where the files are as few as the driver itself would copy."""
+    spared = not_copied(lanes)
+    few = spared if len(spared) <= target.policy.driver_max_files else ()
+    return savings(lanes, source_sizes(target.source_storage, few))
 
 
 def savings(lanes: Iterable[LanePlan], sizes: Mapping[FileRef, int]) -> Collapsed:

@@ -11,15 +11,16 @@ from hive_replication.dump.store import DumpReader
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
-from hive_replication.load.conflicts import Conflicts, Resolution, refuse_other_writers
+from hive_replication.load.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.execute import Executor, Replan, Work
 from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.lookahead import Lookahead, NoLookahead
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import SegmentPlan
-from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped, Stranger
+from hive_replication.load.report import Held, LoadReport, Skipped
+from hive_replication.load.resolutions import resolved
 from hive_replication.load.retired import retire, retire_database
-from hive_replication.load.savings import not_copied, savings, source_sizes
+from hive_replication.load.savings import saved
 from hive_replication.load.state import ReplicaState, replica_state, with_state
 from hive_replication.load.target import Target
 from hive_replication.load.touched import touched_tables
@@ -299,20 +300,9 @@ class Session:
             skipped=tuple(self.skipped),
             held=tuple(self.held),
             touched=touched,
-            strangers=tuple(
-                Stranger(op.object_name(self.database, one.table, ",".join(one.partitions)), one.outcome)
-                for one in self.work.operations
-                if isinstance(one, Resolution)
-            ),
+            strangers=resolved(self.work.operations, self.database),
             changed_on_target=tuple(dict.fromkeys(self.work.changed)),
             translated=translated_tables(self.target.metastore, self.database, there),
             seconds=spent,
-            collapsed=self._savings(),
+            collapsed=saved(self.target, self.work.collapsed),
         )
-
-    def _savings(self) -> Collapsed:
-        """Sizes are looked up where the files are as few as the driver itself would copy."""
-        lanes = self.work.collapsed
-        spared = not_copied(lanes)
-        few = spared if len(spared) <= self.target.policy.driver_max_files else ()
-        return savings(lanes, source_sizes(self.target.source_storage, few))

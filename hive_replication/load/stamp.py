@@ -41,17 +41,14 @@ _FILES = "files"
 Thing = TypeVar("Thing", Table, Partition)
 
 
-def stamped(thing: Thing, files: Iterable[str] | None = None, *, moves: bool = False) -> Thing:
+def stamped(thing: Thing, files: Iterable[str] | None = None) -> Thing:
     """Sets the stamp of an image that is about to be written.
 
     Args:
         thing: the image, location included; changed in place.
         files: names of its files, relative to its location; None where the load leaves them as they are.
-        moves: whether the metastore chooses the location itself, so that it is not known.
     """
     found = _aspects(thing)
-    if moves:
-        del found["location"]
     names = _read(thing).get(_FILES) if files is None else files_hash(files)
     if names:
         found[_FILES] = names

@@ -11,7 +11,6 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.collapse import collapsed
-from hive_replication.load.conflicts import adopted_at
 from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.plan import LanePlan, SegmentPlan
@@ -19,6 +18,7 @@ from hive_replication.load.plan_lane import LanePlanner
 from hive_replication.load.recovery import require_same_history
 from hive_replication.load.renames import settle
 from hive_replication.load.report import Held, Skipped
+from hive_replication.load.resolutions import adopted_at
 from hive_replication.load.screen import screen_files, screen_name, screen_partition
 from hive_replication.load.session import Session
 from hive_replication.load.stamp import changed_on_target

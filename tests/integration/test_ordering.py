@@ -8,6 +8,7 @@ import pytest
 
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import replica_state
+from hive_replication.load.status import HeldTable, held_tables
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Table, copy_of
 from hive_replication.repair import repair
@@ -51,7 +52,8 @@ def hold(warehouse: Warehouse, table: str) -> LoadReport:
 
 def catch_up(warehouse: Warehouse) -> LoadReport:
     """From where the lowest held table stands, as the sensor's catch-up runs do."""
-    return warehouse.load(warehouse.dump(warehouse.status()).directory)
+    source = warehouse.connection.source.metastore
+    return warehouse.load(warehouse.dump(warehouse.status()).directory, source=source)
 
 
 def test_drop_after_a_hold(replicated: Warehouse) -> None:
@@ -60,6 +62,9 @@ def test_drop_after_a_hold(replicated: Warehouse) -> None:
     replicated.sql("DROP TABLE a")
     assert [one.tables for one in replicated.replicate().held] == [("a",)]
     assert replicated.status() == held.held[0].after
+    assert held_tables(replicated.connection.target.metastore, replicated.database) == [
+        HeldTable("a", held.held[0].after, held.held[0].reason)
+    ]
     assert catch_up(replicated).held == ()
     assert replicated.status() == replicated.applied()
     replicated.assert_equal()

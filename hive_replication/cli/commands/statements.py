@@ -108,9 +108,12 @@ def _load(chosen: Settings, parsed: ReplLoad) -> None:
 
 
 def _status(chosen: Settings, parsed: ReplStatus) -> None:
-    from hive_replication.load.status import repl_status
+    from hive_replication.load.status import held_tables, repl_status
 
-    last = repl_status(chosen.connect().target.metastore, parsed.database, parsed.table)
+    metastore = chosen.connect().target.metastore
+    last = repl_status(metastore, parsed.database, parsed.table)
+    held = held_tables(metastore, parsed.database, parsed.table)
     rows = [] if last is None else [(last,)]
     if rows or chosen.json:
-        chosen.output.table(("last-evid",), rows, {"last-evid": last})
+        chosen.output.table(("last-evid",), rows, {"last-evid": last, "held": [asdict(one) for one in held]})
+    chosen.output.remark(*(f"held: {one.table} at event {one.after}: {one.reason}" for one in held))

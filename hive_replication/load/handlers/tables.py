@@ -5,9 +5,9 @@ from __future__ import annotations
 from hive_replication.dump.source import has_files
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
-from hive_replication.load.conflicts import Adopt
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
+from hive_replication.load.resolutions import Adopt
 from hive_replication.metastore.types import Table
 
 
