@@ -323,8 +323,8 @@ def test_s035_export_service_parallelism(boot: Bootstrap, monkeypatch: pytest.Mo
     """Many tables and partitions are dumped by one thread as by many."""
     dumps: list[DumpResult] = []
     for threads in (3, 100):
-        for module in (listing, tree):
-            monkeypatch.setattr(module, "_THREADS", threads)
+        monkeypatch.setattr(listing, "_THREADS", threads)
+        monkeypatch.setattr(tree, "THREADS", threads)
         dumps.append(boot.site.dump())
     assert dumps[0].tables == len(boot.site.tables(source=True)) - 1  # without the one of a storage handler
     assert dumps[0].partitions > 10
