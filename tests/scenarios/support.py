@@ -90,9 +90,9 @@ class Site(Warehouse):
         """The replica."""
         return self.connection.target.metastore.database(self.database)
 
-    def now(self) -> int:
-        """The source's newest event."""
-        return self.connection.source.metastore.current_event_id()
+    def now(self, *, source: bool = True) -> int:
+        """The newest event of the source, or of the target."""
+        return (self.connection.source if source else self.connection.target).metastore.current_event_id()
 
     def events(self, *, source: bool, after: int, table: str = "") -> list[str]:
         """Types of the events of this database, or of a table, since one, in a side's log."""

@@ -74,7 +74,7 @@ def boot(connection: Connection, hive3: HiveDriver) -> Bootstrap:
     change_after_the_dump(site)
     # S005: the database is there already, empty
     connection.target.metastore.create_database(Database(name=site.database, ownerName="hive", parameters={}))
-    events = site.target_events()
+    events = site.now(source=False)
     with pytest.MonkeyPatch.context() as patch:
         moves, together = watch_the_load(patch)
         patch.setattr(plan_objects, "_BATCH", 2)  # S025

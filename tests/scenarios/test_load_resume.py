@@ -134,7 +134,7 @@ def replayed(site: Site) -> LoadReport:
     with dying(Session, "write_state", lambda _, state: state.applied == dump.last_evid):
         site.load(dump.directory)
     assert site.applied() == start
-    events = site.target_events()
+    events = site.now(source=False)
     report = site.load(dump.directory)
     assert site.applied() == dump.last_evid
     assert site.events(source=False, after=events) == ["ALTER_DATABASE"]  # the database's state alone
