@@ -2,14 +2,13 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 import dagster as dg
-from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.databases import load_pool
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, partition_key
 from repl_assets.record import Recorder
-from repl_assets.reporting import dump_metadata, held_table
+from repl_assets.reporting import dump_materializations, held_table
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
@@ -43,13 +42,8 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         with failures():
             dump = work.dump(ReplDump(database.name, table), partitions or None)
         if table in {known.name for known in database.tables}:
-            for partition in partitions or (None,):
-                made = dg.AssetMaterialization(
-                    names.table(database.name, table, "dump"),
-                    partition=partition and partition_key(partition),
-                    metadata=dump_metadata(dump),
-                    tags={DATA_VERSION_TAG: str(dump.last_evid)},
-                )
+            keys = map(partition_key, partitions) if partitions else (None,)
+            for made in dump_materializations(names.table(database.name, table, "dump"), dump, keys):
                 context.log_event(made)
         events = work.bring_up(database.name, table, dump.directory)
         report = work.load(ReplLoad(dump.directory, work.target_name(database.name), table), repair=True)

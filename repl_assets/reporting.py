@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from repl_assets.keys import Names, partition_key
 
@@ -41,6 +42,16 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
         "partitions": result.partitions,
         "files": result.files,
     } | ({"left out": dict(header.skipped)} if header.skipped else {})
+
+
+def dump_materializations(
+    key: dg.AssetKey, result: DumpResult, partitions: Iterable[str | None]
+) -> Iterator[dg.AssetMaterialization]:
+    """What says that a table's dump was made, for each of its partition keys (None: for the table)."""
+    for partition in partitions:
+        yield dg.AssetMaterialization(
+            key, partition=partition, metadata=dump_metadata(result), tags={DATA_VERSION_TAG: str(result.last_evid)}
+        )
 
 
 def recovery_metadata(recovery: Recovery) -> dict[str, Any]:

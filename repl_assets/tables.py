@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import dagster as dg
-from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from hive_replication.dump.records import DumpResult
 from hive_replication.load.report import LoadReport, Touched
@@ -14,7 +13,7 @@ from repl_assets.catalog import CatalogDatabase, CatalogTable
 from repl_assets.databases import load_pool, partitioned_tables
 from repl_assets.keys import Names, Stage, partition_key, partition_name
 from repl_assets.record import Recorder
-from repl_assets.reporting import dump_metadata, load_metadata, text_of
+from repl_assets.reporting import dump_materializations, dump_metadata, load_metadata, text_of
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 
@@ -141,14 +140,6 @@ def _dump_of_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> str:
 
 def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: DumpResult) -> str:
     """Logs a dump made here, before the replica: Dagster compares their times."""
-    keys = context.partition_keys if _has_partitions(context) else [None]
-    for partition in keys:
-        context.log_event(
-            dg.AssetMaterialization(
-                key,
-                partition=partition,
-                metadata=dump_metadata(result),
-                tags={DATA_VERSION_TAG: str(result.last_evid)},
-            )
-        )
+    for made in dump_materializations(key, result, context.partition_keys if _has_partitions(context) else (None,)):
+        context.log_event(made)
     return result.directory

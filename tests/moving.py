@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from hypothesis import strategies as st
+
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
 from hive_replication.dump.source import Source
@@ -16,6 +18,10 @@ from hive_replication.policy import Policy
 from hive_replication.storage import FileChecksum, FileStatus
 from tests import model
 from tests.messages import row
+
+MOVING_KINDS = (*model.KINDS, "rename out", "insert unlisted", "relocate", "relocate many")
+#: How many actions others do between two calls, call by call.
+paces = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 5]), max_size=40)
 
 
 class Draft:

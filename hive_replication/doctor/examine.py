@@ -28,34 +28,25 @@ def examine(connection: Connection) -> Iterator[Finding]:
         connection: both sides. A probe file is written to the target's warehouse and to the dump root, and removed again.
     """
     source, target = connection.source, connection.target
-    yield from _metastore(source.metastore, "source")
-    if _serves(source.metastore):
-        yield from _source(connection)
-    yield from _metastore(target.metastore, "target")
-    if _serves(target.metastore):
-        yield from _target(connection)
-    root = connection.store.root
-    yield from _writable(connection.store.storage, root, "dump root")
+    for metastore, side, rest in ((source.metastore, "source", _source), (target.metastore, "target", _target)):
+        found = _metastore(metastore, side)
+        yield from found
+        if found[0].verdict == "ok":
+            yield from rest(connection)
+    yield from _writable(connection.store.storage, connection.store.root, "dump root")
 
 
-def _serves(metastore: Metastore) -> bool:
-    try:
-        metastore.version()
-    except ReplicationError:
-        return False
-    return True
-
-
-def _metastore(metastore: Metastore, side: str) -> Iterator[Finding]:
+def _metastore(metastore: Metastore, side: str) -> list[Finding]:
+    """What it is; of one that does not answer, that it does not."""
     try:
         version, uuid = metastore.version(), metastore.uuid()
     except ReplicationError as problem:
-        yield error(side, "metastore", str(problem), f"correct {side}.metastore in the policy, or start it")
-        return
-    yield ok(side, "metastore", f"Hive {version} at {metastore.uri}")
+        return [error(side, "metastore", str(problem), f"correct {side}.metastore in the policy, or start it")]
+    found = [ok(side, "metastore", f"Hive {version} at {metastore.uri}")]
     if not uuid:
         advice = "keep its address the same: without an id of its own the metastore is known by it"
-        yield warning(side, "metastore id", "none (Hive 2.3)", advice)
+        found.append(warning(side, "metastore id", "none (Hive 2.3)", advice))
+    return found
 
 
 def _source(connection: Connection) -> Iterator[Finding]:
@@ -127,7 +118,7 @@ def _listable(storage: Storage, directory: str, check: str) -> Finding:
 
 def _target(connection: Connection) -> Iterator[Finding]:
     target = connection.target
-    yield from target_settings(target.metastore.config_value, int(target.metastore.version().split(".")[0]))
+    yield from target_settings(target.metastore.config_value, target.metastore.features.major)
     yield _lock(target.metastore)
     warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
     yield from _writable(target.storage, warehouse, "target")

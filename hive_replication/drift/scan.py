@@ -20,7 +20,7 @@ from hive_replication.events.log import notifications, of_policy
 from hive_replication.load.state import ReplicaState, is_ours, object_id, replica_state
 from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.digest import Look, look_at, scratch
 
@@ -259,5 +259,4 @@ class DriftScan:
 
 
 def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:
-    keys = [key.name for key in table.partitionKeys]
-    return {partition_name(keys, part.values): part for part in metastore.partitions(database, table.tableName)}
+    return by_name(table, metastore.partitions(database, table.tableName))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from hive_replication.dump.attached import with_statistics
 from hive_replication.dump.listing import Lister
@@ -14,6 +13,7 @@ from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 
 _BATCH = 500
@@ -100,8 +100,7 @@ class ObjectReader:
 
     def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
         keys, name = [key.name for key in table.partitionKeys], table.tableName.lower()
-        partitions = iter(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions))
-        while batch := list(islice(partitions, _BATCH)):
+        for batch in batches(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions), _BATCH):
             names = [partition_name(keys, part.values) for part in batch]
             columns = [column.name for column in table.sd.cols]
             statistics = self.source.metastore.partition_statistics(self.scope.database, name, columns, names)

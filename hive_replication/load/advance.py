@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hive_replication.load.state import replica_state, with_state
+from hive_replication.load.state import replica_state, stated
 from hive_replication.load.target import Target
 from hive_replication.metastore.lock import MetastoreLock
-from hive_replication.metastore.types import copy_of
 
 
 def advance(target: Target, database: str, applied: int, evid: int, time: int, message_hash: str) -> bool:
@@ -30,8 +29,6 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
         state = replica_state(found)
         if found is None or state.applied != applied or evid <= applied:
             return False
-        raised = copy_of(found)
-        raised.parameters = with_state(found.parameters, state.raised(evid, time, message_hash))
         lock.check()
-        target.metastore.alter_database(database, raised)
+        target.metastore.alter_database(database, stated(found, state.raised(evid, time, message_hash)))
         return True

@@ -9,8 +9,8 @@ from hive_replication.load import operations as op
 from hive_replication.load.journal_record import LaneRecord, Step
 from hive_replication.load.place import Placed
 from hive_replication.load.target import Target
-from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.types import Partition, Table, directory_of
 
 
 def lane_record(target: Target, database: str, lane: Placed, operations: Sequence[op.Operation]) -> LaneRecord:
@@ -29,17 +29,15 @@ def lane_record(target: Target, database: str, lane: Placed, operations: Sequenc
     tables = {table.tableName.lower(): table for table in metastore.tables(database, sorted(walk.wanted))}
     partitions: dict[str, dict[str, Partition | None]] = {}
     for name, table in tables.items():
-        wanted, keys = walk.wanted[name], [key.name for key in table.partitionKeys or []]
-        if not keys or wanted == set():
+        wanted = walk.wanted[name]
+        if not table.partitionKeys or wanted == set():
             continue
         found = metastore.partitions(database, name, None if wanted is None else sorted(wanted))
-        partitions[name] = dict.fromkeys(sorted(wanted or ())) | {partition_name(keys, part.values): part for part in found}
+        partitions[name] = dict.fromkeys(sorted(wanted or ())) | by_name(table, found)
     places = _Places(tables, partitions)
     for number, operation in enumerate(operations):
         places.follow(lane, number, operation)
-    files = {
-        place: tuple(status.uri[len(place) + 1 :] for status in target.storage.files(place)) for place in sorted(places.grown)
-    }
+    files = {place: tuple(target.storage.named_files(place)) for place in sorted(places.grown)}
     return LaneRecord(
         lane.lane.names, tuple(walk.steps), tables, partitions, files, tuple(dict.fromkeys(places.left)), tuple(places.placed)
     )
@@ -112,9 +110,9 @@ class _Places:
     """
 
     def __init__(self, tables: Mapping[str, Table], partitions: Mapping[str, Mapping[str, Partition | None]]) -> None:
-        self._at: dict[tuple[str, str], str] = {(name, ""): _location(table) for name, table in tables.items()}
+        self._at: dict[tuple[str, str], str] = {(name, ""): directory_of(table) for name, table in tables.items()}
         self._at |= {
-            (table, name): _location(part) for table, parts in partitions.items() for name, part in parts.items() if part
+            (table, name): directory_of(part) for table, parts in partitions.items() for name, part in parts.items() if part
         }
         self._before = set(filter(None, self._at.values()))
         self.left: list[str] = []
@@ -160,7 +158,3 @@ class _Places:
             place = self._at.pop((table, name), "")
             if place and not (below and place.startswith(below + "/")):
                 self.left.append(place)
-
-
-def _location(thing: Table | Partition) -> str:
-    return (thing.sd.location or "").rstrip("/")

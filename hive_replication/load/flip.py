@@ -21,7 +21,7 @@ from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
 from hive_replication.load.translation import keep_translation
 from hive_replication.metastore.statistics import claimed, with_claims
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -144,7 +144,7 @@ class Flipper:
     def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: Mode) -> None:
         table = self._table(operation.table)
         current = self._partition(operation.table, operation.partition) if operation.partition else table
-        live = (current.sd.location or "").rstrip("/")
+        live = directory_of(current)
         flips = mode in ("replace", "union")
         if mode == "append":
             self._append(directory, live, operation)
@@ -154,7 +154,7 @@ class Flipper:
             self._join(directory, live, operation)
         location = directory if flips else current.sd.location
         image = operation.image
-        files = _names(operation.content) if mode == "replace" else self._files(str(location))
+        files = _names(operation.content) if mode == "replace" else list(self._storage.named_files(str(location)))
         if isinstance(current, Partition):
             merged = _merged(image if isinstance(image, Partition) else current, current, location, changes_data=mode != "same")
             changed = stamped(merged, files)
@@ -166,18 +166,14 @@ class Flipper:
             if altered != current:
                 self._metastore.alter_table(self._database, operation.table, altered)
 
-    def _files(self, directory: str) -> list[str]:
-        """Names of the data files below a directory."""
-        return [status.uri[len(directory.rstrip("/")) + 1 :] for status in self._storage.files(directory)]
-
     def _join(self, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
         """Copies the live files beside the staged ones, so that all become visible at once (policy ``append: atomic``)."""
         shown = op.object_name(self._database, operation.table, operation.partition)
         tasks: list[CopyTask] = []
-        for status in self._storage.files(live):
+        for name, status in self._storage.named_files(live).items():
             checksum = self._storage.checksum(status.uri)
             file = FileRef(status.uri, checksum.value if checksum else "")
-            tasks.append(CopyTask(file, f"{staged}/{status.uri[len(live) + 1 :]}", operation.evid, shown, status.size))
+            tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size))
         for answer in ThreadCopier(self._storage, self._storage).copy(tasks):
             if isinstance(answer, CopyFailure):
                 raise ReplicationError(answer.reason)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hive_replication.load.journal_record import LaneRecord, record_of, record_text
+from hive_replication.load.locations import Locations
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.metastore import tjson
 from hive_replication.metastore.types import Database
@@ -77,7 +78,7 @@ class Journal:
 
     def __init__(self, storage: Storage, location: str) -> None:
         self._storage, self._root = storage, f"{location.rstrip('/')}/.repl/journal"
-        self._kept: frozenset[str] | None = None
+        self._kept: Locations | None = None
 
     def entries(self) -> list[Entry]:
         """All loads in the order they began."""
@@ -143,11 +144,11 @@ class Journal:
         """Forgets a load."""
         self._storage.delete(entry.directory, recursive=True)
 
-    def kept(self) -> frozenset[str]:
+    def kept(self) -> Locations:
         """Directories left behind that an undo may need; read once."""
         if self._kept is None:
             lanes = [lane for _, lanes in self.lanes_of(self.entries()) for lane in lanes if not lane.undone]
-            self._kept = frozenset(place for lane in lanes for place in lane.record.kept)
+            self._kept = Locations(place for lane in lanes for place in lane.record.kept)
         return self._kept
 
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:

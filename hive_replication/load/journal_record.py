@@ -9,7 +9,7 @@ from typing import Any
 
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore import tjson
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Partition, Table, directory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LaneRecord:
     def kept(self) -> set[str]:
         """Those of the directories left that hold what was visible before the lane."""
         things = [*self.tables.values(), *(part for parts in self.partitions.values() for part in parts.values() if part)]
-        return {(thing.sd.location or "").rstrip("/") for thing in things} & set(self.left)
+        return set(map(directory_of, things)) & set(self.left)
 
 
 def record_text(record: LaneRecord) -> bytes:

@@ -234,6 +234,6 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         state = state.raised(header.to_evid, header.to_time, header.to_hash)
         state = replace(state, at={name: there for name, there in state.at.items() if there > header.to_evid}, held={})
     elif state.applied is not None and header.scope.partitions is None:
-        for name in sorted({session.mapping().table(record.name) for record in records} - held):
+        for name in sorted(set(map(session.mapping().table, (record.name for record in records))) - held):
             state = state.moved(name, max(header.to_evid, state.position(name)))
     session.finish(state, whole=whole_database)

@@ -7,7 +7,7 @@ waiting for was left by an earlier attempt: it is taken again, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,12 +15,13 @@ from typing import Literal
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
+from hive_replication.load.locations import Locations
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.report import Stranger
 from hive_replication.load.stamp import files_changed
 from hive_replication.load.target import Target
-from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import FileStatus, paths
+from hive_replication.metastore.types import Partition, Table, directory_of
+from hive_replication.storage import FileStatus
 
 _THREADS = 32
 #: Number of the operation in its lane, and partition name ("" for the table).
@@ -105,7 +106,7 @@ class Placer:
         kept: directories that an undo may need: they are never taken into use again. Asked only where a directory exists.
     """
 
-    def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Collection[str]]) -> None:
+    def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations]) -> None:
         self._target, self._database, self._location, self._kept = target, database, location.rstrip("/"), kept
 
     def place(self, lane: LanePlan) -> Placed:
@@ -146,7 +147,11 @@ class Placer:
     def _place_partitions(
         self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str], origins: _Origins
     ) -> None:
-        base = bases.get(operation.table) or self._live(*origins.of(operation.table)) or f"{self._location}/{operation.table}"
+        base = (
+            bases.get(operation.table)
+            or directory_of(self._thing(*origins.of(operation.table)))
+            or f"{self._location}/{operation.table}"
+        )
         untouched = not self._target.storage.exists(base)
 
         def directory(new: op.NewPartition) -> str:
@@ -164,12 +169,13 @@ class Placer:
 
     def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, origins: _Origins) -> None:
         table, partition = origins.of(operation.table, operation.partition)
-        live = self._live(table, partition) if bool(partition) == bool(operation.partition) else None
+        thing = self._thing(table, partition) if bool(partition) == bool(operation.partition) else None
+        live = directory_of(thing)
         wanted = {file.relative: file for file in operation.content.files}
         mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, CopyResult] = {}
         found = self._found(live) if live else {}
-        if live and self._changed(table, partition, found, wanted):
+        if live and thing and files_changed(thing, found, wanted):
             placed.changed.append(Stranger(op.object_name(self._database, table, partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
             present = self._present(operation, wanted, found)
@@ -184,10 +190,6 @@ class Placer:
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, operation.content, directory, present)
-
-    def _changed(self, table: str, partition: str, found: Mapping[str, FileStatus], wanted: Mapping[str, FileRef]) -> bool:
-        thing = self._thing(table, partition)
-        return thing is not None and files_changed(thing, found, wanted)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
@@ -223,18 +225,16 @@ class Placer:
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return op.object_name(self._database, operation.table, partition)
 
-    def _live(self, table: str, partition: str) -> str | None:
-        """The directory of a table or partition now, as the target's metastore says; None where it is not there."""
-        thing = self._thing(table, partition) if table else None
-        return thing.sd.location.rstrip("/") if thing is not None and thing.sd.location else None
-
     def _thing(self, table: str, partition: str) -> Table | Partition | None:
+        """A table or partition as the target's metastore has it now; None where it is not there, or has no name there."""
         metastore = self._target.metastore
+        if not table:
+            return None
         if partition:
             return next(iter(metastore.partitions(self._database, table, [partition])), None)
         return metastore.table(self._database, table)
 
-    def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str | None = None) -> str:
+    def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str = "") -> str:
         for attempt in range(1_000):
             token = content.staging + (f"-{attempt}" if attempt else "")
             directory = "/".join(filter(None, (self._location, ".repl", token, partition)))
@@ -246,14 +246,14 @@ class Placer:
         """Whether a directory is absent or empty, or holds nothing but files that are wanted there, as wanted."""
         if not self._target.storage.exists(directory):
             return True
-        if any(paths.is_under(directory, kept) or paths.is_under(kept, directory) for kept in self._kept()):
+        if self._kept().around(directory) or self._kept().below(directory):
             return False
         found = self._found(directory)
         return all(name in wanted and self._equal(status, wanted[name]) for name, status in found.items())
 
     def _found(self, directory: str) -> dict[str, FileStatus]:
         """Data files below a directory, by relative path."""
-        return {status.uri[len(directory) + 1 :]: status for status in self._target.storage.files(directory)}
+        return self._target.storage.named_files(directory)
 
     def _equal(self, status: FileStatus | None, file: FileRef) -> bool:
         if status is None or not file.checksum:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
-from itertools import islice
-from typing import TypeVar
 
 from hive_replication.dump.attached import statistics_of
 from hive_replication.dump.records import PartitionRecord, TableRecord
@@ -26,12 +24,11 @@ from hive_replication.load.state import CHECKPOINT, object_id
 from hive_replication.load.statistics import Columns, SetStatistics
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.statistics import ACCURATE
+from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import ConflictPolicy
 
 _BATCH = 500
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class ObjectPlanner:
     ) -> Iterator[op.Operation]:
         present = {name: part for (owner, name), part in self.view.partitions.items() if owner == table} if existing else {}
         seen: set[str] = set()
-        for batch in _batches(partitions):
+        for batch in batches(partitions, _BATCH):
             seen |= {record.name for record in batch}
             for record in batch:
                 yield from self._make_room(table, record, present)
@@ -146,7 +143,7 @@ class ObjectPlanner:
         gone = sorted(
             name for name, part in present.items() if name not in seen and (self.other_history or object_id(part) <= self.evid)
         )
-        for names in _batches(gone if self.whole and not self.metadata_only else ()):
+        for names in batches(gone if self.whole and not self.metadata_only else (), _BATCH):
             yield from self._drop(table, names, present)
 
     def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
@@ -207,9 +204,3 @@ def _other_shape(existing: Table, wanted: Table) -> bool:
     """Whether a table cannot be altered into another: other partition keys, or a view against a table."""
     keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
     return keys[0] != keys[1] or (existing.tableType == "VIRTUAL_VIEW") != (wanted.tableType == "VIRTUAL_VIEW")
-
-
-def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    items = iter(items)
-    while batch := list(islice(items, _BATCH)):
-        yield batch

@@ -12,7 +12,7 @@ from hive_replication.load.report import Stranger
 from hive_replication.load.retired import retire
 from hive_replication.load.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
 from hive_replication.load.target import Target
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 #: Event id at which a stranger was taken over; its properties follow in the same lane.
@@ -135,15 +135,12 @@ class KeepPartitionsAside(Resolution):
             return
         if metastore.table(database, self.kept) is None:
             metastore.create_table(_external_like(like, self.kept, base))
-        keys = [key.name for key in like.partitionKeys]
-        present = {partition_name(keys, part.values) for part in metastore.partitions(database, self.kept, self.names)}
-        for part in metastore.partitions(database, self.table, self.names):
+        present = by_name(like, metastore.partitions(database, self.kept, self.names))
+        for name, part in by_name(like, metastore.partitions(database, self.table, self.names)).items():
             if not foreign(part.parameters):
-                self._keep(target, database, part, base, exists=partition_name(keys, part.values) in present)
+                self._keep(target, database, name, part, base, exists=name in present)
 
-    def _keep(self, target: Target, database: str, part: Partition, base: str, *, exists: bool) -> None:
-        table = target.metastore.table(database, self.table)
-        name = partition_name([key.name for key in table.partitionKeys] if table else [], part.values)
+    def _keep(self, target: Target, database: str, name: str, part: Partition, base: str, *, exists: bool) -> None:
         place, kept = part.sd.location or "", copy_of(part)
         ours = place.startswith(base.rsplit("/", 1)[0] + "/")
         kept.tableName, kept.sd.location = self.kept, f"{base}/{name}" if ours else place

@@ -10,14 +10,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Literal
 
 from hive_replication.dump.store import DumpStore
 from hive_replication.errors import BadRequest
 from hive_replication.load.journal import Entry, Journal, LaneFile, token_time
 from hive_replication.load.locations import Locations, live_locations
-from hive_replication.load.retired import retired
+from hive_replication.load.retired import former_lives, retired
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.load.target import Target
 from hive_replication.metastore.lock import MetastoreLock
@@ -178,8 +177,8 @@ class _Sweeper:
 
     def _dropped(self) -> Iterator[str]:
         """Directories of this database's former lives, beside it."""
-        name = PurePosixPath(self._location).name
-        for status in self._storage.ls(f"{paths.parent(self._location)}/.repl/retired"):
+        name = paths.name(self._location)
+        for status in self._storage.ls(former_lives(self._location)):
             if re.fullmatch(re.escape(name) + r"-\d+-[0-9a-f]{8}", paths.name(status.uri)) and status.modified < self._expiry:
                 yield status.uri
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from pathlib import PurePosixPath
 
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
 
 
 def retired(location: str, token: str, directory: str) -> str:
@@ -29,7 +28,10 @@ def retire(storage: Storage, location: str, directory: str | None, evid: int) ->
 
 def retire_database(storage: Storage, location: str, evid: int) -> None:
     """Moves a dropped database's directory aside, beside itself."""
-    path = PurePosixPath(location.rstrip("/").split("://", 1)[-1])
-    parent = location.rstrip("/")[: -len(path.name) - 1]
     if storage.exists(location):
-        storage.rename(location.rstrip("/"), f"{parent}/.repl/retired/{path.name}-{evid}-{secrets.token_hex(4)}")
+        storage.rename(location, f"{former_lives(location)}/{paths.name(location)}-{evid}-{secrets.token_hex(4)}")
+
+
+def former_lives(location: str) -> str:
+    """Where dropped databases' directories go: beside the database's own directory."""
+    return f"{paths.parent(location).rstrip('/')}/.repl/retired"

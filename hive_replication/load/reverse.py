@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from hive_replication.errors import ReplicationError
@@ -14,8 +14,9 @@ from hive_replication.load.renames import rename_table
 from hive_replication.load.retired import retired
 from hive_replication.load.state import LAST_ID, SOURCE, object_id
 from hive_replication.load.target import Target
-from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
 
 Thing = TypeVar("Thing", Table, Partition)
@@ -116,7 +117,7 @@ class LaneReverser:
         current = self._metastore.table(self._database, step.table)
         if current is None:
             return
-        made_here = (current.sd.location or "").rstrip("/") == step.directory and object_id(current) == 0
+        made_here = directory_of(current) == step.directory and object_id(current) == 0
         if object_id(current) >= step.evid or made_here:
             self._check()
             self._metastore.drop_table(self._database, step.table, delete_data=False)
@@ -151,9 +152,8 @@ class LaneReverser:
         current = self._metastore.table(self._database, table)
         if current is None:
             return  # a stranger's
-        keys = [key.name for key in current.partitionKeys]
-        for names in _batches(sorted(parts)):
-            found = {partition_name(keys, part.values): part for part in self._metastore.partitions(self._database, table, names)}
+        for names in batches(sorted(parts), _BATCH):
+            found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._here(image) for name in names if (image := parts[name]) is not None}
             self._check()
             if new := [image for name, image in wanted.items() if name not in found]:
@@ -165,8 +165,8 @@ class LaneReverser:
 
     def _restore_files(self, place: str, names: frozenset[str]) -> None:
         storage, directory, aside = self._target.storage, self._where.of(place, self._token), new_token()
-        for status in storage.files(directory):
-            if status.uri[len(directory) + 1 :] not in names:
+        for name, status in storage.named_files(directory).items():
+            if name not in names:
                 self._check()
                 storage.rename(status.uri, self._where.aside(aside, status.uri))
 
@@ -175,10 +175,5 @@ class LaneReverser:
         if not image.sd.location:
             return image
         there = copy_of(image)
-        place = (image.sd.location or "").rstrip("/")
-        point_at(there.sd, self._where.of(place, self._token))
+        point_at(there.sd, self._where.of(directory_of(image), self._token))
         return there
-
-
-def _batches(names: list[str]) -> Iterator[list[str]]:
-    return (names[at : at + _BATCH] for at in range(0, len(names), _BATCH))

@@ -21,12 +21,12 @@ from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.load.resolutions import resolved
 from hive_replication.load.retired import retire, retire_database
 from hive_replication.load.savings import saved
-from hive_replication.load.state import ReplicaState, replica_state, with_state
+from hive_replication.load.state import ReplicaState, replica_state, stated
 from hive_replication.load.target import Target
 from hive_replication.load.touched import touched_tables
 from hive_replication.load.translation import translated_tables
 from hive_replication.load.writers import lineage, refuse_loop, refuse_second_writer
-from hive_replication.metastore.types import Database, copy_of
+from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress
 
 
@@ -71,6 +71,11 @@ class Session:
     def identity(self) -> str:
         """What the replicas of this dump are stamped with."""
         return f"{self.reader.header.source}/{self.reader.header.scope.database}"
+
+    @property
+    def _lineage(self) -> tuple[str, ...]:
+        """Where the dump's data comes from; see :func:`hive_replication.load.writers.lineage`."""
+        return lineage(self.reader.header.source_database.parameters, self.identity)
 
     @property
     def dry(self) -> bool:
@@ -126,11 +131,10 @@ class Session:
         Raises:
             Refused: it is another source's replica, or holds a table that is not our replica.
         """
-        origins = lineage(self.reader.header.source_database.parameters, self.identity)
-        refuse_loop(origins, f"{self.target.identity}/{self.database}")
+        refuse_loop(self._lineage, f"{self.target.identity}/{self.database}")
         refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
         if self.state.source:
-            self.state = replace(self.state, policy=self.target.policy.name, origins=origins[1:])
+            self.state = replace(self.state, policy=self.target.policy.name, origins=self._lineage[1:])
         found = self.target.metastore.database(self.database)
         if self.state.source or found is None or self.reader.header.scope.table is not None:
             return
@@ -139,8 +143,8 @@ class Session:
 
     def taken_over(self, checkpoint: str) -> ReplicaState:
         """The state of a database that becomes a replica now, with a bootstrap under way."""
-        origins = lineage(self.reader.header.source_database.parameters, self.identity)[1:]
-        return replace(self.state, source=self.identity, checkpoint=checkpoint, policy=self.target.policy.name, origins=origins)
+        policy, origins = self.target.policy.name, self._lineage[1:]
+        return replace(self.state, source=self.identity, checkpoint=checkpoint, policy=policy, origins=origins)
 
     def require_released(self) -> None:
         """Makes sure that nobody took the database back on purpose.
@@ -198,9 +202,7 @@ class Session:
         if self.dry:
             return
         self.check()
-        database = copy_of(image)
-        database.parameters = with_state(image.parameters, self.state)
-        self.target.metastore.create_database(database)
+        self.target.metastore.create_database(stated(image, self.state))
         self._written = self.state
         self.work.applied["CreateDatabase"] += 1
 
@@ -216,10 +218,7 @@ class Session:
         current = self.target.metastore.database(self.database)
         if current is None:
             raise ReplicationError(f"the target database {self.database!r} went away during the load")
-        altered = copy_of(current)
-        image = operation.image
-        altered.description, altered.ownerName, altered.ownerType = image.description, image.ownerName, image.ownerType
-        altered.parameters = with_state(image.parameters, self._written)
+        altered = stated(current, self._written, operation.image)
         if altered != current:
             self.check()
             self.journal().database(current)
@@ -262,8 +261,7 @@ class Session:
         if current is None:
             return
         self.check()
-        altered = copy_of(current)
-        altered.parameters = with_state(current.parameters, state)
+        altered = stated(current, state)
         if altered.parameters != current.parameters:
             self.target.metastore.alter_database(self.database, altered)
         self._written = state

@@ -15,7 +15,7 @@ from hive_replication.load.report import Stranger
 from hive_replication.load.state import PREFIX, is_state
 from hive_replication.load.translation import TRANSLATION
 from hive_replication.load.view import TargetView
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Partition, Table, directory_of
 
 STAMP = PREFIX + "left"
 #: Parameters that metastores and engines write for themselves: times, and statistics that a changed listing changes.
@@ -107,7 +107,7 @@ def _aspects(thing: Table | Partition) -> dict[str, str]:
     settings = sorted(f"{key}={value}" for key, value in ((serde.parameters if serde else None) or {}).items())
     library = (serde.serializationLib if serde else None) or ""
     return {
-        "location": _hash((sd.location or "").rstrip("/")),
+        "location": _hash(directory_of(thing)),
         "columns": _hash(*columns),
         "format": _hash(sd.inputFormat or "", sd.outputFormat or "", library, *settings),
         "properties": _hash(*kept),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hive_replication.metastore.types import Database, Partition, Table
+from hive_replication.metastore.types import Database, Partition, Table, copy_of
 
 LAST_ID = "repl.last.id"
 CHECKPOINT = "hive.repl.ckpt.key"
@@ -156,6 +156,21 @@ def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaStat
     """A database's parameters with its replication state replaced; a replica may be the source of another."""
     kept = {key: value for key, value in (database_parameters or {}).items() if key == SOURCE_FOR or not is_state(key)}
     return kept | state.parameters()
+
+
+def stated(database: Database, state: ReplicaState, image: Database | None = None) -> Database:
+    """A copy of a database with its replication state replaced.
+
+    Args:
+        database: as it is.
+        state: as it is to be.
+        image: whose properties, comment and owner the copy takes over; its own where None.
+    """
+    made = copy_of(database)
+    if image is not None:
+        made.description, made.ownerName, made.ownerType = image.description, image.ownerName, image.ownerType
+    made.parameters = with_state((image or database).parameters, state)
+    return made
 
 
 def object_id(thing: Table | Partition | None) -> int:

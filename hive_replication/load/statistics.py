@@ -15,7 +15,7 @@ from hive_replication.load.operations import CustomOperation, object_name
 from hive_replication.load.state import LAST_ID, object_id
 from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
 from hive_replication.metastore.types import ColumnStatisticsObj, Partition, Table, copy_of
 
@@ -121,9 +121,8 @@ def _settle(metastore: Metastore, table: Table, evid: int, changes: Mapping[str,
         for altered in _altered(current, evid, changes[""]):
             metastore.alter_table(table.dbName, table.tableName, altered)
     names = [name for name in changes if name]
-    keys = [key.name for key in table.partitionKeys or []]
-    parts = metastore.partitions(table.dbName, table.tableName, names) if names else ()
-    altered_parts = [new for part in parts for new in _altered(part, evid, changes[partition_name(keys, part.values)])]
+    parts = by_name(table, metastore.partitions(table.dbName, table.tableName, names) if names else ())
+    altered_parts = [new for name, part in parts.items() for new in _altered(part, evid, changes[name])]
     if altered_parts:
         metastore.alter_partitions(table.dbName, table.tableName, altered_parts)
 

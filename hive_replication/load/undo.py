@@ -14,10 +14,10 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal import Entry, Journal, LaneFile
 from hive_replication.load.operations import object_name
 from hive_replication.load.reverse import LaneReverser, Whereabouts
-from hive_replication.load.state import UNDONE_REASON, ReplicaState, replica_state, with_state
+from hive_replication.load.state import UNDONE_REASON, ReplicaState, replica_state, stated
 from hive_replication.load.target import Target
 from hive_replication.metastore.lock import MetastoreLock
-from hive_replication.metastore.types import Database, copy_of
+from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent
 
 _SHOWN = 5
@@ -178,11 +178,8 @@ class _Undo:
         image = self._journal.database(entry)
         if image is not None:
             current = self._current()
-            altered = copy_of(current)
-            altered.description, altered.ownerName, altered.ownerType = image.description, image.ownerName, image.ownerType
-            altered.parameters = with_state(image.parameters, replica_state(current))
             self._check()
-            self._target.metastore.alter_database(self._database, altered)
+            self._target.metastore.alter_database(self._database, stated(current, replica_state(current), image))
 
     def _current(self) -> Database:
         return self._target.metastore.database(self._database) or self._found
@@ -192,10 +189,8 @@ class _Undo:
 
 
 def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
-    altered = copy_of(current)
-    altered.parameters = with_state(current.parameters, state)
     check()
-    target.metastore.alter_database(current.name, altered)
+    target.metastore.alter_database(current.name, stated(current, state))
 
 
 def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:

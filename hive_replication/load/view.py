@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.load.state import ReplicaState
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table
 
 
@@ -45,11 +45,9 @@ def read_view(
     found = {table.tableName.lower(): table for table in metastore.tables(database, sorted(set(tables)))}
     parts: dict[tuple[str, str], Partition] = {}
     for name, table in found.items():
-        keys = [key.name for key in table.partitionKeys or []]
         wanted = partitions.get(name, ())
-        if not keys or (wanted is not None and not wanted):
+        if not table.partitionKeys or (wanted is not None and not wanted):
             continue
         names = None if wanted is None else sorted(set(wanted))
-        for part in metastore.partitions(database, name, names):
-            parts[name, partition_name(keys, part.values)] = part
+        parts |= {(name, part): found for part, found in by_name(table, metastore.partitions(database, name, names)).items()}
     return TargetView(state, found, parts)

@@ -13,6 +13,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.collapse import collapsed
 from hive_replication.load.execute import Gone
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
+from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_lane import LanePlanner
 from hive_replication.load.recovery import require_same_history
@@ -110,7 +111,7 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
         raise BadRequest(f"the source database was dropped at event {ended}: load the next window before repairing {only!r}")
     view = _view(session, segment.lanes)
     session.work.changed += changed_on_target(view, session.database)
-    planner = _Planner(session, view, ended)
+    planner = _Planner(session, view, session.mapping(), ended)
     lanes: list[LanePlan] = []
     for lane in segment.lanes:
         plan, skipped = planner.plan(lane)
@@ -135,13 +136,14 @@ class _Planner:
 
     session: Session
     view: TargetView
+    mapping: NameMapping
     ended: int | None
     lanes: dict[tuple[str, ...], Lane] = field(default_factory=dict[tuple[str, ...], Lane])
     gone: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
 
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
         session = self.session
-        args = lane, self.view, session.mapping(), session.includes, self.ended, session.lookahead, self.gone
+        args = lane, self.view, self.mapping, session.includes, self.ended, session.lookahead, self.gone
         conflicts, metadata_only = session.target.policy.conflicts, session.reader.header.metadata_only
         plan, skipped = LanePlanner(*args, conflicts=conflicts, metadata_only=metadata_only).plan()
         self.lanes[plan.names] = lane

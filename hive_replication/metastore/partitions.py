@@ -9,8 +9,14 @@ from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, R
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.tables import Tables, batches, carries
-from hive_replication.metastore.types import Partition
+from hive_replication.metastore.types import Partition, Table
 from hive_replication.metastore.versions import KEEP_STATISTICS
+
+
+def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partition]:
+    """Partitions of a table by their names."""
+    keys = [key.name for key in table.partitionKeys or []]
+    return {partition_name(keys, part.values): part for part in partitions}
 
 
 class Partitions(Tables):

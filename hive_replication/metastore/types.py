@@ -38,6 +38,7 @@ __all__ = [
     "StorageDescriptor",
     "Table",
     "copy_of",
+    "directory_of",
 ]
 
 T = TypeVar("T")
@@ -46,6 +47,11 @@ T = TypeVar("T")
 def copy_of(thrift_object: T) -> T:
     """A deep copy, to change without changing the original."""
     return cast("T", _copy(thrift_object))
+
+
+def directory_of(thing: Table | Partition | None) -> str:
+    """The location of a table or partition without a slash at the end; "" where it has none, or there is no such thing."""
+    return (thing.sd.location or "").rstrip("/") if thing is not None else ""
 
 
 def _copy(value: object) -> object:

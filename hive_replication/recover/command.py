@@ -22,10 +22,9 @@ from hive_replication.dump.store import DumpStore
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import replica_state, with_state
+from hive_replication.load.state import replica_state, stated
 from hive_replication.load.target import Target
 from hive_replication.metastore.lock import MetastoreLock
-from hive_replication.metastore.types import copy_of
 from hive_replication.progress import Progress
 from hive_replication.recover.gap import Gap, find_gap
 from hive_replication.recover.survey import TableFinding, survey
@@ -130,7 +129,5 @@ def _mark(target: Target, database: str, token: str) -> None:
         state = replica_state(found)
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} went away")
-        marked = copy_of(found)
-        marked.parameters = with_state(found.parameters, replace(state, recovery=token))
         lock.check()
-        target.metastore.alter_database(database, marked)
+        target.metastore.alter_database(database, stated(found, replace(state, recovery=token)))

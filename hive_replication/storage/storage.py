@@ -80,6 +80,11 @@ class Storage:
         found = self._list(uri, lambda store, path: store.walk(path))
         return [status for status in found if hidden or not paths.is_hidden(status.uri[below:])]
 
+    def named_files(self, uri: str) -> dict[str, FileStatus]:
+        """The data files below a directory (see :meth:`files`) by their paths below it."""
+        below = len(self.check(uri).rstrip("/")) + 1
+        return {status.uri[below:]: status for status in self.files(uri)}
+
     def read(self, uri: str) -> bytes:
         """The whole content of a (small) file."""
         return b"".join(self.stream(uri))

@@ -14,9 +14,9 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.records import function_name
 from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import Function, Partition, Table
+from hive_replication.metastore.types import Function, Table
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
 from hive_replication.verify.attached import function_differences
@@ -96,13 +96,14 @@ class _Side:
     def partitions(self, table: Table | None, names: list[str]) -> dict[str, Listed]:
         if table is None or not table.partitionKeys:
             return {}
-        found: list[Partition] = list(self.metastore.partitions(self.database, table.tableName, names))
-        keys = [key.name for key in table.partitionKeys]
-        files = self._lister.many(partition.sd.location or "" for partition in found)
+        found = by_name(table, self.metastore.partitions(self.database, table.tableName, names))
+        files = self._lister.many(partition.sd.location or "" for partition in found.values())
         columns = [column.name for column in table.sd.cols]
         known = self.metastore.partition_statistics(self.database, table.tableName, columns, names)
-        named = ((partition_name(keys, part.values), part, listed) for part, listed in zip(found, files, strict=True))
-        return {name: Listed(with_statistics(part, known.get(name, ())), listed) for name, part, listed in named}
+        return {
+            name: Listed(with_statistics(part, known.get(name, ())), listed)
+            for (name, part), listed in zip(found.items(), files, strict=True)
+        }
 
     def functions(self) -> dict[str, Function]:
         return {one.functionName.lower(): one for one in self.metastore.functions(self.database)}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump import listing
 from hive_replication.dump.incremental import dump_events
 from hive_replication.dump.records import Scope
 from hive_replication.load import operations as op
@@ -21,15 +19,8 @@ from tests import model
 from tests.moving import Draft, moving_source
 from tests.replica import MAPPING, Target
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 KINDS = (*model.KINDS, "insert unlisted", "insert unlisted", "relocate", "relocate many")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """So that a failing example can be repeated."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "_THREADS", 1)
-        yield
 
 
 def planned(events: list[WindowEvent], target: Target, state: ReplicaState) -> list[op.Operation]:

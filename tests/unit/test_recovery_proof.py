@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump import listing
 from hive_replication.dump.bootstrap import dump_objects
 from hive_replication.dump.records import Known, Scope
 from hive_replication.progress import Silent
 from tests import model
-from tests.moving import Draft, moving_source
+from tests.moving import MOVING_KINDS, Draft, moving_source, paces
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """So that a failing example can be repeated."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "_THREADS", 1)
-        yield
-
-
-KINDS = (*model.KINDS, "rename out", "insert unlisted", "relocate", "relocate many")
-paces = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 5]), max_size=40)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @settings(deadline=None, max_examples=300)
 @given(
-    model.actions(), model.actions(KINDS, least=0), model.actions(KINDS), paces, st.sets(st.sampled_from(model.NAMES), min_size=1)
+    model.actions(),
+    model.actions(MOVING_KINDS, least=0),
+    model.actions(MOVING_KINDS),
+    paces,
+    st.sets(st.sampled_from(model.NAMES), min_size=1),
 )
 def test_what_is_left_out_stands_where_the_dump_does(
     before: model.Actions, compared: model.Actions, meanwhile: model.Actions, pace: list[int], equal: set[str]

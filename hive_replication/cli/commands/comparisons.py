@@ -10,6 +10,7 @@ import typer
 
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.cli.words import object_named
 
 Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", show_default=False)]
 
@@ -19,11 +20,9 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
 
     Partitions, files, checksums, schema, and whether anything on the target points at the source. Exit code 1 where they differ.
     """
-    from hive_replication.statements import ReplStatus, parse
     from hive_replication.verify import compare_database
 
-    parsed = parse(f"REPL STATUS {name}")  # the same grammar of names
-    assert isinstance(parsed, ReplStatus)  # noqa: S101
+    parsed = object_named(name)
     chosen = settings(context, config, json)
     connection = chosen.connect()
     with shown() as progress:

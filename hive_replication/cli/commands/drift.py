@@ -10,6 +10,7 @@ import typer
 from hive_replication.cli.commands.comparisons import Name
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.cli.words import object_named
 
 Repair = Annotated[bool, typer.Option("--repair", help="Replicate what has drifted.", show_default=False)]
 Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Between the first and the second look.")]
@@ -26,10 +27,8 @@ def drift(
     from hive_replication.drift import DriftScan
     from hive_replication.drift.repairs import repair_drift
     from hive_replication.errors import BadRequest
-    from hive_replication.statements import ReplStatus, parse
 
-    parsed = parse(f"REPL STATUS {name}")  # the same grammar of names
-    assert isinstance(parsed, ReplStatus)  # noqa: S101
+    parsed = object_named(name)
     chosen = settings(context, config, json)
     connection = chosen.connect()
     scan = DriftScan(connection.source, connection.target, parsed.database, settle)

@@ -10,6 +10,7 @@ import typer
 from hive_replication.cli.output import size
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.cli.words import object_named
 from hive_replication.errors import BadRequest
 
 Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", show_default=False)]
@@ -36,10 +37,8 @@ def undo(
     """
     from hive_replication.load.undo import release as release_of
     from hive_replication.load.undo import undo as undo_of
-    from hive_replication.statements import ReplStatus, parse
 
-    parsed = parse(f"REPL STATUS {name}")  # the same grammar of names
-    assert isinstance(parsed, ReplStatus)  # noqa: S101
+    parsed = object_named(name)
     if release == (to is not None):
         raise BadRequest("undo takes either --to with an event id, or --release")
     chosen = settings(context, config, json)
