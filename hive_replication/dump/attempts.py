@@ -140,7 +140,7 @@ class Attempt:
 
     def _note(self, values: Mapping[str, Any]) -> None:
         self._saved += 1
-        self._storage.write(f"{self.directory}/{_CHECKPOINT}{self._saved}", json.dumps(values).encode(), overwrite=False)
+        self._storage.write_once(f"{self.directory}/{_CHECKPOINT}{self._saved}", json.dumps(values).encode())
 
 
 class Resumable:

@@ -178,7 +178,7 @@ class TreeWriter(Tree, Resumable):
         self._flush()
         self._pool.shutdown()
         counts = {"tables": len(self._tables), "partitions": len(self._partitions), "events": len(self._events)}
-        self._storage.write(f"{self.directory}/{ACK}", json.dumps(counts | {"functions": len(self._functions)}).encode())
+        self._storage.write_once(f"{self.directory}/{ACK}", json.dumps(counts | {"functions": len(self._functions)}).encode())
         files = sum(sum(numbers.values()) for numbers in (self._tables, self._partitions, self._events, self._functions))
         return DumpResult(self.directory, header.to_evid, header, files=files, **counts)
 

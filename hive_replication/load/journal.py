@@ -172,7 +172,7 @@ class JournalWriter:
         """Writes down what lanes are about to change: in parallel, since closing a small HDFS file takes up to half a second."""
 
         def write(record: LaneRecord, number: int) -> None:
-            self._storage.write(f"{self._directory}/{number}.json", record_text(record), overwrite=False)
+            self._storage.write_once(f"{self._directory}/{number}.json", record_text(record))
 
         with ThreadPoolExecutor(_WRITERS, thread_name_prefix="journal") as pool:
             list(pool.map(write, records, self._numbers))
@@ -181,11 +181,11 @@ class JournalWriter:
         """Writes down the database's properties, the first time only."""
         uri = f"{self._directory}/database"
         if not self._storage.exists(uri):
-            self._storage.write(uri, tjson.dumps(image).encode())
+            self._storage.write_once(uri, tjson.dumps(image).encode())
 
     def ending(self, state: ReplicaState) -> None:
         """Writes down the state that the load is about to write into the metastore."""
-        self._storage.write(f"{self._directory}/state", json.dumps(state.parameters()).encode())
+        self._storage.write_once(f"{self._directory}/state", json.dumps(state.parameters()).encode())
 
     def done(self, applied: int | None) -> None:
         """Marks the load as done.

@@ -125,6 +125,16 @@ class Storage:
         """Writes a small file."""
         self.create(uri, [data], overwrite=overwrite)
 
+    def write_once(self, uri: str, data: bytes) -> None:
+        """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.
+
+        Raises:
+            AlreadyExists: the name is taken.
+        """
+        unfinished = f"{paths.parent(uri)}/.{paths.name(uri)}.new"
+        self.write(unfinished, data)
+        self.rename(unfinished, uri)
+
     def rename(self, source: str, target: str) -> None:
         """Gives a file or directory another name on the same store, making the directories of that name.
 

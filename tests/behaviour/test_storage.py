@@ -83,6 +83,15 @@ def test_listing(place: Place) -> None:
     assert place.storage.files(place.uri("none")) == []
 
 
+def test_what_is_written_once_is_whole_and_never_replaced(place: Place) -> None:
+    place.storage.write(place.uri("d/.x.new"), b"of a process that was killed")
+    place.storage.write_once(place.uri("d/x"), b"1")
+    assert (place.names("/d", hidden=True), place.storage.read(place.uri("d/x"))) == (["d/x"], b"1")
+    with pytest.raises(AlreadyExists):
+        place.storage.write_once(place.uri("d/x"), b"2")
+    assert place.storage.read(place.uri("d/x")) == b"1"
+
+
 def test_contents_in_pieces(place: Place) -> None:
     data = os.urandom(3 * 2**20 + 17)
     pieces = [data[i : i + 100_000] for i in range(0, len(data), 100_000)]

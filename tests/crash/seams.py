@@ -186,6 +186,8 @@ class Trap:
 def kind(uri: str) -> str:
     """What a path is, by its name and place."""
     name = paths.name(uri)
+    if name.startswith(".") and name.endswith(".new"):
+        name = name[1:-4]
     known = {"_finished_dump": "ack", "_dumpmetadata": "header", "_metadata": "record", "_files": "record"}
     if name in known:
         return known[name]
