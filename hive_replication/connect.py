@@ -41,7 +41,8 @@ def connect(policy: Policy) -> Connection:
     source = Source(Metastore(policy.source.metastore), Storage(policy.source.roots), policy)
     target = Target(Metastore(policy.target.metastore), Storage(policy.target.roots), policy, source.storage)
     root = dump_root(policy)
-    return Connection(source, target, TreeStore(Storage((root,)), root.uri), ThreadCopier(source.storage, target.storage))
+    copier = ThreadCopier(source.storage, target.storage, bandwidth=policy.bandwidth)
+    return Connection(source, target, TreeStore(Storage((root,)), root.uri), copier)
 
 
 def dump_root(policy: Policy) -> Root:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hive_replication.errors import BadRequest
+from hive_replication.hours import valid_hours, valid_zone
 from hive_replication.yaml_place import place
 
 #: What a load does with an object of the target that is in the way and no replica.
@@ -96,12 +97,31 @@ class Policy(_Settings):
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    hours: tuple[Annotated[str, AfterValidator(valid_hours)], ...] = Field(
+        default=(), description="When new windows may begin, e.g. 22:00-06:00 or Sat-Sun 00:00-24:00; always where empty"
+    )
+    time_zone: Annotated[str, AfterValidator(valid_zone)] = Field(
+        default="UTC", description="Time zone of hours, e.g. Europe/Berlin"
+    )
+    priorities: dict[str, int] = Field(
+        default_factory=dict[str, int],
+        description="Source databases, or shell patterns of them, whose runs come before (above 0) or after (below) others",
+    )
+    bandwidth: int | None = Field(
+        default=None, gt=0, description="Most bytes per second that one load copies; no limit where absent"
+    )
+    approval: bool = Field(default=False, description="Each window is planned first, and loaded when an operator has approved it")
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
 
     def target_of(self, database: str) -> str:
         """Name of a source database on the target (its own where the policy does not name it)."""
         return self.databases.get(database, database)
+
+    def priority(self, database: str) -> int:
+        """Priority of a source database's runs: of its name, else of the first pattern that it matches, else 0."""
+        found = (value for pattern, value in self.priorities.items() if fnmatchcase(database, pattern))
+        return self.priorities.get(database, next(found, 0))
 
     def takes(self, event_type: str) -> bool:
         """Whether events of a type belong to the policy: if ``metadata_only``, those of data and what comes with it do not."""

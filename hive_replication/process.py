@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import socket
 from pathlib import Path
@@ -24,3 +25,10 @@ def runs_here(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def user() -> str:
+    """Name of the user that this process runs as, or the number where it has none."""
+    with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
+        return getpass.getuser()
+    return str(os.getuid())

@@ -45,4 +45,5 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
         policy = self.settings()
         ends = self.connect()
         spark = SparkCopier.from_settings(policy.spark)
-        return spark.copier(ends.source.storage, ends.target.storage, description=f"Repl#{policy.name}")
+        description = f"Repl#{policy.name}"
+        return spark.copier(ends.source.storage, ends.target.storage, description=description, bandwidth=policy.bandwidth)

@@ -58,15 +58,16 @@ class SparkCopier(ConfigurableResource):
         """A copier with the policy's ``spark`` settings over the defaults."""
         return cls(pyspark=LazyPySparkResource(spark_config=spark_settings(settings)))
 
-    def copier(self, source: Storage, target: Storage, *, description: str) -> Copier:
+    def copier(self, source: Storage, target: Storage, *, description: str, bandwidth: float | None = None) -> Copier:
         """A copier between two storages.
 
         Args:
             source: where files and cmroot are read.
             target: where replicas go.
             description: names the Spark jobs, e.g. ``Repl#sales``.
+            bandwidth: most bytes per second, of all tasks of a job together; None for as fast as it goes.
         """
-        return _SparkCopier(self, ThreadCopier(source, target, threads=self.threads, executor="spark"), description)
+        return _SparkCopier(self, ThreadCopier(source, target, threads=self.threads, executor="spark"), description, bandwidth)
 
     def spark_context(self) -> "SparkContext":
         """The context of the session, which starts with the first call.
@@ -85,10 +86,11 @@ class SparkCopier(ConfigurableResource):
 
 
 class _SparkCopier:
-    def __init__(self, resource: SparkCopier, worker: ThreadCopier, description: str) -> None:
+    def __init__(self, resource: SparkCopier, worker: ThreadCopier, description: str, bandwidth: float | None) -> None:
         self._resource = resource
         self._worker = worker
         self._description = description
+        self._bandwidth = bandwidth
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file; answers come when all are done."""
@@ -96,10 +98,12 @@ class _SparkCopier:
         if not packs:
             return
         context = self._resource.spark_context()
+        running = min(len(packs), context.defaultParallelism)  # tasks at a time: as many as the executors have cores
+        worker = self._worker.limited(self._bandwidth / running if self._bandwidth else None)
         context.setJobGroup(self._description, f"{self._description}: {sum(map(len, packs))} files", interruptOnCancel=True)
         try:
             # Not toLocalIterator: it runs one partition after the other.
-            answers = context.parallelize(packs, len(packs)).mapPartitions(self._worker.copy_packs).collect()
+            answers = context.parallelize(packs, len(packs)).mapPartitions(worker.copy_packs).collect()
         except Exception as error:  # noqa: BLE001 (every task gets its answer; what was copied is found present next time)
             reason = f"the Spark job failed: {next(iter(str(error).strip().splitlines()), type(error).__name__)}"
             answers = [CopyFailure(task, reason) for tasks in packs for task in tasks]

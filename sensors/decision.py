@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from repl_assets.keys import Window
@@ -47,6 +47,7 @@ class Replica:
         busy: id of a run that works on it, or "".
         last: its last window.
         last_catch_up: its last catch-up run.
+        priority: of its runs; those of the highest are asked for first.
     """
 
     database: str
@@ -57,6 +58,7 @@ class Replica:
     busy: str = ""
     last: PastRun | None = None
     last_catch_up: PastRun | None = None
+    priority: int = 0
 
     def lost(self, current: int) -> bool:
         """Whether only a bootstrap helps: no replica, or one ahead of the source's log (its metastore was restored)."""
@@ -79,6 +81,7 @@ class Start:
     attempt: int
     databases: tuple[str, ...]
     after: str = ""  # the run that it follows; tells it from an equal one at another time
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
             fresh.append(replica)
     starts += _first_windows(fresh, current)
     starts += _next_windows(fresh, current, max_events)
+    priorities = {replica.database: replica.priority for replica in replicas}
+    starts = [replace(start, priority=priorities[start.databases[0]]) for start in starts]
     settled = not starts and not waiting and all(replica.scanned >= current for replica in replicas)
     return Decision(tuple(_merged(starts)), tuple(waiting), settled)
 
@@ -193,10 +198,10 @@ def _last_run(replica: Replica) -> str:
 
 
 def _merged(starts: Iterable[Start]) -> Iterable[Start]:
-    """One run for all databases of the same window and attempt."""
-    groups: defaultdict[tuple[Kind, Window, int], list[Start]] = defaultdict(list)
-    for start in starts:
-        groups[start.kind, start.window, start.attempt].append(start)
-    for (kind, window, attempt), group in groups.items():
+    """One run for all databases of the same window, attempt and priority; the highest priority first."""
+    groups: defaultdict[tuple[Kind, Window, int, int], list[Start]] = defaultdict(list)
+    for start in sorted(starts, key=lambda start: -start.priority):
+        groups[start.kind, start.window, start.attempt, start.priority].append(start)
+    for (kind, window, attempt, priority), group in groups.items():
         databases = tuple(database for start in group for database in start.databases)
-        yield Start(kind, window, attempt, databases, max(start.after for start in group))
+        yield Start(kind, window, attempt, databases, max(start.after for start in group), priority)

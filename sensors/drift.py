@@ -13,11 +13,13 @@ from pydantic import TypeAdapter, ValidationError
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.load.state import replica_state
 from hive_replication.policy import Drift, Policy
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names
 from repl_assets.repairs import repair_job_name, repair_op_name
 from repl_assets.worker import PROCESS_TAG, is_gone
 from resources.connection import ReplicationConnection
+from sensors.held_back import outside_hours, paused
 
 _INTERVAL = 30
 _MOST_PARTITIONS = 500  # of one run; the next round finds the others
@@ -64,6 +66,9 @@ def tick(
     context: dg.SensorEvaluationContext, connection: Connection, names: Names, drift: Drift, database: str, now: float
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time: goes on with the round, as long as its budget lasts but one table at least."""
+    state = replica_state(connection.target.metastore.database(connection.target.policy.target_of(database)))
+    if reason := outside_hours(connection.target.policy, now) or paused({database: state}).get(database, ""):
+        return dg.SkipReason(reason)
     at = read_round(context.cursor)
     if at.done and now - at.begun < drift.every:
         return dg.SkipReason(f"the next round begins in {at.begun + drift.every - now:.0f} s")

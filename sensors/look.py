@@ -10,6 +10,7 @@ from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
 from hive_replication.events.log import notifications, of_policy
 from hive_replication.load.state import ReplicaState, replica_state
+from hive_replication.policy import Policy
 from hive_replication.recover import history_gap
 from sensors.cursor import Cursor
 from sensors.decision import Replica, needs_log
@@ -40,7 +41,7 @@ def states(connection: Connection) -> dict[str, ReplicaState]:
     return found
 
 
-def replicas(found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:
+def replicas(policy: Policy, found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:
     """The databases as the decision sees them, before the log is read."""
     return [
         Replica(
@@ -51,6 +52,7 @@ def replicas(found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor
             busy=history.busy.get(database, ""),
             last=history.last.get(database),
             last_catch_up=history.last_catch_up.get(database),
+            priority=policy.priority(database),
         )
         for database, state in found.items()
     ]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import dagster as dg
+from dagster._core.storage.tags import PRIORITY_TAG
 
 from hive_replication.connect import Connection
 from hive_replication.errors import Refused
@@ -22,6 +23,7 @@ from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names
 from resources.connection import ReplicationConnection
 from sensors.cursor import Cursor, read_cursor
 from sensors.decision import Decision, Replica, Start, decide
+from sensors.held_back import outside_hours, paused
 from sensors.look import Scan, idle, read_log, replicas, states, with_gaps
 from sensors.runs import run_history
 
@@ -67,20 +69,24 @@ def tick(
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time."""
     policy = connection.source.policy
+    if reason := outside_hours(policy, now):
+        return dg.SkipReason(reason)
     cursor = read_cursor(context.cursor, policy)
     current = connection.source.metastore.current_event_id()
     if cursor.ends_tick(current, now):
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
     found = states(connection)
+    waiting = paused(found)
+    found = {database: state for database, state in found.items() if database not in waiting}
     history = run_history(context.instance, names, policy.databases)
-    asked = with_gaps(connection, replicas(found, history, cursor), found, current)
+    asked = with_gaps(connection, replicas(policy, found, history, cursor), found, current)
     seen, scan = read_log(connection, asked, current)
     decision = decide(now, current, seen, policy.max_events)
     _advance_idle(connection, settings, now, seen, found, decision)
-    left = Cursor(cursor.policy, current if decision.settled else None, now, dict(idle(seen)))
+    left = Cursor(cursor.policy, current if decision.settled and not waiting else None, now, dict(idle(seen)))
     if not decision.starts:
         context.update_cursor(left.to_json())
-        return dg.SkipReason(_why_nothing(found, current, decision))
+        return dg.SkipReason(_why_nothing(found, current, (*waiting.values(), *decision.waiting)))
     _forget_old_windows(context.instance, names)
     return dg.SensorResult(
         run_requests=[_request(names, start) for start in decision.starts],
@@ -90,19 +96,21 @@ def tick(
     )
 
 
-def _why_nothing(found: dict[str, ReplicaState], current: int, decision: Decision) -> str:
-    if not found:
+def _why_nothing(found: dict[str, ReplicaState], current: int, waiting: Sequence[str]) -> str:
+    if not found and not waiting:
         return "no database of the policy exists at the source"
-    return "; ".join(decision.waiting) or f"no events for this policy up to event {current}"
+    return "; ".join(waiting) or f"no events for this policy up to event {current}"
 
 
 def _request(names: Names, start: Start) -> dg.RunRequest:
     window = str(start.window)
+    priority = str(start.priority) if start.priority else ""
     return dg.RunRequest(
-        run_key=f"{names.policy}:{start.kind}:{window}:{start.attempt}:{start.after[:8]}",
+        run_key=":".join(filter(None, (names.policy, start.kind, window, f"{start.attempt}:{start.after[:8]}", priority))),
         partition_key=window,
         asset_selection=[names.database(db, stage) for db in start.databases for stage in ("dump", "load")],
-        tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)},
+        tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
+        | ({PRIORITY_TAG: priority} if priority else {}),
     )
 
 

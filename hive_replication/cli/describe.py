@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hive_replication.cli.output import size
+from hive_replication.units import size
 
 if TYPE_CHECKING:
     from hive_replication.copy.tasks import CopyResult

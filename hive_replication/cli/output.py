@@ -58,15 +58,5 @@ def print_json(data: object) -> None:
     print(json.dumps(data, ensure_ascii=False))
 
 
-def size(number: int) -> str:
-    """A number of bytes for people, in binary units."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
-
-
 def _text(cell: object) -> str:
     return "" if cell is None else str(cell)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hive_replication.cli.output import size
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan, LoadPlan
 from hive_replication.load.resolutions import KeepAside, KeepPartitionsAside
 from hive_replication.load.savings import source_sizes
 from hive_replication.storage import Storage
+from hive_replication.units import size
 
 COLUMNS = ("lane", "evid", "operation", "object", "files", "size", "why not")
 

@@ -16,10 +16,19 @@ from hive_replication.storage import AlreadyExists, FileStatus, Storage, paths
 
 T = TypeVar("T")
 Origin = Literal["source", "cmroot"]
+#: Reads a file in pieces.
+Read = Callable[[str], Iterator[bytes]]
 _ROUNDS = 3
 
 
-def copy_file(task: CopyTask, source: Storage, target: Storage, *, executor: str = "threads") -> CopyResult | CopyFailure:
+def copy_file(
+    task: CopyTask,
+    source: Storage,
+    target: Storage,
+    *,
+    executor: str = "threads",
+    read: Read | None = None,
+) -> CopyResult | CopyFailure:
     """Brings one file to its place, proven, or says why not; never raises an error of storage.
 
     The recorded checksum decides which file is copied: the one at the source path or, where that is gone or holds another
@@ -31,8 +40,9 @@ def copy_file(task: CopyTask, source: Storage, target: Storage, *, executor: str
         source: where the file and its cmroot are read.
         target: where the replica goes.
         executor: who does it, for the result.
+        read: reads a source file in pieces; as fast as the source's storage does where None.
     """
-    copying = _Copying(task, source, target, executor)
+    copying = _Copying(task, source, target, executor, read or source.stream)
     retrying = Retrying(
         retry=retry_if_exception(_may_pass),
         stop=stop_after_attempt(_ROUNDS),
@@ -57,11 +67,12 @@ class _Gone(Exception):
 class _Copying:
     """The copying of one file. ``uri`` below is a candidate: a place where the recorded version may lie."""
 
-    def __init__(self, task: CopyTask, source: Storage, target: Storage, executor: str) -> None:
+    def __init__(self, task: CopyTask, source: Storage, target: Storage, executor: str, read: Read) -> None:
         self._task = task
         self._source = source
         self._target = target
         self._executor = executor
+        self._read = read
         self._recorded = task.file.checksum
         self._attempts = 0
 
@@ -184,7 +195,7 @@ class _Copying:
 
     def _reading(self, uri: str) -> Iterator[bytes]:
         try:
-            yield from self._source.stream(uri)
+            yield from self._read(uri)
         except FileNotFoundError as error:
             raise _Gone("is absent") from error
 

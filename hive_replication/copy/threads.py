@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
-from hive_replication.copy.one import copy_file
+from hive_replication.copy.bandwidth import Bandwidth
+from hive_replication.copy.one import Read, copy_file
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.storage import Storage
 
@@ -22,6 +23,7 @@ class ThreadCopier:
         threads: files in flight.
         on_result: called in the consumer's thread with each answer, e.g. for progress.
         executor: what the results say about who copied.
+        bandwidth: most bytes per second that all these threads read; None for as fast as it goes.
     """
 
     def __init__(
@@ -32,23 +34,37 @@ class ThreadCopier:
         threads: int = 128,
         on_result: Callable[[CopyResult | CopyFailure], None] | None = None,
         executor: str = "threads",
+        bandwidth: float | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._threads = threads
         self._on_result = on_result
         self._executor = executor
+        self._bandwidth = bandwidth
+
+    def limited(self, bandwidth: float | None) -> ThreadCopier:
+        """The same with another limit."""
+        return ThreadCopier(
+            self._source,
+            self._target,
+            threads=self._threads,
+            on_result=self._on_result,
+            executor=self._executor,
+            bandwidth=bandwidth,
+        )
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done."""
         answers: SimpleQueue[CopyResult | CopyFailure] = SimpleQueue()
+        threads, read = self._reader()
         in_flight = 0
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="copy")
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="copy")
         try:
             for task in tasks:
-                pool.submit(self._work, task, answers)
+                pool.submit(self._work, task, answers, read)
                 in_flight += 1
-                if in_flight >= 2 * self._threads:
+                if in_flight >= 2 * threads:
                     yield self._taken(answers)
                     in_flight -= 1
             for _ in range(in_flight):
@@ -66,11 +82,20 @@ class ThreadCopier:
             self._on_result(answer)
         return answer
 
-    def _work(self, task: CopyTask, answers: SimpleQueue[CopyResult | CopyFailure]) -> None:
-        answers.put(self._answer(task))
+    def _reader(self) -> tuple[int, Read | None]:
+        """How many threads there may be, and how they read so that all together keep to the limit."""
+        if not self._bandwidth:
+            return self._threads, None
+        limit = Bandwidth(self._bandwidth)
+        threads = limit.threads(self._threads)
+        size = limit.chunk(threads)
+        return threads, lambda uri: limit.passing(self._source.stream(uri, size))
 
-    def _answer(self, task: CopyTask) -> CopyResult | CopyFailure:
+    def _work(self, task: CopyTask, answers: SimpleQueue[CopyResult | CopyFailure], read: Read | None) -> None:
+        answers.put(self._answer(task, read))
+
+    def _answer(self, task: CopyTask, read: Read | None) -> CopyResult | CopyFailure:
         try:
-            return copy_file(task, self._source, self._target, executor=self._executor)
+            return copy_file(task, self._source, self._target, executor=self._executor, read=read)
         except Exception as error:  # noqa: BLE001 (every task gets its answer; the others go on)
             return CopyFailure(task, f"{task.object_name}, event {task.evid}: {type(error).__name__}: {error}")

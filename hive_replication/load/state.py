@@ -26,6 +26,9 @@ _AT = PREFIX + "at."
 _RECOVERY = PREFIX + "recovery"
 _HELD = PREFIX + "held."
 _UNDONE = PREFIX + "undone"
+#: Set by people while loads run, so a load leaves it as it finds it.
+PAUSED = PREFIX + "paused"
+_KEPT = (SOURCE_FOR, PAUSED)
 #: What the reason of a name begins with that waits because somebody took it back.
 UNDONE_REASON = "undone to "
 #: Derby and MySQL keep at most 4,000 characters of a database parameter.
@@ -48,6 +51,7 @@ class ReplicaState:
         policy: name of the policy that writes it, "" where that is not known.
         origins: where the source's own data comes from, if it is a replica itself, nearest first.
         undone: event id that the whole database was taken back to by request; no later events are loaded until released.
+        paused: since when and by whom its sensor asks for nothing, or ""; not written with the rest of the state.
     """
 
     source: str = ""
@@ -61,6 +65,7 @@ class ReplicaState:
     policy: str = ""
     origins: tuple[str, ...] = ()
     undone: int | None = None
+    paused: str = ""
 
     def position(self, table: str) -> int:
         """Event id up to which everything about a table's name is applied, its own state ids aside."""
@@ -139,6 +144,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         policy=found.get(_POLICY, ""),
         origins=origins(found),
         undone=int(found[_UNDONE]) if _UNDONE in found else None,
+        paused=found.get(PAUSED, ""),
     )
 
 
@@ -154,7 +160,7 @@ def is_state(key: str) -> bool:
 
 def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaState) -> dict[str, str]:
     """A database's parameters with its replication state replaced; a replica may be the source of another."""
-    kept = {key: value for key, value in (database_parameters or {}).items() if key == SOURCE_FOR or not is_state(key)}
+    kept = {key: value for key, value in (database_parameters or {}).items() if key in _KEPT or not is_state(key)}
     return kept | state.parameters()
 
 
@@ -169,7 +175,8 @@ def stated(database: Database, state: ReplicaState, image: Database | None = Non
     made = copy_of(database)
     if image is not None:
         made.description, made.ownerName, made.ownerType = image.description, image.ownerName, image.ownerType
-    made.parameters = with_state((image or database).parameters, state)
+    paused = {key: value for key, value in (database.parameters or {}).items() if key == PAUSED}
+    made.parameters = with_state({**((image or database).parameters or {}), **paused}, state)
     return made
 
 

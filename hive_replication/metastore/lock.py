@@ -7,7 +7,6 @@ by the metastore's own clock) loses the lock to the next who asks.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import os
 import random
 import secrets
@@ -34,16 +33,10 @@ from hive_metastore.ttypes import (
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.process import machine, runs_here
+from hive_replication.process import machine, runs_here, user
 
 RESERVED_DATABASE = "__hive_replication__"
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
-
-
-def _user() -> str:
-    with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
-        return getpass.getuser()
-    return str(os.getuid())
 
 
 class MetastoreLock:
@@ -122,7 +115,7 @@ class MetastoreLock:
             operationType=DataOperationType.NO_TXN,
             isTransactional=False,
         )
-        request = LockRequest(component=[component], txnid=0, user=_user(), hostname=machine(), agentInfo=self._agent)
+        request = LockRequest(component=[component], txnid=0, user=user(), hostname=machine(), agentInfo=self._agent)
         # May be repeated: a lock whose id got lost carries our name and is removed below.
         answer = self._metastore.call(f"lock {self.name}", lambda client: client.lock(request))
         if answer.state == LockState.ACQUIRED:

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from hive_replication.cli import describe
 from hive_replication.cli.main import run
-from hive_replication.cli.output import Output, size
+from hive_replication.cli.output import Output
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
+from hive_replication.units import size
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
 

@@ -199,3 +199,11 @@ def test_rules_that_always_hold(one: Replica, other: Replica, current: int, max_
     if decision.settled:
         assert not started
         assert not decision.waiting
+
+
+def test_the_highest_priority_comes_first_in_a_run_of_its_own() -> None:
+    starts = decided(moving("a", 100), replace(moving("b", 100), priority=5), replace(level("c"), priority=9)).starts
+    assert [(start.databases, start.priority, start.window) for start in starts] == [
+        (("b",), 5, Window(100, 200)),
+        (("a",), 0, Window(100, 200)),
+    ]

@@ -10,6 +10,7 @@ from hive_replication.cli.commands.comparisons import lag, verify
 from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.drift import drift
 from hive_replication.cli.commands.history import retention, undo
+from hive_replication.cli.commands.pause import pause, resume
 from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.recovery import recover
 from hive_replication.cli.commands.statements import plan, repl
@@ -22,6 +23,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "recover": recover,
     "drift": drift,
+    "pause": pause,
+    "resume": resume,
     "undo": undo,
     "retention": retention,
 }

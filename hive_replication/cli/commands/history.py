@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.output import size
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.cli.words import object_named
 from hive_replication.errors import BadRequest
+from hive_replication.units import size
 
 Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", show_default=False)]
 Database = Annotated[
