@@ -2,102 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-import yaml
 
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, copy_of
 from repl_assets.keys import Names, partition_key
 from repl_assets.worker import PROCESS_TAG
+from tests.dagster_dev import Dagster, dagster_dev, wait_for
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
-ROOT = Path(__file__).parents[2]
-
-LAUNCH = """mutation($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
-  __typename
-  ... on LaunchRunSuccess { run { runId } }
-  ... on PythonError { message }
-  ... on RunConfigValidationInvalid { errors { message } } } }"""
-RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId jobName status startTime tags { key value } } } } }"
-
 PARTITIONS = """query($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) {
   ... on AssetNode { partitionStats { numMaterialized numPartitions } } } }"""
-
-
-def wait_for(what: str, done: Callable[[], bool], seconds: float = 240) -> None:
-    """Waits until something is so."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.5)
-
-
-@dataclass
-class Dagster:
-    """A running ``dagster dev``."""
-
-    url: str
-    log: Path
-
-    def query(self, text: str, **variables: Any) -> Any:
-        """A GraphQL request."""
-        body = json.dumps({"query": text, "variables": variables}).encode()
-        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as response:
-            answer = json.load(response)
-        assert "errors" not in answer, answer
-        return answer["data"]
-
-    def up(self) -> bool:
-        """Whether it answers, with our project loaded."""
-        with suppress(OSError):
-            found = self.query("{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }")
-            return bool(found["repositoriesOrError"].get("nodes"))
-        return False
-
-    def runs(self) -> list[dict[str, Any]]:
-        """Runs, the newest first, tags as a dictionary."""
-        found = self.query(RUNS)["runsOrError"]["results"]
-        return [{**run, "tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in found]
-
-    def run(self, run_id: str) -> dict[str, Any]:
-        return next(run for run in self.runs() if run["runId"] == run_id)
-
-    def materialize(self, path: list[str], partition: str) -> str:
-        """What the button does; the run's id."""
-        params = {
-            "selector": {
-                "repositoryLocationName": "hive_replication",
-                "repositoryName": "__repository__",
-                "pipelineName": "__ASSET_JOB",
-                "assetSelection": [{"path": path}],
-            },
-            "mode": "default",
-            "executionMetadata": {"tags": [{"key": "dagster/partition", "value": partition}]},
-        }
-        found = self.query(LAUNCH, params=params)["launchPipelineExecution"]
-        assert found["__typename"] == "LaunchRunSuccess", found
-        return str(found["run"]["runId"])
 
 
 @pytest.fixture
@@ -107,43 +32,8 @@ def dagster(warehouse: Warehouse, tmp_path: Path) -> Iterator[Dagster]:
     for day in "12":
         warehouse.load_data(f"parts PARTITION (ds='{day}')", f"{day}\n")
     policy = warehouse.connection.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
-    config, home = tmp_path / "policy.yaml", tmp_path / "home"
-    config.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
-    home.mkdir()
-    shutil.copy(ROOT / "dagster.yaml", home)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, "HIVE_REPL_CONFIG": str(config), "DAGSTER_HOME": str(home), "PYTHONWARNINGS": "ignore"}
-    with (tmp_path / "dagster.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)],
-            cwd=ROOT,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_heed_signals,
-        )
-    running = Dagster(f"http://127.0.0.1:{port}", tmp_path / "dagster.log")
-    try:
-        wait_for("dagster dev does not come up", running.up)
+    with dagster_dev(policy, tmp_path) as running:
         yield running
-    finally:
-        family = [process, *psutil.Process(process.pid).children(recursive=True)]
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(60)
-        for left in family:
-            with suppress(psutil.NoSuchProcess, ProcessLookupError):
-                left.kill()
-        process.wait(10)
-
-
-def _heed_signals() -> None:
-    """A shell's background job ignores SIGINT, and Dagster would, too."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def equal(warehouse: Warehouse) -> bool:
