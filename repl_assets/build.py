@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -13,6 +11,7 @@ from hive_replication.policy import Policy
 from repl_assets.catalog import Catalog, CatalogDatabase
 from repl_assets.checks import database_checks
 from repl_assets.databases import dump_asset, load_asset, rebuild_job
+from repl_assets.overflow import limited, tables_asset
 from repl_assets.repairs import repair_job
 from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
@@ -23,8 +22,6 @@ from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
-
-_LOG = logging.getLogger("dagster")
 
 
 def policy_definitions(
@@ -42,11 +39,15 @@ def policy_definitions(
         catalog: its tables; without it there are the database assets, which replicate everything all the same.
         settings: of the sensor on the notification log.
         resources: take the place of the policy's own, by key.
-        most_tables: tables that get assets of their own; all are replicated.
+        most_tables: tables that get assets of their own; databases beyond it get one asset for all their tables.
     """
-    specs = Specs(policy)
+    databases = limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
+    specs = Specs(
+        policy,
+        nodes=frozenset((database.name, table.name) for database in databases for table in database.tables),
+        overflow=frozenset(database.name for database in databases if database.overflow),
+    )
     names = specs.names
-    databases = _limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
     record = record_job(specs)
     repairs = [repair_job(specs, database) for database in databases]
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
@@ -62,21 +63,9 @@ def policy_definitions(
 
 def _assets(specs: Specs, database: CatalogDatabase) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     assets = [specs.database(database, "source"), dump_asset(specs, database), load_asset(specs, database)]
+    if database.overflow:
+        assets.append(tables_asset(specs, database))
     if database.tables:
         assets += [specs.table(database, table, "source") for table in database.tables]
         assets += [dump_tables_asset(specs, database), load_tables_asset(specs, database)]
     return assets
-
-
-def _limited(databases: list[CatalogDatabase], most: int) -> list[CatalogDatabase]:
-    limited: list[CatalogDatabase] = []
-    for database in databases:
-        limited.append(replace(database, tables=database.tables[:most]))
-        if len(database.tables) > most:
-            _LOG.warning(
-                "%d tables of %s have no assets of their own (max_tables); they are replicated with their database",
-                len(database.tables) - most,
-                database.name,
-            )
-        most = max(0, most - len(database.tables))
-    return limited

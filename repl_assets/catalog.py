@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from hive_replication.errors import ReplicationError
 from hive_replication.policy import Policy
+from repl_assets.views import tables_read
 
 if TYPE_CHECKING:
     from hive_replication.metastore.client import Metastore
@@ -36,6 +39,9 @@ class CatalogTable:
         partition_keys: empty for tables without partitions.
         owner: Hive's owner, or "".
         comment: Hive's comment, or "".
+        replica: URI of its data at the target, or "".
+        text: a view's query.
+        reads: databases and tables that a view reads.
     """
 
     name: str
@@ -46,11 +52,18 @@ class CatalogTable:
     partition_keys: tuple[Column, ...]
     owner: str
     comment: str
+    replica: str = ""
+    text: str = ""
+    reads: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogDatabase:
-    """A database of the policy; ``left_out`` names tables that are not replicated, each with the reason."""
+    """A database of the policy; ``left_out`` names tables that are not replicated, each with the reason.
+
+    ``replica`` is its directory at the target, "" where that is not known. ``overflow`` is the number of tables where they
+    are too many for assets of their own; ``tables`` is empty then.
+    """
 
     name: str
     owner: str
@@ -58,6 +71,8 @@ class CatalogDatabase:
     location: str
     tables: tuple[CatalogTable, ...]
     left_out: tuple[tuple[str, str], ...]
+    replica: str = ""
+    overflow: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +102,32 @@ class Catalog:
 _CATALOG = TypeAdapter(Catalog)
 
 
-def read_catalog(metastore: Metastore, policy: Policy) -> Catalog:
-    """Reads the catalog from the source's metastore, some hundred tables a call.
+def read_catalog(metastore: Metastore, policy: Policy, replica: Metastore | None = None) -> Catalog:
+    """Reads the catalog, some hundred tables a call.
+
+    Args:
+        metastore: the source's.
+        policy: what belongs to it.
+        replica: the target's, which says where replicas lie; while it does not answer that stays unknown.
 
     Raises:
-        Unreachable: the metastore does not answer.
+        Unreachable: the source's metastore does not answer.
     """
-    found = (_database(metastore, policy, name) for name in sorted(policy.databases))
-    return Catalog(tuple(database for database in found if database))
+    found = [database for name in sorted(policy.databases) if (database := _database(metastore, policy, name))]
+    if replica is not None:
+        with suppress(ReplicationError):
+            found = [_with_replica(replica, policy.target_of(database.name), database) for database in found]
+    return Catalog(tuple(found))
+
+
+def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) -> CatalogDatabase:
+    there = metastore.database(name)
+    if there is None:
+        return database
+    tables = metastore.tables(name, [table.name for table in database.tables])
+    places = {table.tableName: table.sd.location or "" for table in tables}
+    known = tuple(replace(table, replica=places.get(table.name, "")) for table in database.tables)
+    return replace(database, tables=known, replica=there.locationUri or "")
 
 
 def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:
@@ -117,6 +150,7 @@ def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabas
 
 def _table(table: Table) -> CatalogTable:
     view = table.tableType == "VIRTUAL_VIEW"
+    text = (table.viewOriginalText or table.viewExpandedText or "") if view else ""
     columns, keys = (
         tuple(Column(field.name, field.type, field.comment or "") for field in fields or ())
         for fields in (table.sd.cols, table.partitionKeys)
@@ -130,6 +164,8 @@ def _table(table: Table) -> CatalogTable:
         partition_keys=keys,
         owner=table.owner or "",
         comment=(table.parameters or {}).get("comment", ""),
+        text=text,
+        reads=tables_read(table.viewExpandedText or text, table.dbName) if view else (),
     )
 
 

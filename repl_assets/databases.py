@@ -1,6 +1,7 @@
 """Assets of whole databases: the dump of a window of the notification log and its load."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
+import time
 from collections.abc import Iterator
 
 import dagster as dg
@@ -10,7 +11,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, Window
 from repl_assets.record import Recorder
-from repl_assets.reporting import dump_metadata, held_table, load_metadata, recovery_metadata, text_of
+from repl_assets.reporting import dump_metadata, held_table, markdown_table, recovery_metadata, text_of, window_metadata
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
@@ -27,8 +28,13 @@ def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     )
     def dump(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         window = _window(context)
+        began = time.monotonic()
         result, recovery = _work(context, names).dump_window(database.name, window)
-        metadata = dump_metadata(result) | (recovery_metadata(recovery) if recovery else {})
+        metadata = (
+            dump_metadata(result)
+            | {"duration (s)": round(time.monotonic() - began, 3)}
+            | (recovery_metadata(recovery) if recovery else {})
+        )
         return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(str(result.last_evid)))
 
     return dump
@@ -51,7 +57,7 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
         work = _work(context, names)
         report = load_dump(context.op_execution_context, work, names, database, dump)
         return dg.MaterializeResult(
-            metadata=load_metadata(report, names, database.name) | work.lag(database.name),
+            metadata=window_metadata(report, names, database.name, dump) | work.lag(database.name),
             check_results=list(check_results(report, key)),
             data_version=dg.DataVersion(str(report.to_evid)),
         )
@@ -80,9 +86,8 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         made = dg.AssetMaterialization(dump_key, metadata=dump_metadata(result), partition=window)
         context.log_event(made)
         report = load_dump(context, work, names, database, made)
-        context.log_event(
-            dg.AssetMaterialization(load_key, metadata=load_metadata(report, names, database.name), partition=window)
-        )
+        metadata = window_metadata(report, names, database.name, made)
+        context.log_event(dg.AssetMaterialization(load_key, metadata=metadata, partition=window))
         if report.held:
             raise dg.Failure(f"{len(report.held)} lanes failed: {report.held[0].reason}", metadata={"held": held_table(report)})
 
@@ -120,7 +125,8 @@ def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetChec
         passed=not unproven,
         asset_key=key,
         check_name="files_proven",
-        metadata={"files": len(report.copies), "without recorded checksum": unrecorded, "unproven": unproven[:20]},
+        metadata={"files": len(report.copies), "without recorded checksum": unrecorded}
+        | ({"unproven": markdown_table(("file",), ([file] for file in unproven), len(unproven))} if unproven else {}),
     )
     yield dg.AssetCheckResult(
         passed=not report.held,
@@ -151,6 +157,8 @@ def load_dump(
     partitioned = partitioned_tables(database)
     recorder = Recorder(context, names, database.name, partitioned | work.partitioned(database.name, new))
     recorder.record(report, directory)
+    if database.overflow:
+        recorder.sync_tables(work.tables(database.name))
     if text_of(dump.metadata, "kind") == "bootstrap" and not report.held:
         for table in sorted(partitioned):
             recorder.sync(table, work.partition_names(database.name, table))

@@ -19,7 +19,7 @@ DATABASE_TAG = "hive_replication/database"
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"
 
-_STAGED = re.compile("(.*)__(source|dump|load)", re.DOTALL)
+_STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _HEX = re.compile(r"\.([0-9a-f]{2})")
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
@@ -80,9 +80,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of one policy."""
+    """The names of one policy.
+
+    Args:
+        policy: its name.
+        overflow: databases whose tables have no assets of their own, but are partitions of one asset.
+    """
 
     policy: str
+    overflow: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, policy: Policy) -> Names:
@@ -98,6 +104,16 @@ class Names:
         suffix = "" if stage == "load" else f"__{stage}"
         return dg.AssetKey([self.policy, component(database), component(table) + suffix])
 
+    def tables(self, database: str) -> dg.AssetKey:
+        """``<policy>/<db>__tables``: the asset whose partitions are the tables of a database in overflow."""
+        return dg.AssetKey([self.policy, f"{component(database)}__tables"])
+
+    def shown(self, database: str, table: str, partition: str | None = None) -> tuple[dg.AssetKey, str | None]:
+        """Where Dagster shows a table of the replica or its Hive partition: asset and partition key."""
+        if database in self.overflow:
+            return self.tables(database), partition_key(table)
+        return self.table(database, table, "load"), None if partition is None else partition_key(partition)
+
     @staticmethod
     def of_replica(key: dg.AssetKey) -> tuple[str, str]:
         """The inverse of :meth:`table` for replicas: database and table at the source."""
@@ -112,6 +128,10 @@ class Names:
     def windows(self) -> dg.DynamicPartitionsDefinition:
         """Windows of the source's log: partitions of all database assets of the policy, so that one run can serve them all."""
         return dg.DynamicPartitionsDefinition(name=f"{self.policy}.windows")
+
+    def table_partitions(self, database: str) -> dg.DynamicPartitionsDefinition:
+        """The tables of a database in overflow; no Hive name holds a colon."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.{database}:tables")
 
     def partitions(self, database: str, table: str) -> dg.DynamicPartitionsDefinition:
         """A table's own Hive partitions."""

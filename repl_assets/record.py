@@ -41,15 +41,22 @@ class Recorder:
 
     def record(self, report: LoadReport, directory: str) -> None:
         """Registers partitions, then logs dump and replica of each touched object in this order: Dagster compares times."""
+        gone: list[tuple[Touched, str | None]] = []
         for touched in report.touched:
-            self.register(touched.source_table, touched.partitions)
-            self._forget(touched)
+            if not self._overflow:
+                self.register(touched.source_table, touched.partitions)
+            gone += self._forget(touched)
+        for touched, key in gone[:MOST_EVENTS]:
+            self._log_dropped(touched, key)
         objects = [(touched, partition) for touched in report.touched for partition in self._objects(touched)]
         logged = {touched.source_table for touched, _ in objects[:MOST_EVENTS]}
         left = {touched.source_table for touched, _ in objects[MOST_EVENTS:]}
         if left:  # first, so that a run that ends here is not forgotten
             self.context.instance.add_run_tags(self.context.run_id, {UNRECORDED_TAG: self.names.policy})
-        for touched in report.touched:
+        if self._overflow and left:
+            tables = self.names.tables(self.database)
+            self.context.log_event(dg.AssetObservation(tables, metadata={"tables": len(left), UNRECORDED: True}))
+        for touched in report.touched if not self._overflow else ():
             if touched.source_table in left or touched.source_table not in logged:
                 self._observe(touched, unrecorded=touched.source_table in left)
         metadata = {"directory": dg.MetadataValue.path(directory)}
@@ -57,12 +64,16 @@ class Recorder:
             self.materialize(touched.source_table, partition, touched.evid, metadata)
 
     def materialize(self, table: str, partition: str | None, evid: int, metadata: Mapping[str, Any]) -> None:
-        """Logs dump and replica of a table without partitions or of a Hive partition, in this order."""
-        key = None if partition is None else partition_key(partition)
-        for stage in ("dump", "load"):
+        """Logs dump and replica of a table without partitions or of a Hive partition, in this order.
+
+        Of a database in overflow the table is logged, as a partition of the asset of all its tables.
+        """
+        replica, key = self.names.shown(self.database, table, partition)
+        dumps = [] if self._overflow else [self.names.table(self.database, table, "dump")]
+        for asset in (*dumps, replica):
             self.context.log_event(
                 dg.AssetMaterialization(
-                    self.names.table(self.database, table, stage),
+                    asset,
                     partition=key,
                     metadata={**metadata, "evid": evid},
                     tags={DATA_VERSION_TAG: str(evid)},
@@ -87,13 +98,47 @@ class Recorder:
         self._delete(name, [key for key in self.context.instance.get_dynamic_partitions(name) if key not in present])
         self.register(table, partitions)
 
-    def _forget(self, touched: Touched) -> None:
-        name = str(self.names.partitions(self.database, touched.source_table).name)
-        if touched.dropped:
-            self._delete(name, self.context.instance.get_dynamic_partitions(name))
-        elif touched.dropped_partitions:
+    def sync_tables(self, tables: Collection[str]) -> None:
+        """Makes exactly these tables of a database in overflow known."""
+        name = str(self.names.table_partitions(self.database).name)
+        keys = {partition_key(table) for table in tables}
+        known = self.context.instance.get_dynamic_partitions(name)
+        self._delete(name, [key for key in known if key not in keys])
+        new = sorted(keys.difference(known))
+        for start in range(0, len(new), _CHUNK):
+            self.context.instance.add_dynamic_partitions(name, new[start : start + _CHUNK])
+
+    @property
+    def _overflow(self) -> bool:
+        return self.database in self.names.overflow
+
+    def _forget(self, touched: Touched) -> Iterator[tuple[Touched, str | None]]:
+        """Makes dropped partitions unknown; gives what was known of the table, None for itself."""
+        if not self._overflow and (touched.dropped or touched.dropped_partitions):
+            name = str(self.names.partitions(self.database, touched.source_table).name)
             dropped = {partition_key(partition) for partition in touched.dropped_partitions}
-            self._delete(name, [key for key in self.context.instance.get_dynamic_partitions(name) if key in dropped])
+            known = self.context.instance.get_dynamic_partitions(name)
+            gone = [key for key in known if touched.dropped or key in dropped]
+            self._delete(name, gone)
+            yield from ((touched, key) for key in gone)
+        if touched.dropped:
+            yield touched, None
+
+    def _log_dropped(self, touched: Touched, key: str | None) -> None:
+        """Makes the drop the newest that Dagster knows of an object, should one of its name come again.
+
+        Dagster cannot forget the events of a partition, and shows the last of them as its state.
+        """
+        asset, whole = self.names.shown(self.database, touched.source_table)
+        self.context.log_event(
+            dg.AssetMaterialization(
+                asset,
+                description=f"Dropped at event {touched.evid}",
+                partition=key or whole,
+                metadata={"evid": touched.evid, "state": "dropped"},
+                tags={DATA_VERSION_TAG: f"dropped at {touched.evid}"},
+            )
+        )
 
     def _delete(self, name: str, keys: Iterable[str]) -> None:
         for key in keys:
@@ -103,7 +148,9 @@ class Recorder:
         """Names of changed partitions; None for a table without partitions."""
         if touched.dropped:
             return
-        if touched.partitions:
+        if self._overflow:
+            yield None
+        elif touched.partitions:
             yield from touched.partitions
         elif touched.source_table not in self.partitioned and not touched.dropped_partitions:
             yield None

@@ -3,6 +3,7 @@
 # No postponed annotations here: Dagster compares those of contexts as types.
 import dagster as dg
 
+from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.databases import load_pool
@@ -39,19 +40,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         tag_run(context)
         work = Work.of(getattr(context.resources, names.connection), context.log)
         table, partitions = str(context.op_config["table"]), tuple(context.op_config["partitions"])
-        with failures():
-            dump = work.dump(ReplDump(database.name, table), partitions or None)
-        if table in {known.name for known in database.tables}:
-            keys = map(partition_key, partitions) if partitions else (None,)
-            for made in dump_materializations(names.table(database.name, table, "dump"), dump, keys):
-                context.log_event(made)
-        events = work.bring_up(database.name, table, dump.directory)
-        report = work.load(ReplLoad(dump.directory, work.target_name(database.name), table), repair=True)
-        recorder = Recorder(context, names, database.name, work.partitioned(database.name, [table]))
-        for done in filter(None, (events, report)):
-            recorder.record(done, done.directory)
-        if report.held:
-            raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})
+        repair_table(context, work, names, database, table, partitions)
 
     @dg.job(
         name=repair_job_name(names, database.name),
@@ -62,3 +51,32 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         repair()
 
     return job
+
+
+def repair_table(
+    context: dg.OpExecutionContext,
+    work: Work,
+    names: Names,
+    database: CatalogDatabase,
+    table: str,
+    partitions: tuple[str, ...] = (),
+) -> LoadReport:
+    """Dumps a table, or partitions of it, as the source is now, loads that and records it.
+
+    Raises:
+        Failure: the table is not repaired.
+    """
+    with failures():
+        dump = work.dump(ReplDump(database.name, table), partitions or None)
+    if table in {known.name for known in database.tables}:
+        keys = map(partition_key, partitions) if partitions else (None,)
+        for made in dump_materializations(names.table(database.name, table, "dump"), dump, keys):
+            context.log_event(made)
+    events = work.bring_up(database.name, table, dump.directory)
+    report = work.load(ReplLoad(dump.directory, work.target_name(database.name), table), repair=True)
+    recorder = Recorder(context, names, database.name, work.partitioned(database.name, [table]))
+    for done in filter(None, (events, report)):
+        recorder.record(done, done.directory)
+    if report.held:
+        raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})
+    return report

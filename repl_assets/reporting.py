@@ -9,9 +9,11 @@ from urllib.parse import quote
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from repl_assets.keys import Names, partition_key
+from hive_replication.units import size
+from repl_assets.keys import Names
 
 if TYPE_CHECKING:
+    from hive_replication.copy.tasks import CopyResult
     from hive_replication.dump.records import DumpResult
     from hive_replication.load.report import LoadReport, Touched
     from hive_replication.recover import Recovery
@@ -30,7 +32,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]], total:
 
 
 def dump_metadata(result: DumpResult) -> dict[str, Any]:
-    """Metadata of a dump; ``directory`` and ``kind`` are what its load goes by."""
+    """Metadata of a dump; ``directory``, ``kind`` and ``events`` are what its load goes by."""
     header = result.header
     return {
         "directory": dg.MetadataValue.path(result.directory),
@@ -41,7 +43,7 @@ def dump_metadata(result: DumpResult) -> dict[str, Any]:
         "tables": result.tables,
         "partitions": result.partitions,
         "files": result.files,
-    } | ({"left out": dict(header.skipped)} if header.skipped else {})
+    } | ({"left out": markdown_table(("object", "why"), sorted(left), len(left))} if (left := header.skipped.items()) else {})
 
 
 def dump_materializations(
@@ -52,6 +54,11 @@ def dump_materializations(
         yield dg.AssetMaterialization(
             key, partition=partition, metadata=dump_metadata(result), tags={DATA_VERSION_TAG: str(result.last_evid)}
         )
+
+
+def window_metadata(report: LoadReport, names: Names, database: str, dump: dg.AssetMaterialization) -> dict[str, Any]:
+    """Metadata of the load of a database's dump: also what its dump counted."""
+    return {"events": dump.metadata["events"], **load_metadata(report, names, database)}
 
 
 def recovery_metadata(recovery: Recovery) -> dict[str, Any]:
@@ -65,36 +72,47 @@ def recovery_metadata(recovery: Recovery) -> dict[str, Any]:
 
 
 def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, Any]:
-    """Metadata of a load."""
+    """Metadata of a load. Figures are numbers, which Dagster plots; what it did in detail are tables."""
     metadata: dict[str, Any] = {
         "directory": dg.MetadataValue.path(report.directory),
         "from_evid": report.from_evid,
         "to_evid": report.to_evid,
+        "operations": sum(report.applied.values()),
         "files": len(report.copies),
-        "bytes": report.bytes_copied,
-        "operations": dict(report.applied),
-        "seconds": {phase: round(seconds, 3) for phase, seconds in report.seconds.items()},
+        "copied (MB)": round(report.bytes_copied / 1e6, 6),
+        "duration (s)": round(sum(report.seconds.values()), 3),
     }
+    metadata |= {f"{phase} (s)": seconds for phase, seconds in report.seconds.items()}
     metadata |= {f"files from {origin}": count for origin, count in sorted(report.files_by_origin.items())}
     metadata |= {f"files by {executor}": count for executor, count in sorted(report.files_by_executor.items())}
     if report.collapsed.events:
-        metadata["collapsed"] = str(report.collapsed)
-    if report.copies:
-        metadata["proofs"] = _proofs(report)
-    if report.touched:
-        metadata["touched"] = _touched(report.touched, names, database)
-    for title, found in (("in the way", report.strangers), ("changed on the target", report.changed_on_target)):
-        if found:
-            metadata[title] = markdown_table(("object", "what"), ((one.object, one.outcome) for one in found), len(found))
-    if report.translated:
-        rows = ([table] for table in report.translated)
-        metadata["kept as external tables"] = markdown_table(("table",), rows, len(report.translated))
-    if report.skipped:
-        rows = ((skipped.evid, skipped.what, skipped.reason) for skipped in report.skipped)
-        metadata["skipped"] = markdown_table(("event", "what", "why"), rows, len(report.skipped))
-    if report.held:
-        metadata["held"] = held_table(report)
-    return metadata
+        spared = report.collapsed
+        metadata |= {"events collapsed": spared.events, "into operations": spared.operations, "files not copied": spared.files}
+        metadata |= {"not copied (MB)": round(spared.bytes / 1e6, 6)} if spared.bytes >= 0 else {}
+    return metadata | _details(report, names, database)
+
+
+def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.MarkdownMetadataValue]:
+    """What a load did, as tables; those without rows are left out."""
+    strangers, changed = ([(one.object, one.outcome) for one in found] for found in (report.strangers, report.changed_on_target))
+    tables: dict[str, tuple[Sequence[str], Sequence[Sequence[object]]]] = {
+        "touched": (
+            ("table", "event", "partitions", "dropped partitions", ""),
+            [_touched(one, names, database) for one in report.touched],
+        ),
+        "operations by kind": (("operation", "number"), sorted(report.applied.items())),
+        "proofs": (
+            ("object", "file", "from", "size", "proof", "value (end)", "copies"),
+            [_proof(copy) for copy in report.copies[:_ROWS]],
+        ),
+        "in the way": (("object", "what"), strangers),
+        "changed on the target": (("object", "what"), changed),
+        "kept as external tables": (("table",), [(table,) for table in report.translated]),
+        "skipped": (("event", "what", "why"), [(one.evid, one.what, one.reason) for one in report.skipped]),
+    }
+    totals = {"proofs": len(report.copies)}
+    made = {title: markdown_table(head, rows, totals.get(title, len(rows))) for title, (head, rows) in tables.items() if rows}
+    return made | ({"held": held_table(report)} if report.held else {})
 
 
 def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
@@ -103,35 +121,21 @@ def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
     return markdown_table(("tables", "stand at", "failed event", "why"), rows, len(report.held))
 
 
-def _proofs(report: LoadReport) -> dg.MarkdownMetadataValue:
-    rows = (
-        (
-            copy.task.object_name,
-            copy.task.file.name,
-            copy.origin,
-            copy.size,
-            copy.proof.algorithm,
-            copy.proof.value[-16:],
-            copy.attempts,
-        )
-        for copy in report.copies
-    )
-    return markdown_table(("object", "file", "from", "bytes", "proof", "value (end)", "copies"), rows, len(report.copies))
+def _proof(copy: CopyResult) -> Sequence[object]:
+    value = copy.proof.value[-16:]
+    return copy.task.object_name, copy.task.file.name, copy.origin, size(copy.size), copy.proof.algorithm, value, copy.attempts
 
 
-def _touched(touched: Sequence[Touched], names: Names, database: str) -> dg.MarkdownMetadataValue:
-    def row(one: Touched) -> Sequence[object]:
-        key = names.table(database, one.source_table, "load")
-        link = f"[{one.table}]({asset_url(key, one.partitions[0] if len(one.partitions) == 1 else None)})"
-        return (link, one.evid, len(one.partitions), len(one.dropped_partitions), "dropped" if one.dropped else "")
-
-    return markdown_table(("table", "event", "partitions", "dropped partitions", ""), map(row, touched), len(touched))
+def _touched(one: Touched, names: Names, database: str) -> Sequence[object]:
+    asset, partition = names.shown(database, one.source_table, one.partitions[0] if len(one.partitions) == 1 else None)
+    link = f"[{one.table}]({asset_url(asset, partition)})"
+    return link, one.evid, len(one.partitions), len(one.dropped_partitions), "dropped" if one.dropped else ""
 
 
 def asset_url(key: dg.AssetKey, partition: str | None = None) -> str:
-    """Path of an asset in Dagster's UI, at a Hive partition where one is given."""
+    """Path of an asset in Dagster's UI, at a partition where its key is given."""
     path = "/assets/" + "/".join(quote(part, safe="") for part in key.path)
-    return path + (f"?view=partitions&partition={quote(partition_key(partition), safe='')}" if partition else "")
+    return path + (f"?view=partitions&partition={quote(partition, safe='')}" if partition else "")
 
 
 def text_of(metadata: Mapping[str, Any], name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from repl_assets.catalog import CatalogDatabase, CatalogTable, Column
 from repl_assets.keys import Names, Stage
 from repl_assets.keys import owner as dagster_owner
 
+_NOTICE = "**Its {:,} tables are the partitions of one asset**, `{key}`: they are more than `max_tables`."
 _SHOWN = {"source": "at the source", "dump": "metadata and file references", "load": "replica"}
 
 
@@ -22,14 +24,18 @@ class Specs:
 
     Args:
         policy: the policy.
+        nodes: databases and tables that have assets of their own, which those of views depend on.
+        overflow: databases whose tables are partitions of one asset.
     """
 
     policy: Policy
+    nodes: frozenset[tuple[str, str]] = frozenset()
+    overflow: frozenset[str] = frozenset()
 
     @property
     def names(self) -> Names:
         """The policy's names."""
-        return Names.of(self.policy)
+        return Names(self.policy.name, self.overflow)
 
     def database(self, database: CatalogDatabase, stage: Stage) -> dg.AssetSpec:
         """The spec of a database's stage; dumps and loads are partitioned by windows of the source's log."""
@@ -39,20 +45,38 @@ class Specs:
             "dump": f"`REPL DUMP {database.name}`: the metadata of a window of the notification log, with references to files.",
             "load": f"`REPL LOAD` into `{self.policy.target_of(database.name)}` of {target}: files, proven, then metadata.",
         }
-        metadata: dict[str, Any] = {"dagster/uri": database.location} if stage == "source" and database.location else {}
+        metadata = _uri(self.policy, stage, database.location, database.replica)
         if stage == "load" and database.left_out:
             rows = (f"| {name} | {reason} |" for name, reason in database.left_out)
             metadata["not replicated"] = dg.MetadataValue.md("\n".join(["| table | why |", "|---|---|", *rows]))
-        comment = f"\n\n{database.comment}" if database.comment else ""
+        notice = _NOTICE.format(database.overflow, key=self.names.tables(database.name).path[-1]) if database.overflow else ""
+        texts = [descriptions[stage], database.comment, notice if stage == "load" else ""]
         return self._spec(
             self.names.database(database.name, stage),
             deps=self._before(stage, lambda before: self.names.database(database.name, before)),
-            description=descriptions[stage] + comment,
+            description="\n\n".join(filter(None, texts)),
             group_name=self.names.group(database.name),
             kinds={"hive", "spark", "hdfs"} if stage == "load" else {"hive"},
             owner=database.owner,
             metadata=metadata,
             partitions_def=None if stage == "source" else self.names.windows,
+        )
+
+    def tables(self, database: CatalogDatabase) -> dg.AssetSpec:
+        """The spec of all tables of a database in overflow, which are its partitions."""
+        return self._spec(
+            self.names.tables(database.name),
+            deps=[self.names.database(database.name, "source")],
+            description=(
+                f"The {database.overflow:,} tables and views of `{self.policy.target_of(database.name)}`, each a partition "
+                "of this asset: they are too many for assets of their own (`max_tables`). "
+                "Materializing a partition repairs that table."
+            ),
+            group_name=self.names.group(database.name),
+            kinds={"hive", "spark"},
+            owner=database.owner,
+            metadata=_uri(self.policy, "load", "", database.replica),
+            partitions_def=self.names.table_partitions(database.name),
         )
 
     def table(self, database: CatalogDatabase, table: CatalogTable, stage: Stage) -> dg.AssetSpec:
@@ -61,18 +85,30 @@ class Specs:
         kind = "view" if table.view else "table"
         return self._spec(
             self.names.table(database.name, table.name, stage),
-            deps=self._before(stage, lambda before: self.names.table(database.name, table.name, before)),
-            description="\n\n".join(filter(None, [f"Hive {kind} `{name}.{table.name}`: {_SHOWN[stage]}.", table.comment])),
+            deps=[
+                *self._before(stage, lambda before: self.names.table(database.name, table.name, before)),
+                *self._reads(table, stage),
+            ],
+            description="\n\n".join(filter(None, [f"Hive {kind} `{name}.{table.name}`: {_SHOWN[stage]}.", *_texts(table)])),
             group_name=self.names.group(database.name),
             kinds=_kinds(table, stage),
             owner=table.owner,
-            metadata=_table_metadata(table, name, stage),
+            metadata=_table_metadata(table, name, stage) | _uri(self.policy, stage, table.location, table.replica),
+            # The tables that a view reads change without it: Dagster is to look through it, not to call it out of date.
+            is_virtual=table.view and stage == "load",
             partitions_def=self.names.partitions(database.name, table.name) if table.partition_keys else None,
         )
 
     def _spec(self, key: dg.AssetKey, *, deps: list[dg.AssetKey], owner: str, **fields: Any) -> dg.AssetSpec:
         owners = [name for name in [dagster_owner(owner)] if name]
-        return dg.AssetSpec(key, deps=deps, owners=owners, skippable=bool(deps), **fields)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dg.PreviewWarning)  # virtual assets are in preview
+            return dg.AssetSpec(key, deps=deps, owners=owners, skippable=bool(deps), **fields)
+
+    def _reads(self, table: CatalogTable, stage: Stage) -> Iterator[dg.AssetKey]:
+        """The tables that a view reads, at the source and in the replica."""
+        if stage != "dump":
+            yield from (self.names.table(*read, stage) for read in table.reads if read in self.nodes)
 
     @staticmethod
     def _before(stage: Stage, key: Any) -> list[dg.AssetKey]:
@@ -91,9 +127,18 @@ def _table_metadata(table: CatalogTable, database: str, stage: Stage) -> dict[st
     if stage != "dump":
         metadata["dagster/table_name"] = f"{database}.{table.name}"
         metadata["dagster/column_schema"] = dg.TableSchema([*_columns(table.columns), *_columns(table.partition_keys, key=True)])
-    if stage == "source" and table.location:
-        metadata["dagster/uri"] = table.location
     return metadata
+
+
+def _uri(policy: Policy, stage: Stage, location: str, replica: str) -> dict[str, Any]:
+    uri = {"source": location, "dump": policy.dump_root, "load": replica}[stage]
+    return {"dagster/uri": uri} if uri else {}
+
+
+def _texts(table: CatalogTable) -> Iterable[str]:
+    yield table.comment
+    if table.text:
+        yield f"```sql\n{table.text}\n```"
 
 
 def _columns(columns: tuple[Column, ...], *, key: bool = False) -> Iterator[dg.TableColumn]:

@@ -69,18 +69,24 @@ def _record_run(context: dg.OpExecutionContext, work: Work, names: Names, run_id
     done = 0
     for database, table in _tables(context.instance, names, work.connection.target.policy, run_id):
         recorder = Recorder(context, names, database, ())
-        for partition, evid in islice(_later(context.instance, work, names, database, table), most - done):
-            recorder.materialize(table, partition, evid, {})
+        if table:
+            later = ((table, *found) for found in _later(context.instance, work, names, database, table))
+        else:
+            later = ((name, None, evid) for name, evid in _later_tables(context.instance, work, names, database))
+        for name, partition, evid in islice(later, most - done):
+            recorder.materialize(name, partition, evid, {})
             done += 1
     return done
 
 
 def _tables(instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str) -> Iterator[tuple[str, str]]:
-    """Databases and tables of which a run observed that it left objects out."""
+    """Databases and tables of which a run observed that it left objects out; of a database in overflow "" for all of them."""
+    overflow = {names.tables(database): database for database in names.overflow}
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
         seen = entry.asset_observation
         if seen and UNRECORDED in seen.metadata and seen.metadata[UNRECORDED].value:
-            database, table = names.of_replica(seen.asset_key)
+            known = overflow.get(seen.asset_key)
+            database, table = (known, "") if known else names.of_replica(seen.asset_key)
             if database in policy.databases:
                 yield database, table
 
@@ -105,6 +111,18 @@ def _later(instance: dg.DagsterInstance, work: Work, names: Names, database: str
             name = hive_partition_name(columns, part.values)
             if object_id(part) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
                 yield name, object_id(part)
+
+
+def _later_tables(instance: dg.DagsterInstance, work: Work, names: Names, database: str) -> Iterator[tuple[str, int]]:
+    """Tables of a database in overflow that stand at a later event than Dagster shows; with that event."""
+    metastore, target = work.connection.target.metastore, work.target_name(database)
+    shown = instance.event_log_storage.get_latest_tags_by_partition(
+        names.tables(database), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+    )
+    with failures():
+        for table in metastore.tables(target, work.tables(database)):
+            if object_id(table) > _evid(shown.get(partition_key(table.tableName), {}).get(DATA_VERSION_TAG)):
+                yield table.tableName, object_id(table)
 
 
 def _shown(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:

@@ -175,6 +175,12 @@ class Work:
             self.log.warning("events before the repair are held: %s", report.held[0].reason)
         return report
 
+    def tables(self, database: str) -> list[str]:
+        """Tables and views of a replica that belong to the policy."""
+        target = self.connection.target
+        with failures():
+            return sorted(filter(target.policy.includes, target.metastore.table_names(self.target_name(database))))
+
     def partitioned(self, database: str, tables: Iterable[str]) -> set[str]:
         """Those of the named tables of a replica that have partition keys."""
         with failures():

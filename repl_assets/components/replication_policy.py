@@ -75,8 +75,11 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         from hive_replication.metastore.client import Metastore
 
         try:
-            with Metastore(policy.source.metastore, timeout=60, retries=2) as metastore:
-                state_path.write_text(read_catalog(metastore, policy).to_json(), encoding="utf-8")
+            with (
+                Metastore(policy.source.metastore, timeout=60, retries=2) as metastore,
+                Metastore(policy.target.metastore, timeout=20, retries=1) as replica,
+            ):
+                state_path.write_text(read_catalog(metastore, policy, replica).to_json(), encoding="utf-8")
         except ReplicationError as error:
             kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)

@@ -92,7 +92,11 @@ def project(warehouse: Warehouse) -> Iterator[Project]:
 @pytest.fixture
 def replicated(project: Project) -> Project:
     """A table with and one without partitions, bootstrapped by Dagster."""
-    project.warehouse.sql("CREATE TABLE plain (a INT)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    project.warehouse.sql(
+        "CREATE TABLE plain (a INT)",
+        "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)",
+        "CREATE VIEW joined AS SELECT plain.a, ds FROM plain JOIN parts ON plain.a = parts.a",
+    )
     project.warehouse.load_data("plain", "1\n")
     for day in ("1", "2", "a|b...c/d"):
         project.warehouse.load_data(f"parts PARTITION (ds='{day}')", "1\n")
@@ -109,6 +113,10 @@ def test_bootstrap(replicated: Project) -> None:
     assert sorted(replicated.partitions("parts")) == ["ds=1", "ds=2", "ds=a%7Cb%2E%2E%2Ec%2Fd"]
     assert {event.partition for event in replicated.events(replicated.table("parts"))} == set(replicated.partitions("parts"))
     assert [event.partition for event in replicated.events(replicated.table("plain"))] == [None]
+    view = next(spec for spec in replicated.defs.resolve_all_asset_specs() if spec.key == replicated.table("joined"))
+    read = [replicated.table("joined", "dump"), replicated.table("parts"), replicated.table("plain")]
+    assert sorted(dep.asset_key for dep in view.deps) == sorted(read)
+    assert replicated.run(replicated.table("joined")).success
     assert replicated.check(replicated.database("load"), "files_proven").passed
     assert replicated.check(replicated.database("load"), "nothing_held").passed
 
@@ -121,6 +129,13 @@ def test_window(replicated: Project) -> None:
     replicated.next_window()
     warehouse.assert_equal()
     made = replicated.events(replicated.database("load"))[0]
+    assert made.metadata["events"].value == 2  # the new partition with its file, and the drop
+    assert made.metadata["operations"].value == 2
+    assert made.metadata["copied (MB)"].value == 0.000002
+    assert {"plan (s)", "copy (s)", "apply (s)", "duration (s)"} <= made.metadata.keys()
+    link = f"[parts](/assets/default/{warehouse.database}/parts?view=partitions&partition=ds%3D3)"
+    assert link in str(made.metadata["touched"].value)
+    assert {name for name, value in made.metadata.items() if isinstance(value, dg.JsonMetadataValue)} == set()
     assert made.metadata["from_evid"].value == before
     assert made.metadata["to_evid"].value == warehouse.applied()
     assert made.metadata["seconds_behind"].value == 0

@@ -13,6 +13,8 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
 
 from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy, Root, Warehouse
@@ -42,6 +44,7 @@ def table(name: str, **changes: Any) -> CatalogTable:
 
 
 ORDERS = table("orders", partition_keys=(Column("ds", "string"),), owner="jo@shop.com", comment="All orders.")
+VIEW = table("seen", view=True, location="", format="", text="SELECT a FROM orders", reads=(("hr", "staff"), ("sales", "orders")))
 CATALOG = Catalog(
     (
         CatalogDatabase(
@@ -49,7 +52,7 @@ CATALOG = Catalog(
             "hive",
             "The shop",
             "hdfs://source:8020/w/sales.db",
-            (table("lookup"), ORDERS, table("seen", view=True, location="", format="")),
+            (table("lookup", replica="hdfs://target:8020/w/sales.db/lookup"), ORDERS, VIEW),
             (("ledger", "transactional (ACID) tables are not replicated by this version"),),
         ),
     )
@@ -62,9 +65,9 @@ default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners
 default/sales/orders default/sales deps=orders__dump partitions=default.sales.orders kinds=hive,parquet,spark owners=jo@shop.com
 default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
 default/sales/orders__source default/sales deps=- partitions=default.sales.orders kinds=hive owners=jo@shop.com
-default/sales/seen default/sales deps=seen__dump partitions=- kinds=hive,view owners=team:etl
+default/sales/seen default/sales deps=seen__dump,orders partitions=- kinds=hive,view owners=team:etl
 default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
-default/sales/seen__source default/sales deps=- partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__source default/sales deps=orders__source partitions=- kinds=hive,view owners=team:etl
 default/sales__dump default/sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
 default/sales__load default/sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
 default/sales__source default/sales deps=- partitions=- kinds=hive owners=team:hive
@@ -104,6 +107,9 @@ def test_metadata() -> None:
     assert "All orders." in str(orders.description)
     assert found["default/sales/orders__source"].metadata["dagster/table_name"] == "sales.orders"
     assert found["default/sales/orders__source"].metadata["dagster/uri"] == ORDERS.location
+    assert found["default/sales/lookup"].metadata["dagster/uri"] == "hdfs://target:8020/w/sales.db/lookup"
+    assert found["default/sales/lookup__dump"].metadata["dagster/uri"] == "hdfs://target:8020/dumps"
+    assert "```sql\nSELECT a FROM orders\n```" in str(found["default/sales/seen"].description)
     assert "ledger" in found["default/sales__load"].metadata["not replicated"].value
 
 
@@ -119,14 +125,46 @@ def test_definitions_are_valid_jobs_and_checks_included() -> None:
     assert {sensor.default_status for sensor in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
 
 
+def test_a_view_is_not_out_of_date_when_a_table_that_it_reads_changes() -> None:
+    graph = build_defs(policy(), CATALOG).resolve_asset_graph()
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def changed(name: str, partition: str | None = None) -> None:
+            key = dg.AssetKey(["default", "sales", name])
+            tags = {"dagster/data_version": "1"}
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=partition, tags=tags))
+
+        instance.add_dynamic_partitions("default.sales.orders", ["ds=1"])
+        for name, partition in (("seen__dump", None), ("seen", None), ("orders__dump", "ds=1"), ("orders", "ds=1")):
+            changed(name, partition)
+        resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        assert resolver.get_status(dg.AssetKey(["default", "sales", "seen"])) == StaleStatus.FRESH
+
+
 def test_two_policies_load_together() -> None:
     dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy("dr"), CATALOG)))
 
 
-def test_more_tables_than_the_limit_have_no_assets(log: pytest.LogCaptureFixture) -> None:
-    found = specs(build_defs(policy(), CATALOG, most_tables=1))
-    assert {key for key in found if key.endswith("__dump")} == {"default/sales__dump", "default/sales/lookup__dump"}
-    assert "2 tables of sales have no assets" in log.text
+@pytest.mark.parametrize("most", [0, 2])
+def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogCaptureFixture, most: int) -> None:
+    defs = build_defs(policy(), CATALOG, most_tables=most)
+    dg.Definitions.validate_loadable(defs)
+    found = specs(defs)
+    database = {f"default/sales__{stage}" for stage in ("source", "dump", "load")}
+    assert found.keys() == database | {"default/sales__tables"}
+    tables = found["default/sales__tables"]
+    assert shown(tables).split()[1:4] == ["default/sales", "deps=sales__source", "partitions=default.sales:tables"]
+    assert "The 3 tables and views of `sales_copy`" in str(tables.description)
+    assert "partitions of one asset**, `sales__tables`" in str(found["default/sales__load"].description)
+    assert "the 3 tables of sales are partitions of one asset" in log.text
+
+
+def test_databases_that_fit_keep_the_assets_of_their_tables() -> None:
+    small = CatalogDatabase("hr", "", "", "", (table("staff"),), ())
+    two = policy().model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
+    found = specs(build_defs(two, Catalog((small, *CATALOG.databases)), most_tables=3))
+    assert {"default/hr/staff", "default/sales__tables"} <= found.keys()
+    assert not {"default/hr__tables", "default/sales/orders"} & found.keys()
 
 
 def test_the_policy_is_not_shown() -> None:

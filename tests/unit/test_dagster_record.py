@@ -89,6 +89,30 @@ def test_dropped_partitions_and_tables_are_forgotten(recorded: Recorded) -> None
     recorded.record(Touched("parts", "parts", 8, dropped_partitions=("ds=2...3",)), Touched("other", "other", 8, dropped=True))
     assert recorded.partitions() == ["ds=1"]
     assert recorded.partitions("other") == []
+    assert [(event.asset_key.path[-1], event.partition) for event in recorded.materialized()] == [
+        ("parts", "ds=2%2E%2E%2E3"),
+        ("other", "ds=1"),
+        ("other", "ds=2%2E%2E%2E3"),
+        ("other", None),
+    ]
+
+
+def test_a_partition_that_comes_again_does_not_show_what_was_before_its_drop(recorded: Recorded) -> None:
+    """Dagster keeps its events: the drop is the newest of them until the partition is replicated anew."""
+
+    def shown() -> str | None:
+        tags = recorded.instance.event_log_storage.get_latest_tags_by_partition(
+            NAMES.table("db", "parts", "load"), dg.DagsterEventType.ASSET_MATERIALIZATION, ["dagster/data_version"]
+        )
+        return tags["ds=1"]["dagster/data_version"]
+
+    recorded.record(Touched("parts", "parts", 7, partitions=("ds=1",)))
+    assert shown() == "7"
+    recorded.record(Touched("parts", "parts", 8, dropped_partitions=("ds=1",)))
+    recorded.run(lambda recorder: recorder.register("parts", ["ds=1"]))
+    assert shown() == "dropped at 8"
+    recorded.record(Touched("parts", "parts", 9, partitions=("ds=1",)))
+    assert shown() == "9"
 
 
 def test_the_newest_partitions_of_a_table_are_known(recorded: Recorded) -> None:
@@ -103,3 +127,34 @@ def test_sync_leaves_exactly_what_is_there(recorded: Recorded) -> None:
     recorded.run(lambda recorder: recorder.register("parts", ["ds=1", "ds=2"]))
     recorded.run(lambda recorder: recorder.sync("parts", ["ds=2", "ds=3...4"]))
     assert sorted(recorded.partitions()) == ["ds=2", partition_key("ds=3...4")]
+
+
+def test_a_database_in_overflow_is_recorded_by_tables(recorded: Recorded) -> None:
+    names = Names("p", frozenset({"db"}))
+
+    def known() -> list[str]:
+        return sorted(recorded.instance.get_dynamic_partitions("p.db:tables"))
+
+    def load(recorder: Recorder) -> None:
+        ours = Recorder(recorder.context, names, "db", ())
+        ours.record(
+            LoadReport(
+                "dir",
+                "db",
+                1,
+                9,
+                touched=(
+                    Touched("parts", "parts", 7, partitions=("ds=1", "ds=2"), dropped_partitions=("ds=3",)),
+                    Touched("old", "old", 8, dropped=True),
+                ),
+            ),
+            "dir",
+        )
+        ours.sync_tables(["parts", "plain"])
+
+    recorded.instance.add_dynamic_partitions("p.db:tables", ["old"])
+    recorded.run(load)
+    assert known() == ["parts", "plain"]
+    events = [(event.asset_key.path[-1], event.partition, event.description) for event in recorded.materialized()]
+    assert events == [("db__tables", "old", "Dropped at event 8"), ("db__tables", "parts", None)]
+    assert recorded.partitions("parts") == []

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
 import dagster as dg
 from dagster._core.storage.dagster_run import FINISHED_STATUSES, IN_PROGRESS_RUN_STATUSES
@@ -32,14 +31,14 @@ class Load:
         run_id: the run.
         counts: numbers of files by executor and by origin.
         operations: changes of the target's metastore.
-        bytes: bytes copied.
+        megabytes: copied.
     """
 
     window: str
     run_id: str
     counts: Counter[str]
     operations: int
-    bytes: int
+    megabytes: float
 
     @property
     def bootstrap(self) -> bool:
@@ -100,9 +99,8 @@ class Follower:
             if made is not None:
                 values = {name: value.value for name, value in made.metadata.items()}
                 counts = Counter({name: int(str(values.get(name, 0))) for name in _COUNTED})
-                operations = cast("dict[str, int]", values.get("operations") or {})
-                done, size = sum(operations.values()), int(str(values.get("bytes", 0)))
-                yield Load(record.partition_key or "", record.run_id, counts, done, size)
+                done, megabytes = int(str(values.get("operations", 0))), float(str(values.get("copied (MB)", 0)))
+                yield Load(record.partition_key or "", record.run_id, counts, done, megabytes)
 
     def _tell_finished(self) -> None:
         finished = [
@@ -129,4 +127,4 @@ def _position(found: Lag) -> str:
 
 def _summary(load: Load) -> str:
     files = [f"{load.counts[name]} {name.removeprefix('files ')}" for name in _COUNTED if load.counts[name]]
-    return f"{load.operations} operations, {load.bytes / 1e6:.1f} MB, files: {', '.join(files) or 'none'}"
+    return f"{load.operations} operations, {load.megabytes:.1f} MB, files: {', '.join(files) or 'none'}"
