@@ -111,6 +111,9 @@ class Policy(_Settings):
         default=None, gt=0, description="Most bytes per second that one load copies; no limit where absent"
     )
     approval: bool = Field(default=False, description="Each window is planned first, and loaded when an operator has approved it")
+    lag_target_seconds: int = Field(
+        default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
+    )
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
 

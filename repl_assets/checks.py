@@ -5,53 +5,22 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from hive_replication.verify import TableComparison, compare_database, lag
+from hive_replication.verify import TableComparison, compare_database
 from repl_assets.catalog import CatalogDatabase
+from repl_assets.freshness import up_to_date_check
 from repl_assets.reporting import markdown_table
 from repl_assets.row_counts import count_rows, spark_session
 from repl_assets.specs import Specs
 from repl_assets.work import failures
 from resources.connection import ReplicationConnection
 
-_LATE = 15 * 60.0  # seconds
-
 
 def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
     """All checks of a database that no load answers by itself."""
-    yield _up_to_date(specs, database)
+    yield up_to_date_check(specs, database)
     if database.tables:
         yield _replica_equal(specs, database)
         yield from _row_counts(specs, database)
-
-
-def _up_to_date(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
-    names = specs.names
-
-    @dg.asset_check(
-        asset=names.database(database.name, "load"),
-        name="up_to_date",
-        description="No event of the policy has waited for more than 15 minutes.",
-        required_resource_keys={names.connection},
-    )
-    def up_to_date(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        resource: ReplicationConnection = getattr(context.resources, names.connection)
-        with failures():
-            connection = resource.connect()
-            found = lag(connection.source, connection.target, database.name)
-        behind = found.seconds_behind
-        return dg.AssetCheckResult(
-            passed=behind is not None and behind <= _LATE and not found.held,
-            severity=dg.AssetCheckSeverity.WARN,
-            metadata={
-                "seconds_behind": -1.0 if behind is None else behind,
-                "events_waiting": -1 if found.waiting is None else found.waiting,
-                "applied": found.applied,
-                "current": found.current,
-                "held": dict(found.held),
-            },
-        )
-
-    return up_to_date
 
 
 def _replica_equal(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:

@@ -15,6 +15,7 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.records import DumpResult
 from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.lag import lag
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import ReplicaState, replica_state
@@ -23,8 +24,8 @@ from hive_replication.progress import Item
 from hive_replication.recover import Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
-from hive_replication.verify import lag
 from repl_assets.keys import Window
+from repl_assets.lag_metadata import figures
 
 if TYPE_CHECKING:
     from resources.connection import ReplicationConnection
@@ -201,6 +202,4 @@ class Work:
             found = lag(self.connection.source, self.connection.target, database)
         except ReplicationError:
             return {}
-        if found.seconds_behind is None or found.waiting is None:
-            return {}
-        return {"seconds_behind": found.seconds_behind, "events_waiting": found.waiting}
+        return figures(found)

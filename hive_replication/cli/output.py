@@ -6,6 +6,10 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Output:
         if self.json:
             print_json(data)
         elif sys.stdout.isatty():
-            self._drawn(columns, rows)
+            from rich.console import Console
+
+            Console().print(drawn(columns, rows))
         else:
             for row in rows:
                 print("\t".join(" ".join(_text(cell).split()) for cell in row))
@@ -40,17 +46,18 @@ class Output:
             for line in lines:
                 print(line, file=sys.stderr)
 
-    def _drawn(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
 
-        table = Table()
-        for column in columns:
-            table.add_column(column, overflow="fold")  # a path that is cut off cannot be copied
-        for row in rows:
-            table.add_row(*(Text(_text(cell)) for cell in row))
-        Console().print(table)
+def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table for terminals; cells as for :meth:`Output.table`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")  # a path that is cut off cannot be copied
+    for row in rows:
+        table.add_row(*(Text(_text(cell)) for cell in row))
+    return table
 
 
 def print_json(data: object) -> None:

@@ -10,11 +10,11 @@ from hive_replication.connect import Connection
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.dump.source import SOURCE_FOR
-from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.errors import ReplicationError
+from hive_replication.lag import LagReader
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.storage import Storage
-from hive_replication.verify.lag import lag
 
 _CLOCK = 60.0  # seconds by which clocks may differ
 _FREE = 0.1  # part of a store that should be free
@@ -64,15 +64,16 @@ def _source(connection: Connection) -> Iterator[Finding]:
 def _lags(connection: Connection) -> tuple[float, list[Finding]]:
     """Seconds that the slowest replica is behind, and what is wrong with the log's reach."""
     behind, findings = 0.0, list[Finding]()
-    for database in connection.source.policy.databases:
-        try:
-            behind = max(behind, lag(connection.source, connection.target, database).seconds_behind or 0.0)
-        except MissingEvents as problem:
+    try:
+        lags = LagReader(connection.source, connection.target).read()
+    except ReplicationError as problem:
+        advice = "correct what the message says; until then nobody knows how far the replicas are behind"
+        return behind, [warning("source", "lag", str(problem), advice)]
+    for found in lags:
+        behind = max(behind, found.seconds_behind or 0.0)
+        if found.gap:
             advice = "nothing to do: the next window compares the database and brings what differs"
-            findings.append(warning("source", f"log reaches {database}", str(problem), advice))
-        except ReplicationError as problem:
-            advice = "correct what the message says; until then nobody knows how far the replica is behind"
-            findings.append(warning("source", f"lag of {database}", str(problem), advice))
+            findings.append(warning("source", f"log reaches {found.database}", found.gap, advice))
     return behind, findings
 
 

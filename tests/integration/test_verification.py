@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.errors import BadRequest
-from hive_replication.verify import TableComparison, compare_database, lag
+from hive_replication.lag import lag
+from hive_replication.verify import TableComparison, compare_database
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]

@@ -12,10 +12,10 @@ from hive_replication.dump.command import repl_dumps
 from hive_replication.dump.records import DumpResult
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import BadRequest
+from hive_replication.lag import lag
 from hive_replication.metastore.types import copy_of
 from hive_replication.statements import EVERY, ReplDump
 from hive_replication.verify.database import compare_database
-from hive_replication.verify.lag import lag
 from resources.embedded.hive import HiveDriver
 from tests.scenarios.support import Site, new_site
 

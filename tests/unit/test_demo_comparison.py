@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.verify import Lag, TableComparison
+from hive_replication.lag import Lag
+from hive_replication.verify import TableComparison
 from resources.embedded.demo.comparison import Outcome
 from resources.embedded.demo.following import Load
 from resources.embedded.demo.spark import Rows

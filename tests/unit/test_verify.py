@@ -3,11 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import Notification
-from hive_replication.load.state import ReplicaState
 from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hive_replication.verify.compare import TOLD, Comparer, Listed, Pair
-from hive_replication.verify.lag import _waiting
 
 SOURCE, TARGET = "hdfs://source:8020", "hdfs://target:8020"
 
@@ -179,16 +176,3 @@ def test_a_target_root_below_a_source_root_is_the_target() -> None:
     assert compared(table("hdfs://one:8020"), table("hdfs://one:8020/replica"), comparer=comparer) == ()
     assert "location points at the source" in compared(table("hdfs://one:8020"), table("hdfs://one:8020"), comparer=comparer)[0]
     assert compared(table("hdfs://one:80"), table("hdfs://one:8020"), comparer=Comparer(["hdfs://one:80/"], [], never)) == ()
-
-
-def row(evid: int, name: str) -> Notification:
-    return Notification(evid, 1000 + evid, "ALTER_TABLE", "d", name, "{}")
-
-
-def test_an_event_waits_until_its_own_table_has_passed_it() -> None:
-    rows = [
-        row(evid, name) for evid, name in [(5, "held"), (6, "level"), (7, "held"), (11, "repaired"), (12, "level"), (13, "other")]
-    ]
-    state = ReplicaState(source="s", applied=10, at={"held": 5, "repaired": 11}, held={"held": "gone"})
-    assert _waiting(rows, state, lambda row: row.table != "other") == (2, 1007)
-    assert _waiting(rows[:2], state, lambda _: True) == (0, None)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import typer
 
-from hive_replication.cli.commands.comparisons import lag, verify
+from hive_replication.cli.commands.comparisons import verify
 from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.drift import drift
 from hive_replication.cli.commands.history import retention, undo
+from hive_replication.cli.commands.lag import lag
 from hive_replication.cli.commands.pause import pause, resume
 from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.recovery import recover

@@ -1,4 +1,4 @@
-"""``verify`` and ``lag``: source and target as they are now."""
+"""``verify``: source and target as they are now."""
 
 from __future__ import annotations
 
@@ -48,32 +48,6 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
         names = ", ".join(translated)
         chosen.output.remark(f"kept as external tables by the target's metastore, which is equal: {len(translated)} ({names})")
     raise typer.Exit(1 if different else 0)
-
-
-def lag(context: typer.Context, config: Config = None, json: Json = False) -> None:
-    """Shows what waits, and how many seconds the target is behind.
-
-    For each database of the policy: where it stands, the source's newest event, and the tables held.
-    """
-    from hive_replication.verify import lag as lag_of
-
-    chosen = settings(context, config, json)
-    connection = chosen.connect()
-    found = [lag_of(connection.source, connection.target, name) for name in connection.source.policy.databases]
-    columns = ("database", "target", "applied", "source", "waiting", "seconds behind", "held")
-    rows = (
-        (
-            one.database,
-            one.target_database,
-            "not bootstrapped" if one.applied is None else one.applied,
-            one.current,
-            one.waiting,
-            None if one.seconds_behind is None else round(one.seconds_behind),
-            _joined(f"{table}: {reason}" for table, reason in one.held),
-        )
-        for one in found
-    )
-    chosen.output.table(columns, rows, [{**asdict(one), "held": dict(one.held)} for one in found])
 
 
 def _joined(sentences: Iterable[str]) -> str:

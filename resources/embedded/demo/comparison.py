@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from rich.table import Table as Grid
 
 from hive_replication.connect import Connection
-from hive_replication.verify import Lag, TableComparison, compare_database
+from hive_replication.lag import Lag
+from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.demo.following import Load
 from resources.embedded.demo.screen import Screen
 from resources.embedded.demo.spark import Rows

@@ -12,7 +12,7 @@ from dagster._core.storage.dagster_run import FINISHED_STATUSES, IN_PROGRESS_RUN
 
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
-from hive_replication.verify import Lag, lag
+from hive_replication.lag import Lag, lag
 from repl_assets.keys import Names
 from resources.embedded.demo.screen import Screen
 from resources.embedded.demo.tables import DATABASE

@@ -1,0 +1,102 @@
+"""``lag``: how far the replicas are behind, once or again and again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_replication.cli.output import Output, drawn
+from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.units import duration, size
+
+if TYPE_CHECKING:
+    from hive_replication.lag import Lag, LagReader
+
+Tables = Annotated[bool, typer.Option("--tables", help="Also the tables that are behind or held.", show_default=False)]
+Watch = Annotated[
+    float | None, typer.Option("--watch", metavar="SECONDS", min=1, help="Show it again and again, until interrupted.")
+]
+
+_DATABASES = ("database", "on target", "behind", "events waiting", "bytes waiting", "applied", "source", "held, gaps")
+_TABLES = ("database", "table", "behind", "events waiting", "bytes waiting", "applied", "source", "held, gaps")
+
+
+def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, config: Config = None, json: Json = False) -> None:
+    """Shows what waits, and how long the targets are behind.
+
+    For each database of the policy: seconds since the commit of the oldest event that is not applied, how many events and bytes
+    wait, where it stands, the source's newest event, and the tables held.
+    """
+    from hive_replication.lag import LagReader
+
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    reader = LagReader(connection.source, connection.target)
+    if watch is None:
+        _show(chosen.output, reader.read(), tables=tables)
+    elif sys.stdout.isatty() and not chosen.json:
+        _live(reader, watch, tables=tables)
+    else:
+        while True:
+            _show(chosen.output, reader.read(), tables=tables)
+            sys.stdout.flush()
+            time.sleep(watch)
+
+
+def _show(output: Output, found: Sequence[Lag], *, tables: bool) -> None:
+    output.table(_columns(tables=tables), _rows(found, tables=tables), [_data(one, tables=tables) for one in found])
+
+
+def _live(reader: LagReader, every: float, *, tables: bool) -> None:
+    """One table that changes in place; a server that does not answer for a time ends it not."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from hive_replication.errors import Unreachable
+
+    found = reader.read()
+    with Live(auto_refresh=False) as live:
+        while True:
+            table = drawn(_columns(tables=tables), _rows(found, tables=tables))
+            live.update(Group(table, Text(f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends")), refresh=True)
+            time.sleep(every)
+            try:
+                found = reader.read()
+            except Unreachable as error:
+                live.console.print(Text(str(error)))
+
+
+def _columns(*, tables: bool) -> Sequence[str]:
+    return _TABLES if tables else _DATABASES
+
+
+def _rows(found: Sequence[Lag], *, tables: bool) -> Iterator[Sequence[object]]:
+    for one in found:
+        applied = "not bootstrapped" if one.applied is None else one.applied
+        held = one.gap or f"{len(one.held)} held" * bool(one.held and tables) or "\n".join(map(": ".join, one.held))
+        name = "all" if tables else one.target_database
+        yield (one.database, name, *_figures(one.seconds_behind, one.waiting, one.bytes_waiting), applied, one.current, held)
+        for table in one.tables if tables else ():
+            figures = _figures(table.seconds_behind, table.waiting, table.bytes_waiting)
+            yield (one.database, table.table, *figures, table.applied, one.current, table.held)
+
+
+def _figures(seconds: float | None, events: int | None, waiting: int | None) -> tuple[str, str, str]:
+    return (
+        "unknown" if seconds is None else duration(seconds),
+        "unknown" if events is None else f"{events:,}",
+        "unknown" if waiting is None else size(waiting),
+    )
+
+
+def _data(one: Lag, *, tables: bool) -> dict[str, object]:
+    data: dict[str, object] = {**asdict(one), "held": dict(one.held)}
+    if not tables:
+        del data["tables"]
+    return data

@@ -1,0 +1,123 @@
+"""How far a database and its tables are behind (pure; design: Dagster, "seconds behind")."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hive_replication.events.files import FileRef
+from hive_replication.lag.waiting import WaitingEvent
+from hive_replication.load.state import ReplicaState
+
+#: Bytes of files together; None where that is not known.
+Total = Callable[[Iterable[FileRef]], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLag:
+    """How far a table, or function ``f()``, is behind.
+
+    Args:
+        table: source name.
+        applied: event id that it stands at.
+        waiting: its events that are not applied.
+        seconds_behind: seconds since the commit of the oldest of these, 0 without.
+        bytes_waiting: bytes of the files that these bring; None where that is not known.
+        held: why it is held, or "".
+    """
+
+    table: str
+    applied: int
+    waiting: int
+    seconds_behind: float
+    bytes_waiting: int | None
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far one database is behind.
+
+    Args:
+        database: source name.
+        target_database: its name on the target.
+        applied: event id that the target stands at (REPL STATUS), None before its bootstrap is done.
+        current: newest event id of the source.
+        waiting: events of the policy that are not applied, None where that is not known (no bootstrap yet, or a gap).
+        seconds_behind: 0 if nothing waits, else seconds since the commit of the oldest event not applied; None as above.
+        held: tables that are held, with the reason.
+        bytes_waiting: bytes of the files that the waiting events bring; None where a size is not known.
+        tables: those of which an event waits, or that are held.
+        gap: why the source's events cannot be applied to the replica, or "".
+        complete: whether the log was read to its end; else the figures are of its older part, and too low.
+    """
+
+    database: str
+    target_database: str
+    applied: int | None
+    current: int
+    waiting: int | None
+    seconds_behind: float | None
+    held: tuple[tuple[str, str], ...] = ()
+    bytes_waiting: int | None = None
+    tables: tuple[TableLag, ...] = ()
+    gap: str = ""
+    complete: bool = True
+
+
+def start_of(state: ReplicaState) -> int | None:
+    """Event id from which on the log has to be known; None before the bootstrap is done."""
+    if state.applied is None:
+        return None
+    lost = bool(state.lost)
+    return min((there for there in (state.applied, *state.at.values()) if there or not lost), default=0)
+
+
+def not_applied(state: ReplicaState, events: Iterable[WaitingEvent]) -> list[WaitingEvent]:
+    """Those of a database's events that wait; a name's own position counts, if it has one."""
+    return [event for event in events if event.evid > state.position(event.name)]
+
+
+def table_lags(state: ReplicaState, waiting: Sequence[WaitingEvent], now: float, total: Total) -> tuple[TableLag, ...]:
+    """The tables that are behind or held, by name.
+
+    Args:
+        state: where the replica stands.
+        waiting: the events that wait.
+        now: seconds since the epoch.
+        total: sizes of files.
+    """
+    by_name: defaultdict[str, list[WaitingEvent]] = defaultdict(list)
+    for event in waiting:
+        if event.name:
+            by_name[event.name].append(event)
+    return tuple(
+        TableLag(
+            name,
+            state.position(name),
+            len(by_name[name]),
+            behind(by_name[name], now),
+            bytes_of(by_name[name], total),
+            state.held.get(name, ""),
+        )
+        for name in sorted(by_name.keys() | state.held.keys())
+    )
+
+
+def behind(waiting: Sequence[WaitingEvent], now: float) -> float:
+    """Seconds since the commit of the oldest of these events; 0 without any."""
+    return max(0.0, now - min((event.time for event in waiting), default=now))
+
+
+def bytes_of(waiting: Iterable[WaitingEvent], total: Total) -> int | None:
+    """Bytes of the files that events bring; None where that is not known."""
+    told = 0
+    files: dict[FileRef, None] = {}
+    for event in waiting:
+        if event.size is None:
+            return None
+        told += event.size
+        files.update(dict.fromkeys(event.files))
+    looked_up = total(files)
+    return None if looked_up is None else told + looked_up
