@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threads import ThreadCopier
+from hive_replication.dump.packed import PackedStore
 from hive_replication.dump.source import Source
 from hive_replication.dump.tree import TreeStore
 from hive_replication.errors import BadRequest
@@ -42,7 +43,7 @@ def connect(policy: Policy) -> Connection:
     target = Target(Metastore(policy.target.metastore), Storage(policy.target.roots), policy, source.storage)
     root = dump_root(policy)
     copier = ThreadCopier(source.storage, target.storage, bandwidth=policy.bandwidth)
-    return Connection(source, target, TreeStore(Storage((root,)), root.uri), copier)
+    return Connection(source, target, PackedStore(Storage((root,)), root.uri, policy.packed_above), copier)
 
 
 def dump_root(policy: Policy) -> Root:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, Scope
+from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, FunctionRecord, Scope, TableRecord
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
 from hive_replication.metastore import tjson
 from hive_replication.metastore.constraints import KINDS, Constraint, grouped
-from hive_replication.metastore.types import Database
+from hive_replication.metastore.types import Database, Function, Table
 
 #: Version of the layout; a reader refuses a greater one.
 VERSION = "1"
@@ -71,6 +71,29 @@ def constraints_of(value: Mapping[str, list[str]]) -> tuple[Constraint, ...]:
     return tuple(
         one for kind, texts in value.items() for one in grouped(kind, (tjson.loads(KINDS[kind].row, text) for text in texts))
     )
+
+
+def table_text(record: TableRecord) -> bytes:
+    """The ``_metadata`` of a table."""
+    constraints = constraints_fields(record.constraints)
+    return text({"table": tjson.dumps(record.table), "constraints": constraints, "files": len(record.files)})
+
+
+def table_of(data: bytes, files: Callable[[int], tuple[FileRef, ...]]) -> TableRecord:
+    """Reads :func:`table_text`; ``files`` gives the table's files, when told how many there are."""
+    value = fields(data)
+    return TableRecord(tjson.loads(Table, value["table"]), files(value["files"]), constraints_of(value.get("constraints", {})))
+
+
+def function_text(record: FunctionRecord) -> bytes:
+    """The ``_metadata`` of a function."""
+    return text({"function": tjson.dumps(record.function), "files": len(record.files)})
+
+
+def function_of(data: bytes, files: Callable[[int], tuple[FileRef, ...]]) -> FunctionRecord:
+    """Reads :func:`function_text`; ``files`` as for :func:`table_of`."""
+    value = fields(data)
+    return FunctionRecord(tjson.loads(Function, value["function"]), files(value["files"]))
 
 
 def files_text(files: tuple[FileRef, ...]) -> bytes:

@@ -36,6 +36,7 @@ from hive_replication.dump.records import (
     Scope,
     TableRecord,
 )
+from hive_replication.dump.store import DumpReader, DumpWriter
 from hive_replication.dump.tree_reader import ACK, FUNCTIONS, THREADS, Tree, TreeReader
 from hive_replication.events.files import FileRef
 from hive_replication.metastore import tjson
@@ -56,16 +57,19 @@ class TreeStore:
         self.storage = storage
         self.root = root.rstrip("/")
 
-    def create(self, scope: Scope, request: str | None = None) -> TreeWriter:
+    def create(self, scope: Scope, request: str | None = None) -> DumpWriter:
         """Begins a dump directory, or goes on with an interrupted one; see :class:`hive_replication.dump.store.DumpStore`."""
         parent = f"{self.root}/{scope.database}"
         directory = f"{parent}/{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
         if request is None:
-            return TreeWriter(self.storage, directory, scope)
+            return self._writer(directory, scope, None)
         attempt = interrupted(self.storage, parent, request, ACK) or Attempt(self.storage, directory, request)
-        return TreeWriter(self.storage, attempt.directory, scope, attempt)
+        return self._writer(attempt.directory, scope, attempt)
 
-    def open(self, directory: str) -> TreeReader:
+    def _writer(self, directory: str, scope: Scope, attempt: Attempt | None) -> DumpWriter:
+        return TreeWriter(self.storage, directory, scope, attempt)
+
+    def open(self, directory: str) -> DumpReader:
         """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
         return TreeReader(self.storage, self.storage.check(directory).rstrip("/"))
 
@@ -103,20 +107,18 @@ class TreeWriter(Tree, Resumable):
         self._functions: dict[str, int] = {}
 
     def put_table(self, record: TableRecord) -> None:
-        path = self._table_path(self._database, record.name)
-        constraints = encoding.constraints_fields(record.constraints)
-        value = {"table": tjson.dumps(record.table), "constraints": constraints, "files": len(record.files)}
-        self._put(path, value, record.files)
+        self._put(self._table_path(self._database, record.name), encoding.table_text(record), record.files)
         self._tables[record.name] = len(record.files)
 
     def put_partition(self, record: PartitionRecord) -> None:
         path = f"{self._table_path(self._database, record.table)}/{record.name}"
-        self._put(path, {"partition": tjson.dumps(record.partition), "files": len(record.files)}, record.files)
+        value = {"partition": tjson.dumps(record.partition), "files": len(record.files)}
+        self._put(path, encoding.text(value), record.files)
         self._partitions[record.table, record.name] = len(record.files)
 
     def put_function(self, record: FunctionRecord) -> None:
         path = f"{self._table_path(self._database, FUNCTIONS)}/{record.name}"
-        self._put(path, {"function": tjson.dumps(record.function), "files": len(record.files)}, record.files)
+        self._put(path, encoding.function_text(record), record.files)
         self._functions[record.name] = len(record.files)
 
     def put_event(self, record: EventRecord) -> None:
@@ -186,10 +188,10 @@ class TreeWriter(Tree, Resumable):
         self._pool.shutdown(cancel_futures=True)
         self._storage.delete(self.directory, recursive=True)
 
-    def _put(self, path: str, value: dict[str, Any], files: tuple[FileRef, ...]) -> None:
+    def _put(self, path: str, metadata: bytes, files: tuple[FileRef, ...]) -> None:
         if files:
             self._write(f"{path}/_files", encoding.files_text(files))
-        self._write(f"{path}/_metadata", encoding.text(value))
+        self._write(f"{path}/_metadata", metadata)
 
     def _write(self, uri: str, data: bytes) -> None:
         if uri in self._writes:

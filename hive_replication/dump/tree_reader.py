@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hive_replication.dump import encoding
 from hive_replication.dump.ordered import ordered
@@ -23,7 +23,7 @@ from hive_replication.dump.records import (
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
 from hive_replication.metastore import tjson
-from hive_replication.metastore.types import Function, Partition, Table
+from hive_replication.metastore.types import Partition
 from hive_replication.storage import Storage
 
 ACK = "_finished_dump"
@@ -44,13 +44,10 @@ class Tree:
         return f"{self.directory}/{database}/{table}"
 
     def _read_table(self, path: str) -> TableRecord:
-        value = encoding.fields(self._storage.read(f"{path}/_metadata"))
-        constraints = encoding.constraints_of(value.get("constraints", {}))
-        return TableRecord(tjson.loads(Table, value["table"]), self._read_files(path, value["files"]), constraints)
+        return encoding.table_of(self._storage.read(f"{path}/_metadata"), lambda number: self._read_files(path, number))
 
     def _read_function(self, path: str) -> FunctionRecord:
-        value = encoding.fields(self._storage.read(f"{path}/_metadata"))
-        return FunctionRecord(tjson.loads(Function, value["function"]), self._read_files(path, value["files"]))
+        return encoding.function_of(self._storage.read(f"{path}/_metadata"), lambda number: self._read_files(path, number))
 
     def _read_partition(self, table_path: str, name: str) -> PartitionRecord:
         path = f"{table_path}/{name}"
@@ -78,11 +75,7 @@ class TreeReader(Tree):
 
     def __init__(self, storage: Storage, directory: str) -> None:
         super().__init__(storage, directory)
-        if storage.status(directory) is None:
-            raise BadRequest(f"there is no dump at {directory}")
-        if not storage.exists(f"{directory}/{ACK}"):
-            raise BadRequest(f"the dump {directory} is incomplete (it has no {ACK}): dump again")
-        self._counts: dict[str, int] = self._guard(lambda: dict(json.loads(storage.read(f"{directory}/{ACK}"))))
+        self._counts = acknowledged(storage, directory)
         self.header: DumpHeader = self._guard(lambda: encoding.header_of(storage.read(f"{directory}/_dumpmetadata")))
         self._partitions_seen = 0
 
@@ -139,3 +132,19 @@ class TreeReader(Tree):
             raise BadRequest(f"the dump {self.directory} is incomplete: {error}; dump again") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadRequest(f"the dump {self.directory} is unreadable: {error!r}; dump again") from error
+
+
+def acknowledged(storage: Storage, directory: str) -> dict[str, Any]:
+    """What the ack file of a dump says: numbers of records.
+
+    Raises:
+        BadRequest: there is no dump, or it has no ack file, or that is unreadable.
+    """
+    if storage.status(directory) is None:
+        raise BadRequest(f"there is no dump at {directory}")
+    try:
+        return dict(json.loads(storage.read(f"{directory}/{ACK}")))
+    except FileNotFoundError as error:
+        raise BadRequest(f"the dump {directory} is incomplete (it has no {ACK}): dump again") from error
+    except (ValueError, TypeError) as error:
+        raise BadRequest(f"the dump {directory} is unreadable: {error!r}; dump again") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hive_replication.dump.packed import PackedStore
 from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.store import DumpStore, DumpWriter
 from hive_replication.dump.tree import TreeStore
@@ -19,7 +21,11 @@ from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
 SPECIAL = ["plain", "a b%c", "ü☃😀", "x/y#z?", "'\"*[]{}^\\:=", "\x01 ", "_hidden", ".hidden", "_metadata", "100%25"]
-FORMATS = {"tree": TreeStore}
+FORMATS: dict[str, Callable[[Storage, str], DumpStore]] = {
+    "tree": TreeStore,
+    "packed": PackedStore,
+    "either": partial(PackedStore, above=10),
+}
 
 
 @pytest.fixture(params=["file", pytest.param("hdfs", marks=pytest.mark.servers)])

@@ -11,7 +11,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -20,12 +20,12 @@ from hive_replication.connect import Connection, connect
 from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
-from tests.crash.campaign import Campaign, double, single
+from tests.crash.campaign import Campaign, Tally, double, single
 from tests.crash.story import tell, tell_of_drop
 
 
 @contextmanager
-def servers() -> Iterator[tuple[Connection, HiveDriver]]:
+def servers() -> Generator[tuple[Connection, HiveDriver]]:
     """The servers named in HIVE_REPL_TEST_CLUSTER, or some for this run only; and real Hive on the source."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     with tempfile.TemporaryDirectory() as folder:
@@ -47,12 +47,13 @@ def main() -> int:
     parser.add_argument("--parallel", type=int, default=3)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     args = parser.parse_args()
-    random, began = Random(args.seed), time.monotonic()
+    random, began, tally = Random(args.seed), time.monotonic(), Tally()
     print(f"seed {args.seed}", flush=True)
     with servers() as (connection, hive), tempfile.TemporaryDirectory() as folder:
-        campaign = Campaign(connection, Path(folder), lambda line: print(line, flush=True))
-        for write in (tell, tell_of_drop):
-            story = write(connection, hive, f"crash{secrets.token_hex(4)}")
+        packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
+        for write, sides in ((tell, connection), (tell_of_drop, packing)):
+            campaign = Campaign(sides, Path(folder), lambda line: print(line, flush=True), tally)
+            story = write(sides, hive, f"crash{secrets.token_hex(4)}")
             points = campaign.points(story)
             print(
                 f"{write.__name__}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True
@@ -64,11 +65,11 @@ def main() -> int:
             campaign.strike_dumps(story, random, args.limit)
             if write is tell:
                 campaign.strike_repairs(story, random, args.limit)
-    for problem in campaign.tally.problems:
+    for problem in tally.problems:
         print(problem)
     print(f"{time.monotonic() - began:.0f} s")
-    print(campaign.tally)
-    return 1 if campaign.tally.problems else 0
+    print(tally)
+    return 1 if tally.problems else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from hive_replication.connect import Connection
 from hive_replication.dump.attempts import Attempt
 from hive_replication.dump.objects import ObjectReader
 from hive_replication.dump.records import DumpResult
-from hive_replication.dump.tree import TreeWriter
+from hive_replication.dump.tree import TreeStore, TreeWriter
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.retention import sweep
 from resources.embedded.hive import HiveDriver
@@ -27,7 +28,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.hive]
 @pytest.fixture(scope="module")
 def site(connection: Connection, hive3: HiveDriver) -> Site:
     """Tables t1 to t3 and a partitioned one, replicated."""
-    made = new_site(connection, hive3)
+    store = TreeStore(connection.store.storage, connection.store.root)  # one file a record: what was written when is seen
+    made = new_site(replace(connection, store=store), hive3)
     made.sql(*(f"CREATE TABLE t{n} (a INT)" for n in (1, 2, 3)), "CREATE TABLE parts (a INT) PARTITIONED BY (p STRING)")
     for name in ("t1", "t2", "t3"):
         made.insert(name, f"{name}\n")
@@ -107,7 +109,8 @@ def test_s086_one_failed_dump(site: Site) -> None:
         "    put(writer, record)\n"
         "tree.TreeWriter.put_event = dying\n"
         "sides = connect(Policy.model_validate_json(sys.argv[1]))\n"
-        "command.repl_dump(sides.source, ReplDump(sys.argv[2], None, int(sys.argv[3])), sides.store)\n"
+        "store = tree.TreeStore(sides.store.storage, sides.store.root)\n"
+        "command.repl_dump(sides.source, ReplDump(sys.argv[2], None, int(sys.argv[3])), store)\n"
     )
     policy = site.connection.source.policy.model_dump_json()
     command = [sys.executable, "-c", script, policy, site.database, str(start)]

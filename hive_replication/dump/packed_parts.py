@@ -1,0 +1,170 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportAttributeAccessIssue=false
+# (pyarrow and thrift.TSerialization have no types)
+"""The Parquet files of a packed dump: one row a table, partition, function or event, its files as a list of structs.
+
+Rows are sorted within a file, so that a table's partitions are read as one stream in order of their names. Spark reads the
+files as they are: ``explode(files)`` gives the table of what there is to copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
+from thrift.TSerialization import deserialize, serialize
+
+from hive_replication.dump import encoding
+from hive_replication.dump.records import EventRecord, FileGroup, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Partition
+
+Record = TableRecord | PartitionRecord | FunctionRecord | EventRecord
+Kind = Literal["event", "function", "partition", "table"]
+
+# Partitions are many: Thrift's own binary form is written and read in C, unlike the text that messages hold.
+_BINARY = TBinaryProtocolAcceleratedFactory()
+_FILE = pa.struct([("group", pa.int32()), *((name, pa.string()) for name in ("uri", "checksum", "cm_root", "subdir"))])
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("table", pa.string()),
+        ("name", pa.string()),
+        ("evid", pa.int64()),
+        ("record", pa.binary()),
+        ("files", pa.list_(_FILE)),
+    ]
+)
+_ROWS = 1_000
+
+
+class Key(NamedTuple):
+    """What a row is about; rows of a file are in this order.
+
+    Args:
+        kind: of the record.
+        table: of a partition.
+        name: of a table, partition or function.
+        evid: of an event.
+    """
+
+    kind: Kind
+    table: str = ""
+    name: str = ""
+    evid: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file, read."""
+
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def index(self) -> list[Key]:
+        """What the rows are about, in order."""
+        columns = (self.rows.column(name).to_pylist() for name in Key._fields)
+        return list(map(Key, *columns))
+
+    def stream(self, kind: Kind, table: str = "") -> Iterator[tuple[Key, Record]]:
+        """The records of a kind (and table), in order."""
+        found = self.rows.filter(pc.and_(pc.equal(self.rows["kind"], kind), pc.equal(self.rows["table"], table)))
+        for batch in found.to_batches(max_chunksize=_ROWS):
+            for row in batch.to_pylist():
+                yield Key(kind, table, row["name"], row["evid"]), _record(kind, row)
+
+    def only(self, keys: set[Key]) -> bytes:
+        """The file with these rows only."""
+        return _text(self.rows.filter(pa.array([key in keys for key in self.index()], pa.bool_())))
+
+
+def key_of(record: Record) -> Key:
+    """What a record is about."""
+    match record:
+        case EventRecord():
+            return Key("event", evid=record.notification.evid)
+        case PartitionRecord():
+            return Key("partition", record.table, record.name)
+        case FunctionRecord():
+            return Key("function", name=record.name)
+        case TableRecord():
+            return Key("table", name=record.name)
+
+
+def number_of_files(record: Record) -> int:
+    """Files that a record names."""
+    return sum(len(group.files) for group in record.groups) if isinstance(record, EventRecord) else len(record.files)
+
+
+def part_of(records: Iterable[Record]) -> bytes:
+    """Records as a Parquet file."""
+    rows = [_row(key, record) for key, record in sorted(((key_of(record), record) for record in records), key=lambda one: one[0])]
+    return _text(pa.Table.from_pylist(rows, SCHEMA))
+
+
+def read_part(data: bytes) -> Part:
+    """Reads a Parquet file.
+
+    Raises:
+        ValueError: it is damaged, or not one of a packed dump.
+    """
+    rows = pq.read_table(BytesIO(data))  # raises ArrowInvalid, a ValueError
+    if rows.schema != SCHEMA:
+        raise ValueError(f"its columns are {rows.schema.names}")
+    return Part(rows)
+
+
+def _text(rows: pa.Table) -> bytes:
+    sink = BytesIO()
+    pq.write_table(rows, sink, compression="zstd", row_group_size=_ROWS * 10)
+    return sink.getvalue()
+
+
+def _row(key: Key, record: Record) -> dict[str, Any]:
+    match record:
+        case EventRecord():
+            files = [_file(n, file) for n, group in enumerate(record.groups) for file in group.files]
+            return key._asdict() | {"record": encoding.event_text(record), "files": files}
+        case PartitionRecord():
+            data = serialize(record.partition, _BINARY)
+        case FunctionRecord():
+            data = encoding.function_text(record)
+        case TableRecord():
+            data = encoding.table_text(record)
+    return key._asdict() | {"record": data, "files": [_file(0, file) for file in record.files]}
+
+
+def _file(group: int, file: FileRef) -> dict[str, Any]:
+    return {"group": group, "uri": file.uri, "checksum": file.checksum, "cm_root": file.cm_root, "subdir": file.subdir}
+
+
+def _record(kind: Kind, row: dict[str, Any]) -> Record:
+    files = [(file["group"], FileRef(file["uri"], file["checksum"], file["cm_root"], file["subdir"])) for file in row["files"]]
+
+    def all_files(number: int) -> tuple[FileRef, ...]:
+        if number != len(files):
+            raise ValueError(f"{row['name']} has {len(files)} files instead of {number}")
+        return tuple(file for _, file in files)
+
+    match kind:
+        case "event":
+            event, groups, numbers = encoding.event_of(row["record"])
+            all_files(sum(numbers))
+            of_group = [tuple(file for n, file in files if n == number) for number in range(len(groups))]
+            made = (FileGroup(group.partition, refs, group.listed) for group, refs in zip(groups, of_group, strict=True))
+            return EventRecord(event, tuple(made))
+        case "partition":
+            part = deserialize(Partition(), row["record"], _BINARY)
+            return PartitionRecord(row["table"], row["name"], part, all_files(len(files)))
+        case "function":
+            return encoding.function_of(row["record"], all_files)
+        case "table":
+            return encoding.table_of(row["record"], all_files)
