@@ -10,7 +10,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint test test-fast test-long crash-test demo demo-reset clean python java
+.PHONY: help install lint test test-fast test-long ui-test crash-test demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-fast: $(READY) ## Tests without servers, under two minutes
 
 test-long: java $(READY) ## The long tests: many partitions, faults, Hive as a peer
 	$(BIN)/python -m pytest -m long
+
+ui-test: java $(READY) ## The console in a real browser (Chromium); PICTURES names a folder that keeps pictures of its pages
+	HIVE_REPL_UI_PICTURES=$(PICTURES) $(BIN)/python -m pytest tests/ui
 
 crash-test: java $(READY) ## Kill dumps, loads and repairs at every step, and compare what is left with the source
 	$(BIN)/python -m tests.crash

@@ -79,6 +79,10 @@ class Dagster:
         """One of these runs."""
         return next(run for run in self.runs() if run["runId"] == run_id)
 
+    def status(self, run_id: str) -> str:
+        """How a run is, by the beginning of its id."""
+        return next(str(run["status"]) for run in self.runs() if run["runId"].startswith(run_id))
+
     def materialize(self, path: list[str], partition: str) -> str:
         """What the button does; the run's id."""
         params = {
@@ -98,31 +102,43 @@ class Dagster:
 
 @contextmanager
 def dagster_dev(policy: Policy, folder: Path) -> Generator[Dagster]:
-    """``dagster dev`` with a policy on a free port, stopped with all its processes when the context closes.
+    """``dagster dev`` of the project with a policy.
 
     Args:
         policy: the policy.
-        folder: where DAGSTER_HOME (``home``), the policy's file and the log go.
+        folder: where its file and DAGSTER_HOME go.
     """
-    running = Dagster(f"http://127.0.0.1:{_free_port()}", folder / "dagster.log", folder / "home")
     config = folder / "policy.yaml"
     config.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
-    running.home.mkdir(exist_ok=True)
-    shutil.copy(ROOT / "dagster.yaml", running.home)
-    environment = {**os.environ, "HIVE_REPL_CONFIG": str(config), "DAGSTER_HOME": str(running.home), "PYTHONWARNINGS": "ignore"}
-    with running.log.open("w") as log:
+    with running(folder, "-w", "workspace.yaml", HIVE_REPL_CONFIG=str(config)) as dagster:
+        yield dagster
+
+
+@contextmanager
+def running(folder: Path, *arguments: str, **environment: str) -> Generator[Dagster]:
+    """``dagster dev`` on a free port, stopped with all its processes when the context closes.
+
+    Args:
+        folder: where DAGSTER_HOME (``home``) and the log go.
+        arguments: what it loads.
+        environment: added to this process's.
+    """
+    dagster = Dagster(f"http://127.0.0.1:{_free_port()}", folder / "dagster.log", folder / "home")
+    dagster.home.mkdir(exist_ok=True)
+    shutil.copy(ROOT / "dagster.yaml", dagster.home)
+    with dagster.log.open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", running.url.split(":")[2]],
+            [sys.executable, "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", dagster.url.split(":")[2], *arguments],
             cwd=ROOT,
-            env=environment,
+            env={**os.environ, "DAGSTER_HOME": str(dagster.home), "PYTHONWARNINGS": "ignore", **environment},
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=_heed_signals,
         )
     try:
-        wait_for("dagster dev does not come up", running.up)
-        yield running
+        wait_for("dagster dev does not come up", dagster.up)
+        yield dagster
     finally:
         _stop(process)
 

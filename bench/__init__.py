@@ -1,0 +1,1 @@
+"""Measurements that are not part of the tests; their figures are in docs/performance.md."""

@@ -1,0 +1,166 @@
+"""The console in a browser: lineage, a damaged partition, a failed window, the lag. One ``dagster dev`` for all."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from hive_replication.connect import Connection, connect
+from repl_assets.keys import Names
+from resources.embedded.hive import HiveDriver
+from tests.dagster_dev import Dagster, dagster_dev, wait_for
+from tests.ui.console import Console, browser, lineage_path
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.ui, pytest.mark.servers, pytest.mark.hive, pytest.mark.timeout(900)]
+
+NAMES = Names("default")
+ENDED = ("SUCCESS", "FAILURE")
+DAY = "ds=2026-01-02"
+
+_SENSOR = """query($name: String!) { sensorOrError(sensorSelector: {
+  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { ... on Sensor { id } } }"""
+_STOP = "mutation($id: String!) { stopSensor(id: $id) { __typename } }"
+_START = """mutation($name: String!) { startSensor(sensorSelector: {
+  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { __typename } }"""
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A replicated database and its Dagster."""
+
+    warehouse: Warehouse
+    dagster: Dagster
+    dumps: Path
+
+    @property
+    def database(self) -> str:
+        return self.warehouse.database
+
+    def file(self, day: str) -> str:
+        """Place of the only file of a partition of orders in the replica."""
+        target = self.warehouse.connection.target
+        (part,) = target.metastore.partitions(self.database, "orders", [day])
+        (file,) = target.storage.files(part.sd.location or "")
+        return file.uri
+
+    def read(self, day: str) -> bytes:
+        return self.warehouse.connection.target.storage.read(self.file(day))
+
+    def statuses(self, window: str) -> list[str]:
+        """How the runs of a window ended, the newest first."""
+        return [run["status"] for run in self.dagster.runs() if run["tags"].get("dagster/partition") == window]
+
+    def newest_window(self) -> str:
+        return next(run["tags"]["dagster/partition"] for run in self.dagster.runs() if "hive_replication/kind" in run["tags"])
+
+
+@pytest.fixture(scope="module")
+def shop(connection: Connection, hive3: HiveDriver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """A shop's database, bootstrapped by the sensor."""
+    folder, database = tmp_path_factory.mktemp("console"), f"shop_{uuid.uuid4().hex[:4]}"
+    dumps = folder / "dumps"
+    dumps.mkdir()
+    changed = {"databases": {database: database}, "dump_root": dumps.as_uri()}
+    policy = connection.source.policy.model_copy(update=changed)
+    assert not hive3.run([f"CREATE DATABASE {database} COMMENT 'Orders and customers of the shop'"])[0].error
+    warehouse = Warehouse(connect(policy), hive3, database)
+    _fill(warehouse)
+    with dagster_dev(policy, folder) as running:
+        wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None)
+        shop = Shop(warehouse, running, dumps)
+        wait_for("the bootstrap ends", lambda: shop.statuses(shop.newest_window()) == ["SUCCESS"])
+        yield shop
+
+
+def _fill(warehouse: Warehouse) -> None:
+    warehouse.sql(
+        "CREATE TABLE orders (id BIGINT COMMENT 'number of the order', customer_id BIGINT, amount DECIMAL(10,2)) "
+        "COMMENT 'One row for each order' PARTITIONED BY (ds STRING COMMENT 'day of the order')",
+        "CREATE TABLE customers (id BIGINT, name STRING COMMENT 'as on the invoice') COMMENT 'All customers'",
+        "CREATE VIEW turnover COMMENT 'Turnover by customer' AS SELECT c.name, SUM(o.amount) AS total "
+        "FROM {db}.orders o JOIN {db}.customers c ON o.customer_id = c.id GROUP BY c.name",
+    )
+    warehouse.load_data("customers", "1\x01Ann\n2\x01Ben\n")
+    for day in range(1, 5):
+        warehouse.load_data(f"orders PARTITION (ds='2026-01-0{day}')", f"{day}\x011\x01{day}.50\n")
+
+
+@pytest.fixture(scope="module")
+def console(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with browser(shop.dagster.url, tmp_path_factory.mktemp("pictures")) as it:
+        yield it
+
+
+def test_lineage_shows_source_dump_and_replica(console: Console, shop: Shop) -> None:
+    console.open(lineage_path(NAMES.policy, NAMES.group(shop.database)))
+    nodes = [f"{shop.database}__source", f"{shop.database}__dump", f"{shop.database}__load"]
+    nodes += ["orders__source", "orders__dump", "orders", "customers", "turnover"]
+    for node in nodes:
+        console.attached(node)
+    console.picture("lineage")
+
+
+def test_a_check_finds_damage_and_two_clicks_repair_it(console: Console, shop: Shop) -> None:
+    key, good = NAMES.table(shop.database, "orders", "load"), shop.read(DAY)
+    shop.warehouse.connection.target.storage.write(shop.file(DAY), b"damaged\n")
+
+    console.execute_check(key, "replica_equal")
+    console.sees(re.compile("^Failed$"))
+    console.picture("check-failed")
+
+    console.partition(key, DAY)
+    run = console.materialize()
+    wait_for("the repair ends", lambda: shop.dagster.status(run) in ENDED)
+    assert shop.dagster.status(run) == "SUCCESS"
+    assert shop.read(DAY) == good
+    console.partition(key, DAY)
+    console.sees(run)
+    console.picture("partition")
+
+    console.execute_check(key, "replica_equal")
+    console.sees(re.compile("^Passed$"))
+    console.picture("check-passed")
+
+
+def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) -> None:
+    away = shop.dumps.with_name("away")
+    shop.dumps.rename(away)
+    shop.dumps.write_text("in the way")
+    shop.warehouse.load_data("orders PARTITION (ds='2026-01-05')", "5\x012\x015.50\n")
+    before = shop.newest_window()
+    wait_for("the sensor asks for a window", lambda: shop.newest_window() != before)
+    window = shop.newest_window()
+    shop.dagster.query(_STOP, id=shop.dagster.query(_SENSOR, name="notification_log")["sensorOrError"]["id"])
+    wait_for("the window fails", lambda: set(shop.statuses(window)) == {"FAILURE"})
+    attempts = len(shop.statuses(window))
+    console.open(f"/runs/{shop.dagster.runs()[0]['runId']}")
+    console.sees("Failure")
+    console.picture("window-failed")
+
+    shop.dumps.unlink()
+    away.rename(shop.dumps)
+    console.click("Re-execute")
+    wait_for(
+        "the retry ends", lambda: len(shop.statuses(window)) > attempts and shop.statuses(window)[0] in ("SUCCESS", "FAILURE")
+    )
+    assert shop.statuses(window)[0] == "SUCCESS"
+    shop.warehouse.assert_equal()
+    console.partition(NAMES.database(shop.database, "load"), window)
+    console.sees("Materialized")
+    console.picture("window")
+    shop.dagster.query(_START, name="notification_log")
+
+
+def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
+    console.open(f"/assets/{'/'.join(NAMES.database(shop.database, 'load').path)}")
+    console.click("Plots")
+    console.sees(re.compile("seconds.behind"))
+    expect(console.page.locator("canvas").first).to_be_visible()
+    console.picture("lag")
