@@ -62,7 +62,12 @@ def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 
 def print_json(data: object) -> None:
     """Prints one JSON document on stdout."""
-    print(json.dumps(data, ensure_ascii=False))
+    print(json_text(data))
+
+
+def json_text(data: object) -> str:
+    """One JSON document on one line."""
+    return json.dumps(data, ensure_ascii=False)
 
 
 def _text(cell: object) -> str:

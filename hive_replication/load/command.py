@@ -10,6 +10,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.load.lookahead import LogLookahead, Lookahead, NoLookahead
 from hive_replication.load.objects import load_objects
 from hive_replication.load.plan import LoadPlan
+from hive_replication.load.rates import remember
 from hive_replication.load.recovery import end_other_recovery
 from hive_replication.load.report import LoadReport
 from hive_replication.load.session import Session
@@ -58,14 +59,19 @@ def repl_load(
     with MetastoreLock(target.metastore, database) as lock:
         session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
         _run(session, repair=repair, only=only)
-        return session.report(began)
+        report = session.report(began)
+        if session.exists:
+            remember(target.storage, session.location(), report)
+        return report
 
 
-def plan_load(target: Target, statement: ReplLoad, store: DumpStore, *, repair: bool = False) -> LoadPlan:
-    """What :func:`repl_load` would do now; changes nothing. Raises what it raises."""
+def plan_load(
+    target: Target, statement: ReplLoad, store: DumpStore, *, repair: bool = False, source: Metastore | None = None
+) -> LoadPlan:
+    """What :func:`repl_load` would do now; changes nothing. Takes its arguments, and raises what it raises."""
     reader = up_to(store.open(statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
-    session = Session(target, reader, database, table, None, lambda: None, Silent())
+    session = Session(target, reader, database, table, None, lambda: None, Silent(), _lookahead(source, reader))
     _run(session, repair=repair, only=None)
     header = reader.header
     return LoadPlan(reader.directory, database, header.from_evid, header.to_evid, tuple(session.planned), tuple(session.skipped))

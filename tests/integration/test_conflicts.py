@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.cli.plan import plan_rows, plan_sizes
 from hive_replication.copy.threads import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused
@@ -15,6 +14,7 @@ from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import copy_of
+from hive_replication.plans import plan_report
 from hive_replication.statements import ReplDump, ReplLoad
 from tests.warehouse import Warehouse
 
@@ -109,7 +109,7 @@ def test_database_and_its_tables(filled: Warehouse, setting: str) -> None:
     assert files(filled, "plain") == ["one", "theirs"]
     warehouse = with_policy(filled, conflicts=setting)
     planned = plan_load(warehouse.connection.target, ReplLoad(dump.directory), warehouse.connection.store)
-    rows = list(plan_rows(planned, plan_sizes(warehouse.connection.source.storage, planned)))
+    rows = plan_report(warehouse.connection.target, planned).rows
     report = warehouse.load(dump.directory)
     assert report.held == ()
     assert_replicated(warehouse)

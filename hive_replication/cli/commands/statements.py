@@ -1,4 +1,4 @@
-"""``REPL DUMP | LOAD | STATUS`` and ``plan``."""
+"""``REPL DUMP | LOAD | STATUS``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hive_replication.cli import describe
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.cli.words import statement
-from hive_replication.errors import BadRequest
 
 if TYPE_CHECKING:
     from hive_replication.statements import ReplDump, ReplLoad, ReplStatus
@@ -41,33 +40,6 @@ def repl(context: typer.Context, words: Words = None, config: Config = None, jso
         _load(chosen, parsed)
     else:
         _status(chosen, parsed)
-
-
-def plan(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
-    """Shows what a REPL LOAD would do; changes nothing.
-
-    The operations of each lane in order with their files, and why events would be skipped. Takes a whole REPL LOAD
-    statement, or what follows its LOAD: [<db>[.<table>]] FROM <dir> [TO <evid>].
-    """
-    from hive_replication.statements import ReplLoad, parse
-
-    text = statement(words or [])
-    parsed = parse(text if text[:5].upper().strip() == "REPL" else f"REPL LOAD {text}")
-    if not isinstance(parsed, ReplLoad):
-        raise BadRequest("only a REPL LOAD has a plan to show")
-    from hive_replication.cli.plan import COLUMNS, plan_rows, plan_sizes
-    from hive_replication.load.command import plan_load
-    from hive_replication.load.savings import savings
-
-    chosen = settings(context, config, json)
-    connection = chosen.connect()
-    planned = plan_load(connection.target, parsed, connection.store)
-    sizes = plan_sizes(connection.source.storage, planned)
-    rows, collapsed = list(plan_rows(planned, sizes)), savings(planned.lanes, sizes)
-    data = {"database": planned.database, "plan": [asdict(row) for row in rows], "collapsed": asdict(collapsed)}
-    chosen.output.table(COLUMNS, (row.cells for row in rows), data)
-    if collapsed.events:
-        chosen.output.remark(f"collapsed: {collapsed}")
 
 
 def _dump(chosen: Settings, parsed: ReplDump) -> None:

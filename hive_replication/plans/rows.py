@@ -9,8 +9,6 @@ from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan, LoadPlan
 from hive_replication.load.resolutions import KeepAside, KeepPartitionsAside
-from hive_replication.load.savings import source_sizes
-from hive_replication.storage import Storage
 from hive_replication.units import size
 
 COLUMNS = ("lane", "evid", "operation", "object", "files", "size", "why not")
@@ -48,12 +46,6 @@ class PlanRow:
         shown = ("unknown" if self.bytes < 0 else size(self.bytes)) if self.files else None
         evids = f"{self.evid} and {len(self.events) - 1} before" if len(self.events) > 1 else self.evid
         return self.lane, evids, self.operation, self.object, self.files or None, shown, self.reason
-
-
-def plan_sizes(storage: Storage, plan: LoadPlan) -> dict[FileRef, int]:
-    """Bytes of all files that a load would bring, or is spared; -1 for those that neither their source path nor cmroot has."""
-    files = {file for lane in plan.lanes for operation in (lane.single or lane.operations) for file in _files(operation)}
-    return source_sizes(storage, files)
 
 
 def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]:

@@ -1,0 +1,68 @@
+"""How fast the last load of a database was that copied enough to tell; kept in its directory, for estimates only."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from hive_replication.errors import ReplicationError
+from hive_replication.load.report import LoadReport
+from hive_replication.storage import Storage
+
+_FILES, _SECONDS = 8, 5.0  # a load that copied fewer files in less time tells nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a load did in what time.
+
+    Args:
+        files: files copied.
+        bytes: their bytes.
+        copy_seconds: how long that took.
+        operations: operations carried out on the metastore.
+        apply_seconds: how long they took.
+        measured: when, seconds since the epoch.
+    """
+
+    files: int
+    bytes: int
+    copy_seconds: float
+    operations: int
+    apply_seconds: float
+    measured: float
+
+
+_RATES = TypeAdapter(Rates)
+
+
+def remember(storage: Storage, location: str, report: LoadReport) -> None:
+    """Keeps the rates of a load, if it copied enough; that they cannot be written is no error.
+
+    Args:
+        storage: the target's.
+        location: the target database's directory.
+        report: of the load.
+    """
+    files, seconds = sum(1 for copy in report.copies if copy.origin != "present"), report.seconds.get("copy", 0.0)
+    if not files or (files < _FILES and seconds < _SECONDS):
+        return
+    operations = sum(report.applied.values())
+    rates = Rates(files, report.bytes_copied, seconds, operations, report.seconds.get("apply", 0.0), time.time())
+    with suppress(ReplicationError, OSError):
+        storage.write(_place(location), _RATES.dump_json(rates))
+
+
+def rates_of(storage: Storage, location: str) -> Rates | None:
+    """The rates of the last load that was measured; None where there are none, or they cannot be read."""
+    try:
+        return _RATES.validate_json(storage.read(_place(location)))
+    except (ReplicationError, OSError, ValidationError):
+        return None
+
+
+def _place(location: str) -> str:
+    return f"{location.rstrip('/')}/.repl/rates.json"

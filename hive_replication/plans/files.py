@@ -1,0 +1,62 @@
+"""Where the files of a plan lie now, and how large they are."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from hive_replication.events.files import FileRef
+from hive_replication.load.plan import LoadPlan
+from hive_replication.progress import Progress
+from hive_replication.storage import FileStatus, Storage
+
+_THREADS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that a load would bring.
+
+    Args:
+        size: bytes, -1 where unknown.
+        place: where the recorded version lies: at its ``source`` path, in ``cmroot``, or ``gone`` where in neither.
+    """
+
+    size: int
+    place: Literal["source", "cmroot", "gone"]
+
+
+def find_files(storage: Storage, plan: LoadPlan, progress: Progress) -> dict[FileRef, FoundFile]:
+    """Looks for all files that a load would bring, or is spared, by their recorded checksums.
+
+    Args:
+        storage: the source's.
+        plan: of the load.
+        progress: who is told.
+    """
+    operations = (one for lane in plan.lanes for one in (*lane.single, *lane.operations))
+    files = list(dict.fromkeys(file for one in operations for _, content in one.contents for file in content.files))
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="look") as pool:
+        found = pool.map(partial(_find, storage), files)
+        return dict(zip(files, progress.count(found, "files looked for", len(files)), strict=True))
+
+
+def _find(storage: Storage, file: FileRef) -> FoundFile:
+    status = storage.status(file.uri)
+    if status is not None and _is_recorded(storage, file, status):
+        return FoundFile(status.size, "source")
+    kept = storage.status(file.cm_uri) if file.cm_uri else None
+    return FoundFile(kept.size, "cmroot") if kept is not None else FoundFile(-1, "gone")
+
+
+def _is_recorded(storage: Storage, file: FileRef, status: FileStatus) -> bool:
+    """Whether a file is the version of the event: by checksum where there are such, else it is taken for it."""
+    if status.is_dir or not (file.checksum and storage.has_checksums(file.uri)):
+        return not status.is_dir
+    try:
+        checksum = storage.checksum(file.uri)
+    except FileNotFoundError:
+        return False
+    return checksum is not None and checksum.value == file.checksum

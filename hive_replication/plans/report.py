@@ -1,0 +1,113 @@
+"""The report on a plan: figures, operations, what is in the way, what is left alone and why."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hive_replication.events.files import FileRef
+from hive_replication.load.plan import LoadPlan
+from hive_replication.load.rates import rates_of
+from hive_replication.load.report import Collapsed
+from hive_replication.load.resolutions import Resolution
+from hive_replication.load.savings import savings
+from hive_replication.load.target import Target
+from hive_replication.plans.estimate import Estimate, estimate
+from hive_replication.plans.files import FoundFile, find_files
+from hive_replication.plans.rows import PlanRow, plan_rows
+from hive_replication.progress import Progress, Silent
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """What a load would do.
+
+    Args:
+        plan: as it was made.
+        made: when, seconds since the epoch.
+        rows: operations, and what is held or skipped.
+        operations: numbers of operations by kind.
+        files: numbers of files to copy by place: ``source``, ``cmroot`` and ``gone``.
+        bytes: of those that are there.
+        collapsed: what collapsing spares.
+        estimate: how long it may take.
+    """
+
+    plan: LoadPlan
+    made: float
+    rows: tuple[PlanRow, ...]
+    operations: Mapping[str, int]
+    files: Mapping[str, int]
+    bytes: int
+    collapsed: Collapsed
+    estimate: Estimate
+
+    @property
+    def conflicts(self) -> Iterator[tuple[str, str]]:
+        """What is in the way on the target, and what would become of it."""
+        for lane in self.plan.lanes:
+            for one in lane.operations:
+                if isinstance(one, Resolution):
+                    yield f"{self.plan.database}.{'/'.join((one.table, *one.partitions))}", one.outcome
+            if lane.obstacle is not None and lane.obstacle.refused:
+                yield ", ".join(f"{self.plan.database}.{name}" for name in lane.names), lane.obstacle.reason
+
+    def data(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "database": self.plan.database,
+            "directory": self.plan.directory,
+            "from-evid": self.plan.from_evid,
+            "to-evid": self.plan.to_evid,
+            "operations": dict(self.operations),
+            "files": dict(self.files),
+            "bytes": self.bytes,
+            "collapsed": asdict(self.collapsed),
+            "estimate": asdict(self.estimate),
+            "conflicts": [{"object": name, "outcome": outcome} for name, outcome in self.conflicts],
+            "plan": [asdict(row) for row in self.rows],
+        }
+
+
+def plan_report(target: Target, plan: LoadPlan, *, progress: Progress | None = None) -> PlanReport:
+    """Looks up the files of a plan and sums it up; changes nothing.
+
+    Args:
+        target: the target side.
+        plan: what a load would do.
+        progress: who is told.
+    """
+    found = find_files(target.source_storage, plan, progress or Silent())
+    sizes = {file: one.size for file, one in found.items()}
+    rows = tuple(plan_rows(plan, sizes))
+    copied = _copied(plan, found)
+    total = sum(max(one.size, 0) for one in copied.values())
+    done = Counter(row.operation for row in rows if row.operation)
+    database = target.metastore.database(plan.database)
+    rates = rates_of(target.storage, database.locationUri) if database is not None and database.locationUri else None
+    return PlanReport(
+        plan,
+        time.time(),
+        rows,
+        done,
+        Counter(one.place for one in copied.values()),
+        total,
+        savings(plan.lanes, sizes),
+        estimate(len(copied), total, done.total(), rates, target.policy.bandwidth),
+    )
+
+
+def _copied(plan: LoadPlan, found: Mapping[FileRef, FoundFile]) -> dict[FileRef, FoundFile]:
+    """The files that are to be copied, without those that only a lane without collapsing would bring."""
+    files = {
+        file
+        for lane in plan.lanes
+        for one in lane.operations
+        if lane.obstacle is None or one.evid < lane.obstacle.evid
+        for _, content in one.contents
+        for file in content.files
+    }
+    return {file: found[file] for file in files}

@@ -1,0 +1,121 @@
+"""A plan's report as Markdown and as one HTML file. Names in it come from dumps, which are untrusted: all is escaped."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader
+
+from hive_replication.plans.report import PlanReport
+from hive_replication.plans.rows import COLUMNS
+from hive_replication.units import count, duration, size
+
+_MOST_ROWS = 5_000
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&#!])")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of the report.
+
+    Args:
+        title: its heading.
+        head: headings of its columns.
+        rows: as many as are shown.
+        more: number of those left out.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    more: int = 0
+
+
+def as_markdown(report: PlanReport, *, window: str = "", most_rows: int = _MOST_ROWS) -> str:
+    """The report as Markdown.
+
+    Args:
+        report: the report.
+        window: how the window is called, by default by its event ids.
+        most_rows: of one table; the number of the others is told.
+    """
+    return _rendered(_MARKDOWN, "plan.md.j2", report, window, most_rows)
+
+
+def as_html(report: PlanReport, *, window: str = "", most_rows: int = _MOST_ROWS) -> str:
+    """The report as one HTML page that needs nothing else; arguments as :func:`as_markdown`."""
+    return _rendered(_HTML, "plan.html.j2", report, window, most_rows)
+
+
+def _rendered(environment: Environment, template: str, report: PlanReport, window: str, most_rows: int) -> str:
+    plan = report.plan
+    return environment.get_template(template).render(
+        database=plan.database,
+        window=window or f"{plan.from_evid}-{plan.to_evid}",
+        directory=plan.directory,
+        made=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.made)),
+        figures=list(_figures(report)),
+        sections=list(_sections(report, most_rows)),
+    )
+
+
+def _figures(report: PlanReport) -> Iterator[tuple[str, str]]:
+    """What is to be known at first sight."""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(report.operations.items())) or "none: nothing to do"
+    yield "Operations", kinds
+    files = sum(report.files.values())
+    yield "Files to copy", f"{count(files, 'file')}, {size(report.bytes)}" if files else "none"
+    for place, what in (("cmroot", "of them from cmroot"), ("gone", "of them neither at the source nor in cmroot")):
+        if report.files.get(place):
+            yield what.capitalize(), count(report.files[place], "file")
+    yield "Time", f"about {duration(report.estimate.seconds)}; {report.estimate.basis}"
+    if report.collapsed.events:
+        spared = report.collapsed
+        known = f" ({size(spared.bytes)})" if spared.bytes >= 0 else ""
+        yield (
+            "Collapsed",
+            f"{count(spared.events, 'event')} into {count(spared.operations, 'operation')}, "
+            f"{count(spared.files, 'file')}{known} not copied",
+        )
+    for lane, what in (("held", "Held tables"), ("skipped", "Skipped")):
+        number = sum(row.lane == lane for row in report.rows)
+        if number:
+            yield what, f"{number:,}"
+    number = sum(1 for _ in report.conflicts)
+    yield "Conflicts", f"{number:,}" if number else "none"
+
+
+def _sections(report: PlanReport, most_rows: int) -> Iterator[Section]:
+    doing = [row.cells[:-1] for row in report.rows if row.lane not in ("held", "skipped")]
+    held = [(row.evid, row.object, row.reason) for row in report.rows if row.lane == "held"]
+    skipped = [(row.evid, row.object, row.reason) for row in report.rows if row.lane == "skipped"]
+    for title, head, rows in (
+        ("In the way on the target", ("object", "what becomes of it"), list(report.conflicts)),
+        ("Held: cannot go beyond an event", ("event", "tables", "why"), held),
+        ("Operations", COLUMNS[:-1], doing),
+        ("Skipped", ("event", "object", "why"), skipped),
+    ):
+        if rows:
+            yield _section(title, head, rows, most_rows)
+
+
+def _section(title: str, head: Sequence[str], rows: Sequence[Iterable[object]], most: int) -> Section:
+    return Section(title, tuple(head), tuple(map(tuple, rows[:most])), max(0, len(rows) - most))
+
+
+def _shown(value: object) -> object:
+    return "" if value is None else value
+
+
+def _escaped(value: object) -> str:
+    """Text that Markdown takes as it stands, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(_shown(value)).split()))
+
+
+_LOADER = PackageLoader("hive_replication.plans")
+_HTML = Environment(loader=_LOADER, autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
+# HTML's escapes would show in Markdown: every expression is escaped for Markdown instead.
+_MARKDOWN = Environment(loader=_LOADER, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_escaped)  # noqa: S701
