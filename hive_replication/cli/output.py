@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+_FIGURE = re.compile(r"|[0-9][0-9.,]*( \S{1,3})?")  # with its unit, or nothing
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")  # a path that is cut off cannot be copied
-    for row in rows:
-        table.add_row(*(Text(_text(cell)) for cell in row))
+    table, shown = Table(), [[_text(cell) for cell in row] for row in rows]
+    for number, column in enumerate(columns):
+        figures = bool(shown) and all(_FIGURE.fullmatch(row[number]) for row in shown)
+        # a path that is cut off cannot be copied
+        table.add_column(column, overflow="fold", justify="right" if figures else "left")
+    for row in shown:
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hive_replication.cli import describe
 from hive_replication.cli.main import run
-from hive_replication.cli.output import Output
+from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
@@ -133,6 +133,11 @@ def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     assert (process.returncode, error) == (130, "hive-repl: interrupted\n")
 
 
+def test_columns_of_figures_are_right_aligned() -> None:
+    made = drawn(("table", "size", "files", "hash"), [("t", "1.5 MB", 12, "1a"), ("u", "", 3, "22")])
+    assert [column.justify for column in made.columns] == ["left", "right", "right", "left"]
+
+
 def test_a_pipe_gets_tabs_a_terminal_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     Output(json=False).table(("dir-name", "last-evid"), [("hdfs://d/1", 7), ("a\tb\nc", None)], {})
     assert capsys.readouterr().out == "hdfs://d/1\t7\na b c\t\n"
@@ -143,9 +148,9 @@ def test_a_pipe_gets_tabs_a_terminal_a_table(capsys: pytest.CaptureFixture[str])
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-c", code], stdout=theirs, check=True, env={**os.environ, "TERM": "xterm", "COLUMNS": "80"})
     os.close(theirs)
-    drawn = os.read(ours, 10_000).decode()
-    assert "dir-name" in drawn
-    assert "[red]x" in drawn
+    shown = os.read(ours, 10_000).decode()
+    assert "dir-name" in shown
+    assert "[red]x" in shown
 
 
 def test_a_load_is_described_for_people_and_programs() -> None:

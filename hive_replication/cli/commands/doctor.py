@@ -21,7 +21,8 @@ def doctor(context: typer.Context, config: Config = None, json: Json = False) ->
     chosen = settings(context, config, json)
     found = list(examine(chosen.connect()))
     failed = any(one.verdict == "error" for one in found)
-    rows = ((one.side, one.check, one.verdict, one.found, one.advice) for one in found)
+    # What to change stands below what was found: side by side, both break within the names of settings.
+    rows = ((one.side, one.check, one.verdict, "\n".join(filter(None, (one.found, one.advice)))) for one in found)
     data = {"working": not failed, "findings": [asdict(one) for one in found]}
-    chosen.output.table(("side", "check", "", "found", "what to do"), rows, data)
+    chosen.output.table(("side", "check", "", "found, what to do"), rows, data)
     raise typer.Exit(1 if failed else 0)
