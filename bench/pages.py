@@ -93,10 +93,10 @@ def _pages() -> Iterator[Page]:
     big = names.table(database, many_tables.BIG, "load")
     url, partition = asset_url(big), asset_url(big, newest)
     yield Page("catalog", "/assets", lambda it: it.sees(names.policy))
-    yield Page("lineage, groups closed", lineage_path(), lambda it: it.attached(names.policy))
+    yield Page("lineage, groups closed", lineage_path(), lambda it: it.shows(names.policy))
     yield Page("lineage, a database of 250 tables open", lineage_path(names.policy, names.group(database)), _open_group)
     yield Page("asset, overview", url, lambda it: it.sees("Latest materialization"))
-    yield Page("asset, lineage", f"{url}?view=lineage", lambda it: it.attached(f"{many_tables.BIG}__dump"))
+    yield Page("asset, lineage", f"{url}?view=lineage", lambda it: it.shows(f"{many_tables.BIG}__dump"))
     yield Page("asset, partitions", f"{url}?view=partitions", lambda it: it.sees("10,000 Partitions"))
     yield Page("asset, one partition", partition, lambda it: it.sees("Latest materialization"))
     yield Page("asset, dialog to materialize a partition", partition, _dialog)
@@ -106,7 +106,7 @@ def _pages() -> Iterator[Page]:
 
 
 def _open_group(console: Console) -> None:
-    console.attached("t0001__dump")
+    console.shows("t0001__dump")
 
 
 def _dialog(console: Console) -> None:

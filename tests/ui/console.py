@@ -35,8 +35,10 @@ def browser(url: str, folder: Path) -> Generator[Console]:
     expect.set_options(timeout=_SLOW)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program)
-        page = chromium.new_page(viewport={"width": 1600, "height": 1000})
+        page = chromium.new_page(viewport={"width": 1800, "height": 1100})
         page.set_default_timeout(_SLOW)
+        page.goto(url)
+        page.get_by_text("Hide navigation").click()  # for good: more room for all pages
         try:
             yield Console(page, url, pictures)
         finally:
@@ -81,9 +83,9 @@ class Console:
         """Waits until a text is visible."""
         expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
 
-    def attached(self, node: str) -> None:
-        """Waits until a graph has a node or a group of this name, seen or beyond the edge of the window."""
-        expect(self.page.locator(f"[data-tooltip='{node}']").last).to_be_attached()
+    def shows(self, node: str) -> None:
+        """Waits until a graph shows a node or a group of this name, as a card or, from afar, as a box."""
+        expect(self.page.get_by_text(node, exact=True).filter(visible=True).last).to_be_visible()
 
     def partition(self, key: dg.AssetKey, partition: str) -> None:
         """Opens an asset's partition."""

@@ -103,7 +103,8 @@ def test_lineage_shows_source_dump_and_replica(console: Console, shop: Shop) -> 
     nodes = [f"{shop.database}__source", f"{shop.database}__dump", f"{shop.database}__load"]
     nodes += ["orders__source", "orders__dump", "orders", "customers", "turnover"]
     for node in nodes:
-        console.attached(node)
+        console.shows(node)
+    console.page.wait_for_timeout(3_000)  # milliseconds, until the statuses are there
     console.picture("lineage")
 
 
