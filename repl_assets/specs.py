@@ -96,7 +96,8 @@ class Specs:
             metadata=_table_metadata(table, name, stage) | _uri(self.policy, stage, table.location, table.replica),
             # The tables that a view reads change without it: Dagster is to look through it, not to call it out of date.
             is_virtual=table.view and stage == "load",
-            partitions_def=self.names.partitions(database.name, table.name) if table.partition_keys else None,
+            # Nothing materializes a source: its partitions would always read "0% filled".
+            partitions_def=self.names.partitions(database.name, table.name) if table.partition_keys and stage != "source" else None,
         )
 
     def _spec(self, key: dg.AssetKey, *, deps: list[dg.AssetKey], owner: str, **fields: Any) -> dg.AssetSpec:

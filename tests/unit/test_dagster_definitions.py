@@ -64,7 +64,7 @@ default/sales/lookup__dump default/sales deps=lookup__source partitions=- kinds=
 default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners=team:etl
 default/sales/orders default/sales deps=orders__dump partitions=default.sales.orders kinds=hive,parquet,spark owners=jo@shop.com
 default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
-default/sales/orders__source default/sales deps=- partitions=default.sales.orders kinds=hive owners=jo@shop.com
+default/sales/orders__source default/sales deps=- partitions=- kinds=hive owners=jo@shop.com
 default/sales/seen default/sales deps=seen__dump,orders partitions=- kinds=hive,view owners=team:etl
 default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
 default/sales/seen__source default/sales deps=orders__source partitions=- kinds=hive,view owners=team:etl
