@@ -97,7 +97,9 @@ class Specs:
             # The tables that a view reads change without it: Dagster is to look through it, not to call it out of date.
             is_virtual=table.view and stage == "load",
             # Nothing materializes a source: its partitions would always read "0% filled".
-            partitions_def=self.names.partitions(database.name, table.name) if table.partition_keys and stage != "source" else None,
+            partitions_def=None
+            if stage == "source" or not table.partition_keys
+            else self.names.partitions(database.name, table.name),
         )
 
     def _spec(self, key: dg.AssetKey, *, deps: list[dg.AssetKey], owner: str, **fields: Any) -> dg.AssetSpec:
