@@ -24,6 +24,22 @@ def _storage_root(root: str) -> str:
     return root.rstrip("/") + "/"
 
 
+def is_pattern(database: str) -> bool:
+    """Whether a name in ``databases`` is a shell pattern."""
+    return any(mark in database for mark in "*?[")
+
+
+def _databases(databases: dict[str, str]) -> dict[str, str]:
+    sources: dict[str, str] = {}
+    for source, target in databases.items():
+        if is_pattern(source) != ("*" in target) or target.count("*") > 1:
+            raise ValueError(f"{source!r}: {target!r}: a pattern needs one * in its target name, which stands for the source's")
+        if target in sources and not is_pattern(source):
+            raise ValueError(f"{sources[target]!r} and {source!r} have the same target {target!r}")
+        sources[target] = source
+    return databases
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +83,10 @@ class Policy(_Settings):
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
     dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
-    databases: dict[str, str] = Field(min_length=1, description="Target names by source names")
+    databases: Annotated[dict[str, str], AfterValidator(_databases)] = Field(
+        min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
+    )
+    new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
     tables: tuple[str, ...] = Field(default=("*",), description="Shell patterns of the tables that are replicated")
     exclude: tuple[str, ...] = Field(default=(), description="Shell patterns of tables that are not; these win")
     external_root: str | None = Field(
@@ -122,7 +141,13 @@ class Policy(_Settings):
 
     def target_of(self, database: str) -> str:
         """Name of a source database on the target (its own where the policy does not name it)."""
-        return self.databases.get(database, database)
+        pattern = self.pattern_of(database)
+        target = self.databases[pattern].replace("*", database) if pattern else database
+        return self.databases.get(database, target)
+
+    def pattern_of(self, database: str) -> str | None:
+        """The first pattern in ``databases`` that matches a source database."""
+        return next((one for one in self.databases if is_pattern(one) and fnmatchcase(database, one)), None)
 
     def priority(self, database: str) -> int:
         """Priority of a source database's runs: of its name, else of the first pattern that it matches, else 0."""

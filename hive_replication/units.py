@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 
 def size(number: float) -> str:
     """A number of bytes, in binary units."""
@@ -28,3 +30,8 @@ def duration(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """``1 file``, ``1,200 files``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def when(moment: float) -> str:
+    """A time in seconds since the epoch: ``2026-11-23 22:00 UTC``."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

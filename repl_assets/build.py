@@ -12,6 +12,7 @@ from repl_assets.catalog import Catalog, CatalogDatabase
 from repl_assets.checks import database_checks
 from repl_assets.databases import dump_asset, load_asset, rebuild_job
 from repl_assets.overflow import limited, tables_asset
+from repl_assets.planning import approval_assets, plan_job
 from repl_assets.repairs import repair_job
 from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
@@ -55,7 +56,7 @@ def policy_definitions(
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
-        jobs=[*(rebuild_job(specs, database) for database in databases), *repairs, record],
+        jobs=[*(job(specs, database) for database in databases for job in (plan_job, rebuild_job)), *repairs, record],
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), recording_sensor(names, record.name), *drift],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
@@ -63,6 +64,7 @@ def policy_definitions(
 
 def _assets(specs: Specs, database: CatalogDatabase) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     assets = [specs.database(database, "source"), dump_asset(specs, database), load_asset(specs, database)]
+    assets += approval_assets(specs, database)
     if database.overflow:
         assets.append(tables_asset(specs, database))
     if database.tables:

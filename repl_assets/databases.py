@@ -10,11 +10,12 @@ from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, Window
+from repl_assets.planning import approved_dump
 from repl_assets.record import Recorder
 from repl_assets.reporting import dump_metadata, held_table, markdown_table, recovery_metadata, text_of, window_metadata
 from repl_assets.specs import Specs
+from repl_assets.windows import dump_of, window_of, work_of
 from repl_assets.work import Work, failures
-from repl_assets.worker import tag_run
 
 
 def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
@@ -27,9 +28,9 @@ def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
         required_resource_keys={names.connection},
     )
     def dump(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-        window = _window(context)
+        window = window_of(context)
         began = time.monotonic()
-        result, recovery = _work(context, names).dump_window(database.name, window)
+        result, recovery = work_of(context, names).dump_window(database.name, window)
         metadata = (
             dump_metadata(result)
             | {"duration (s)": round(time.monotonic() - began, 3)}
@@ -53,8 +54,9 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
         pool=load_pool(names, database.name),
     )
     def load(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-        dump = _dump_of(context, names.database(database.name, "dump"), str(_window(context)))
-        work = _work(context, names)
+        window, work = window_of(context), work_of(context, names)
+        approved = approved_dump(specs, work, database.name, window)
+        dump = approved or dump_of(context, names.database(database.name, "dump"), str(window))
         report = load_dump(context.op_execution_context, work, names, database, dump)
         return dg.MaterializeResult(
             metadata=window_metadata(report, names, database.name, dump) | work.lag(database.name),
@@ -77,7 +79,7 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         out=dg.Out(dg.Nothing),
     )
     def rebuild(context: dg.OpExecutionContext) -> None:
-        work = _work(context, names)
+        work = work_of(context, names)
         with failures():
             current = work.connection.source.metastore.current_event_id()
             window = str(Window(None, current))
@@ -163,28 +165,3 @@ def load_dump(
         for table in sorted(partitioned):
             recorder.sync(table, work.partition_names(database.name, table))
     return report
-
-
-def _work(context: dg.AssetExecutionContext | dg.OpExecutionContext, names: Names) -> Work:
-    tag_run(context)
-    return Work.of(getattr(context.resources, names.connection), context.log)
-
-
-def _window(context: dg.AssetExecutionContext) -> Window:
-    if not context.has_partition_key:
-        raise dg.Failure("choose one window, a partition such as 170-1400 or bootstrap-170")
-    try:
-        return Window.parse(context.partition_key)
-    except ValueError as error:
-        raise dg.Failure(str(error)) from error
-
-
-def _dump_of(context: dg.AssetExecutionContext, key: dg.AssetKey, window: str) -> dg.AssetMaterialization:
-    """The window's newest dump: of this run, or of the run that this one repeats."""
-    found = context.instance.fetch_materializations(
-        dg.AssetRecordsFilter(asset_key=key, asset_partitions=[window]), limit=1
-    ).records
-    made = found[0].asset_materialization if found else None
-    if made is None:
-        raise dg.Failure(f"the window {window} has no dump yet: materialize {key.to_user_string()} too")
-    return made

@@ -10,7 +10,7 @@ import dagster as dg
 
 from hive_replication.policy import Policy
 
-Stage = Literal["source", "dump", "load"]
+Stage = Literal["source", "dump", "plan", "approval", "load"]
 
 POLICY_TAG = "hive_replication/policy"
 KIND_TAG = "hive_replication/kind"

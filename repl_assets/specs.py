@@ -43,6 +43,8 @@ class Specs:
         descriptions = {
             "source": f"Database `{database.name}` of {source}, observed through its notification log.",
             "dump": f"`REPL DUMP {database.name}`: the metadata of a window of the notification log, with references to files.",
+            "plan": "What the load of a window would do: the report that its approval rests on.",
+            "approval": "**Materialize a window to approve it**: what was planned is loaded then, and nothing before.",
             "load": f"`REPL LOAD` into `{self.policy.target_of(database.name)}` of {target}: files, proven, then metadata.",
         }
         metadata = _uri(self.policy, stage, database.location, database.replica)
@@ -53,7 +55,10 @@ class Specs:
         texts = [descriptions[stage], database.comment, notice if stage == "load" else ""]
         return self._spec(
             self.names.database(database.name, stage),
-            deps=self._before(stage, lambda before: self.names.database(database.name, before)),
+            deps=[
+                *self._before(stage, lambda before: self.names.database(database.name, before)),
+                *([self.names.database(database.name, "approval")] if stage == "load" and self.policy.approval else []),
+            ],
             description="\n\n".join(filter(None, texts)),
             group_name=self.names.group(database.name),
             kinds={"hive", "spark", "hdfs"} if stage == "load" else {"hive"},
@@ -115,7 +120,7 @@ class Specs:
 
     @staticmethod
     def _before(stage: Stage, key: Any) -> list[dg.AssetKey]:
-        before: dict[Stage, Stage] = {"dump": "source", "load": "dump"}
+        before: dict[Stage, Stage] = {"dump": "source", "plan": "dump", "approval": "plan", "load": "dump"}
         return [key(before[stage])] if stage in before else []
 
 
@@ -134,7 +139,7 @@ def _table_metadata(table: CatalogTable, database: str, stage: Stage) -> dict[st
 
 
 def _uri(policy: Policy, stage: Stage, location: str, replica: str) -> dict[str, Any]:
-    uri = {"source": location, "dump": policy.dump_root, "load": replica}[stage]
+    uri = {"source": location, "dump": policy.dump_root, "load": replica}.get(stage)
     return {"dagster/uri": uri} if uri else {}
 
 

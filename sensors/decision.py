@@ -9,7 +9,8 @@ from typing import Literal
 
 from repl_assets.keys import Window
 
-Kind = Literal["window", "catch-up"]
+#: ``plan``: the dump and plan of a window that is to be approved.
+Kind = Literal["window", "catch-up", "plan"]
 
 RETRY_DELAY = (10.0, 600.0)  # seconds after the first failure, doubled by each, up to the second figure
 CATCH_UP_DELAY = (60.0, 3600.0)
@@ -141,7 +142,7 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
     priorities = {replica.database: replica.priority for replica in replicas}
     starts = [replace(start, priority=priorities[start.databases[0]]) for start in starts]
     settled = not starts and not waiting and all(replica.scanned >= current for replica in replicas)
-    return Decision(tuple(_merged(starts)), tuple(waiting), settled)
+    return Decision(tuple(merged(starts)), tuple(waiting), settled)
 
 
 def _again(
@@ -197,7 +198,7 @@ def _last_run(replica: Replica) -> str:
     return max(runs, key=lambda run: run.ended).run_id if runs else ""
 
 
-def _merged(starts: Iterable[Start]) -> Iterable[Start]:
+def merged(starts: Iterable[Start]) -> Iterable[Start]:
     """One run for all databases of the same window, attempt and priority; the highest priority first."""
     groups: defaultdict[tuple[Kind, Window, int, int], list[Start]] = defaultdict(list)
     for start in sorted(starts, key=lambda start: -start.priority):

@@ -18,14 +18,16 @@ from hive_replication.connect import Connection
 from hive_replication.errors import Refused
 from hive_replication.load.advance import advance
 from hive_replication.load.state import ReplicaState
+from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
-from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names
+from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names, Stage
 from resources.connection import ReplicationConnection
+from sensors.approval import needed, pending, with_approval
 from sensors.cursor import Cursor, read_cursor
-from sensors.decision import Decision, Replica, Start, decide
+from sensors.decision import Decision, Kind, Replica, Start, decide
 from sensors.held_back import outside_hours, paused
 from sensors.look import Scan, idle, read_log, replicas, states, with_gaps
-from sensors.runs import run_history
+from sensors.runs import RunHistory, run_history
 
 DAY = 86_400.0
 _KEPT_WINDOWS = 2_000
@@ -52,7 +54,7 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
     @dg.sensor(
         name=names.local("notification_log"),
         description=f"Replicates what the notification log of {policy.source.metastore} tells",
-        target=[names.database(db, stage) for db in sorted(policy.databases) for stage in ("dump", "load")],
+        target=[names.database(db, stage) for db in sorted(policy.databases) for stage in _stages(policy)],
         minimum_interval_seconds=settings.interval,
         default_status=dg.DefaultSensorStatus.RUNNING,
         required_resource_keys={names.connection},
@@ -62,6 +64,10 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
         return tick(context, resource.connect(), names, settings, time.time())
 
     return notification_log
+
+
+def _stages(policy: Policy) -> tuple[Stage, ...]:
+    return ("dump", "plan", "load") if policy.approval else ("dump", "load")
 
 
 def tick(
@@ -82,6 +88,8 @@ def tick(
     asked = with_gaps(connection, replicas(policy, found, history, cursor), found, current)
     seen, scan = read_log(connection, asked, current)
     decision = decide(now, current, seen, policy.max_events)
+    if policy.approval:
+        decision = _with_approval(policy, now, current, seen, decision, history)
     _advance_idle(connection, settings, now, seen, found, decision)
     left = Cursor(cursor.policy, current if decision.settled and not waiting else None, now, dict(idle(seen)))
     if not decision.starts:
@@ -89,11 +97,26 @@ def tick(
         return dg.SkipReason(_why_nothing(found, current, (*waiting.values(), *decision.waiting)))
     _forget_old_windows(context.instance, names)
     return dg.SensorResult(
-        run_requests=[_request(names, start) for start in decision.starts],
+        run_requests=[_request(names, start, approval=policy.approval) for start in decision.starts],
         dynamic_partitions_requests=[names.windows.build_add_request(_new_keys(context.instance, names, decision))],
         asset_events=list(_observations(names, seen, scan, current, now)),
         cursor=left.to_json(),
     )
+
+
+def _with_approval(
+    policy: Policy, now: float, current: int, seen: Sequence[Replica], decision: Decision, history: RunHistory
+) -> Decision:
+    asking = needed(decision)
+    if not asking:
+        return decision
+    approvals = Approvals.of(policy)
+    planned = {
+        one.database: pending(one, current, approvals.waiting(policy.target_of(one.database)))
+        for one in seen
+        if one.database in asking
+    }
+    return with_approval(now, decision, planned, history.last_plan)
 
 
 def _why_nothing(found: dict[str, ReplicaState], current: int, waiting: Sequence[str]) -> str:
@@ -102,13 +125,18 @@ def _why_nothing(found: dict[str, ReplicaState], current: int, waiting: Sequence
     return "; ".join(waiting) or f"no events for this policy up to event {current}"
 
 
-def _request(names: Names, start: Start) -> dg.RunRequest:
+def _request(names: Names, start: Start, *, approval: bool) -> dg.RunRequest:
+    stages: dict[Kind, tuple[Stage, ...]] = {
+        "plan": ("dump", "plan"),
+        "window": ("load",) if approval else ("dump", "load"),
+        "catch-up": ("dump", "load"),
+    }
     window = str(start.window)
     priority = str(start.priority) if start.priority else ""
     return dg.RunRequest(
         run_key=":".join(filter(None, (names.policy, start.kind, window, f"{start.attempt}:{start.after[:8]}", priority))),
         partition_key=window,
-        asset_selection=[names.database(db, stage) for db in start.databases for stage in ("dump", "load")],
+        asset_selection=[names.database(db, stage) for db in start.databases for stage in stages[start.kind]],
         tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
         | ({PRIORITY_TAG: priority} if priority else {}),
     )

@@ -10,7 +10,7 @@ import dagster as dg
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES, RunRecord
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 
-from repl_assets.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Window
+from repl_assets.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
 from repl_assets.worker import PROCESS_TAG, is_gone
 from sensors.decision import Kind, PastRun
 
@@ -25,11 +25,13 @@ class RunHistory:
         busy: id of the run that works on a database.
         last: last window by database.
         last_catch_up: last catch-up run by database.
+        last_plan: last run that planned a window, by database.
     """
 
     busy: dict[str, str] = field(default_factory=dict[str, str])
     last: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
     last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+    last_plan: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
 
 
 def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: Iterable[str]) -> RunHistory:
@@ -38,7 +40,8 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
     A run whose process is gone is reported as failed first.
     """
     history = RunHistory()
-    loads = {names.database(database, "load"): database for database in policy_databases}
+    stages: tuple[Stage, ...] = ("load", "plan")
+    loads = {names.database(database, stage): database for database in policy_databases for stage in stages}
     for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         run = record.dagster_run
         databases = list(_databases(run, loads, names))
@@ -50,7 +53,7 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
         run = record.dagster_run
         past = _past(record) if run.is_finished else None
         if past is not None:
-            known = history.last if past.kind == "window" else history.last_catch_up
+            known = {"window": history.last, "catch-up": history.last_catch_up, "plan": history.last_plan}[past.kind]
             for database in _databases(run, loads, names):
                 known.setdefault(database, past)
     return history

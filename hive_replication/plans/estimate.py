@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from hive_replication.load.rates import Rates
-from hive_replication.units import count, duration, size
+from hive_replication.units import count, duration, size, when
 
 # Of small files on two HDFS clusters side by side; what a cluster makes of it is measured by its first load.
 _FILES, _BYTES, _OPERATIONS = 100, 50 << 20, 20  # a second
@@ -41,9 +40,9 @@ def estimate(files: int, number_of_bytes: int, operations: int, rates: Rates | N
     else:
         copy = rates.copy_seconds * max(files / rates.files, number_of_bytes / rates.bytes if rates.bytes else 0.0)
         apply = operations * (rates.apply_seconds / rates.operations if rates.operations else 1 / _OPERATIONS)
-        when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(rates.measured))
+        measured = when(rates.measured)
         basis = (
-            f"measured: the load of {when} copied {count(rates.files, 'file')} ({size(rates.bytes)}) in "
+            f"measured: the load of {measured} copied {count(rates.files, 'file')} ({size(rates.bytes)}) in "
             f"{duration(rates.copy_seconds)}, {count(rates.operations, 'operation')} in {duration(rates.apply_seconds)}"
         )
     if bandwidth and number_of_bytes / bandwidth > copy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from jinja2 import Environment, PackageLoader
 
 from hive_replication.plans.report import PlanReport
 from hive_replication.plans.rows import COLUMNS
-from hive_replication.units import count, duration, size
+from hive_replication.units import count, duration, size, when
 
 _MOST_ROWS = 5_000
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&#!])")
@@ -56,7 +55,7 @@ def _rendered(environment: Environment, template: str, report: PlanReport, windo
         database=plan.database,
         window=window or f"{plan.from_evid}-{plan.to_evid}",
         directory=plan.directory,
-        made=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.made)),
+        made=when(report.made),
         figures=list(_figures(report)),
         sections=list(_sections(report, most_rows)),
     )

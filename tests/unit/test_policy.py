@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.connect import connect, dump_root
+from hive_replication.connect import connect
+from hive_replication.dump_root import dump_root
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.policy import Policy, Root, load_policy
 

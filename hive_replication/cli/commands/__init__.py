@@ -12,7 +12,7 @@ from hive_replication.cli.commands.drift import drift
 from hive_replication.cli.commands.history import retention, undo
 from hive_replication.cli.commands.lag import lag
 from hive_replication.cli.commands.pause import pause, resume
-from hive_replication.cli.commands.plan import plan
+from hive_replication.cli.commands.plan import approve, plan
 from hive_replication.cli.commands.policy import app as policy
 from hive_replication.cli.commands.recovery import recover
 from hive_replication.cli.commands.statements import repl
@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "recover": recover,
     "drift": drift,
+    "approve": approve,
     "pause": pause,
     "resume": resume,
     "undo": undo,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.units import when
 
 Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Shown to everybody until it is resumed.", show_default=False)]
@@ -23,7 +24,7 @@ def pause(context: typer.Context, name: Name, why: Why = "", config: Config = No
 
     chosen = settings(context, config, json)
     target = chosen.connect().target
-    since = f"since {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())} by {user()}"
+    since = f"since {when(time.time())} by {user()}"
     done = pausing.pause(target, target.policy.target_of(name.lower()), f"{since}: {why}" if why else since)
     chosen.output.remark(f"{name} is paused; it goes on after: hive-repl resume {name}" if done else f"{name} was paused already")
     chosen.output.table((), (), {"paused": True, "changed": done})

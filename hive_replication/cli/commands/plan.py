@@ -1,4 +1,4 @@
-"""``plan``: what a load would do, as a table or as a report."""
+"""``plan``: what a load would do, as a table or as a report; ``approve``: that a planned window may be loaded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.cli.words import statement
 from hive_replication.errors import BadRequest
+from hive_replication.units import when
 
 if TYPE_CHECKING:
     from hive_replication.plans import PlanReport
@@ -25,6 +26,8 @@ Format = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write the report to a file.", show_default=False, dir_okay=False)
 ]
+Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
+Window = Annotated[str | None, typer.Argument(metavar="[WINDOW]", help="e.g. 170-1400 or bootstrap-170", show_default=False)]
 _ENDINGS: dict[str, Form] = {".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 
 
@@ -95,3 +98,28 @@ def _write(text: str, output: Path | None) -> None:
     except OSError as error:
         raise BadRequest(f"cannot write {output}: {error.strerror}") from error
     print(f"{output} written", file=sys.stderr)
+
+
+def approve(context: typer.Context, name: Name, window: Window = None, config: Config = None, json: Json = False) -> None:
+    """Approves the window that was planned for a database, or shows which one waits.
+
+    For policies with approval: nothing of a window is loaded before. The sensor starts its load with the next tick. To reject a
+    window, pause the database.
+    """
+    from hive_replication.plans.approval import Approvals
+    from hive_replication.process import user
+
+    chosen = settings(context, config, json)
+    policy = chosen.policy()
+    if not policy.approval:
+        raise BadRequest("windows are loaded without approval: the policy does not set approval")
+    approvals, target = Approvals.of(policy), policy.target_of(name.lower())
+    if window is not None:
+        found = approvals.approve(target, window, user())
+        chosen.output.remark(f"{window} of {name} is approved: {found.summary}")
+        chosen.output.table((), (), {"approved": window})
+        return
+    waits = approvals.waiting(target)
+    rows = [(waits.window, when(waits.planned), waits.summary, waits.directory, waits.approved)] if waits else []
+    data = [{"window": row[0], "planned": row[1], "plan": row[2], "dump": row[3], "approved": row[4]} for row in rows]
+    chosen.output.table(("window", "planned", "plan", "dump", "approved"), rows, data)
