@@ -88,6 +88,7 @@ class Specs:
         """The spec of a table's or view's stage; tables are partitioned by their Hive partitions."""
         name = self.policy.target_of(database.name) if stage == "load" else database.name
         kind = "view" if table.view else "table"
+        partitions = self.names.partitions(database.name, table.name)
         return self._spec(
             self.names.table(database.name, table.name, stage),
             deps=[
@@ -102,9 +103,7 @@ class Specs:
             # The tables that a view reads change without it: Dagster is to look through it, not to call it out of date.
             is_virtual=table.view and stage == "load",
             # Nothing materializes a source: its partitions would always read "0% filled".
-            partitions_def=None
-            if stage == "source" or not table.partition_keys
-            else self.names.partitions(database.name, table.name),
+            partitions_def=partitions if table.partition_keys and stage != "source" else None,
         )
 
     def _spec(self, key: dg.AssetKey, *, deps: list[dg.AssetKey], owner: str, **fields: Any) -> dg.AssetSpec:

@@ -142,4 +142,6 @@ def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: Dum
     """Logs a dump made here, before the replica: Dagster compares their times."""
     for made in dump_materializations(key, result, context.partition_keys if _has_partitions(context) else (None,)):
         context.log_event(made)
+    # Dagster read the dump's state when the step began; by that, the replica would be out of date at once.
+    context.get_step_execution_context().wipe_input_asset_version_info(key)
     return result.directory

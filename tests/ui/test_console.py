@@ -24,6 +24,8 @@ NAMES = Names("default")
 ENDED = ("SUCCESS", "FAILURE")
 DAY = "ds=2026-01-02"
 
+_STALE = """query($key: AssetKeyInput!, $partition: String) { assetNodeOrError(assetKey: $key) {
+  ... on AssetNode { staleStatus(partition: $partition) } } }"""
 _SENSOR = """query($name: String!) { sensorOrError(sensorSelector: {
   repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { ... on Sensor { id } } }"""
 _STOP = "mutation($id: String!) { stopSensor(id: $id) { __typename } }"
@@ -124,6 +126,8 @@ def test_a_check_finds_damage_and_two_clicks_repair_it(console: Console, shop: S
     console.partition(key, DAY)
     console.sees(run)
     console.picture("partition")
+    found = shop.dagster.query(_STALE, key={"path": list(key.path)}, partition=DAY)
+    assert found["assetNodeOrError"]["staleStatus"] == "FRESH"
 
     console.execute_check(key, "replica_equal")
     console.sees(re.compile("^Passed$"))
