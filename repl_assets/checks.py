@@ -94,6 +94,7 @@ def _result(spec: dg.AssetCheckSpec, found: TableComparison) -> dg.AssetCheckRes
         passed=not found.differences,
         asset_key=spec.asset_key,
         check_name=spec.name,
+        description="; ".join(found.differences[:3]) or None,  # Dagster shows tables in a check's metadata after a click only
         metadata={
             "partitions at source": found.partitions_source,
             "partitions at target": found.partitions_target,

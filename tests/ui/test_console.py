@@ -116,6 +116,7 @@ def test_a_check_finds_damage_and_two_clicks_repair_it(console: Console, shop: S
 
     console.execute_check(key, "replica_equal")
     console.sees(re.compile("^Failed$"))
+    console.sees(re.compile(re.escape(DAY)))
     console.picture("check-failed")
 
     console.partition(key, DAY)
@@ -168,4 +169,5 @@ def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
     console.click("Plots")
     console.sees(re.compile("seconds.behind"))
     expect(console.page.locator("canvas").first).to_be_visible()
+    console.page.get_by_text(re.compile("seconds.behind")).first.scroll_into_view_if_needed()
     console.picture("lag")
