@@ -18,7 +18,9 @@ from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
 from repl_assets.unrecorded import record_job
 from resources.connection import ReplicationConnection
+from sensors.alarms import alarm_sensor
 from sensors.drift import drift_sensor
+from sensors.lag import lag_sensor
 from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
 
@@ -52,12 +54,13 @@ def policy_definitions(
     record = record_job(specs)
     repairs = [repair_job(specs, database) for database in databases]
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
+    sensors = [recording_sensor(names, record.name), *drift, lag_sensor(policy, databases), alarm_sensor(policy)]
     checks = [check for database in databases for check in database_checks(specs, database)]
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
         jobs=[*(job(specs, database) for database in databases for job in (plan_job, rebuild_job)), *repairs, record],
-        sensors=[notification_log_sensor(policy, settings or SensorSettings()), recording_sensor(names, record.name), *drift],
+        sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
 

@@ -6,5 +6,6 @@ changing anything. The only writes are probe files, which are removed again, and
 
 from hive_replication.doctor.examine import examine
 from hive_replication.doctor.finding import Finding
+from hive_replication.doctor.settings import short_retention
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "examine", "short_retention"]

@@ -45,6 +45,13 @@ def source_settings(setting: Setting, lag: float) -> Iterator[Finding]:
     yield _event_retention(setting, lag, managed=managed)
 
 
+def short_retention(setting: Setting, lag: float) -> Iterator[Finding]:
+    """Of the times for which the source keeps events and deleted files, those that ``lag`` seconds come too near to."""
+    retention = ("cmroot retention", "event retention")
+    without = [finding for finding in source_settings(setting, 0.0) if finding.check in retention]
+    return (one for one in source_settings(setting, lag) if one.check in retention and one not in without)
+
+
 def target_settings(setting: Setting, major: int) -> Iterator[Finding]:
     """What the target's metastore has to be set to: locks of a load that was killed have to end."""
     name = "hive.compactor.initiator.on" if major < 4 else "metastore.housekeeping.threads.on"

@@ -50,6 +50,7 @@ class Lag:
         bytes_waiting: bytes of the files that the waiting events bring; None where a size is not known.
         tables: those of which an event waits, or that are held.
         gap: why the source's events cannot be applied to the replica, or "".
+        stopped: who or what stopped it: an operator paused the database or took it back; "" where nobody did.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
     """
 
@@ -63,7 +64,15 @@ class Lag:
     bytes_waiting: int | None = None
     tables: tuple[TableLag, ...] = ()
     gap: str = ""
+    stopped: str = ""
     complete: bool = True
+
+
+def stopped(state: ReplicaState) -> str:
+    """Why nothing is loaded although all is well, or ""."""
+    if state.paused:
+        return f"paused {state.paused}"
+    return "" if state.undone is None else f"taken back to event {state.undone}"
 
 
 def start_of(state: ReplicaState) -> int | None:

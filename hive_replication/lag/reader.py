@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hive_replication.dump.source import Source
 from hive_replication.events.log import of_policy
 from hive_replication.events.records import Notification
-from hive_replication.lag.figures import Lag, behind, bytes_of, not_applied, start_of, table_lags
+from hive_replication.lag.figures import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.log import Reach, WaitingLog, by_database
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting import WaitingEvent, waiting_event
@@ -54,23 +55,20 @@ class LagReader:
         return tuple(self._lag(name, states[name], reach, current, waiting[name]) for name in self._databases)
 
     def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Sequence[WaitingEvent]) -> Lag:
-        target_name, held, start = self._source.policy.target_of(name), tuple(sorted(state.held.items())), start_of(state)
-        gap = self._gap(state, reach, current)
-        complete = reach.until >= current
-        if start is None or gap or not (complete or waiting):
-            return Lag(name, target_name, state.last_id, current, None, None, held, gap=gap, complete=complete)
-        now = time.time()
-        return Lag(
-            name,
-            target_name,
-            state.last_id,
-            current,
-            len(waiting),
-            behind(waiting, now),
-            held,
-            bytes_of(waiting, self._sizes.total) if complete else None,
-            table_lags(state, waiting, now, self._sizes.total),
-            complete=complete,
+        target_name, held = self._source.policy.target_of(name), tuple(sorted(state.held.items()))
+        gap, complete = self._gap(state, reach, current), reach.until >= current
+        found = Lag(
+            name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
+        )
+        if state.applied is None or gap or not (complete or waiting):
+            return found
+        now, total = time.time(), self._sizes.total
+        return replace(
+            found,
+            waiting=len(waiting),
+            seconds_behind=behind(waiting, now),
+            bytes_waiting=bytes_of(waiting, total) if complete else None,
+            tables=table_lags(state, waiting, now, total),
         )
 
     def _gap(self, state: ReplicaState, reach: Reach, current: int) -> str:

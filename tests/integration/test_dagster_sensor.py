@@ -30,10 +30,12 @@ class PurgedLog(Metastore):
 
     purged = 0
 
-    def events(self, after: int, until: int | None = None, *, batch: int = 1000) -> Iterator[NotificationEvent]:
+    def events(
+        self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
+    ) -> Iterator[NotificationEvent]:
         if after < self.purged:
             raise MissingEvents(f"events after {after} were purged")
-        return super().events(after, until, batch=batch)
+        return super().events(after, until, batch=batch, patience=patience)
 
 
 class PurgedConnection(ReplicationConnection):

@@ -120,7 +120,7 @@ def test_definitions_are_valid_jobs_and_checks_included() -> None:
     checks = {key.name for key in defs.resolve_asset_graph().asset_check_keys}
     assert checks >= {"files_proven", "nothing_held", "replica_equal", "up_to_date"}
     sensors = {sensor.name: sensor for sensor in defs.sensors or []}
-    assert set(sensors) == {"notification_log", "recording"}
+    assert set(sensors) == {"notification_log", "recording", "lag", "alarms"}
     assert sensors["notification_log"].minimum_interval_seconds == 10
     assert {sensor.default_status for sensor in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
 

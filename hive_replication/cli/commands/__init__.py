@@ -11,6 +11,7 @@ from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.drift import drift
 from hive_replication.cli.commands.history import retention, undo
 from hive_replication.cli.commands.lag import lag
+from hive_replication.cli.commands.metrics import metrics
 from hive_replication.cli.commands.pause import pause, resume
 from hive_replication.cli.commands.plan import approve, plan
 from hive_replication.cli.commands.policy import app as policy
@@ -22,6 +23,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan,
     "verify": verify,
     "lag": lag,
+    "metrics": metrics,
     "doctor": doctor,
     "recover": recover,
     "drift": drift,

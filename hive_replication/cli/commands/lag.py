@@ -22,8 +22,8 @@ Watch = Annotated[
     float | None, typer.Option("--watch", metavar="SECONDS", min=1, help="Show it again and again, until interrupted.")
 ]
 
-_DATABASES = ("database", "on target", "behind", "events waiting", "bytes waiting", "applied", "source", "held, gaps")
-_TABLES = ("database", "table", "behind", "events waiting", "bytes waiting", "applied", "source", "held, gaps")
+_DATABASES = ("database", "on target", "behind", "events waiting", "bytes waiting", "applied", "source", "remarks")
+_TABLES = ("database", "table", "behind", "events waiting", "bytes waiting", "applied", "source", "remarks")
 
 
 def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, config: Config = None, json: Json = False) -> None:
@@ -79,9 +79,10 @@ def _columns(*, tables: bool) -> Sequence[str]:
 def _rows(found: Sequence[Lag], *, tables: bool) -> Iterator[Sequence[object]]:
     for one in found:
         applied = "not bootstrapped" if one.applied is None else one.applied
-        held = one.gap or f"{len(one.held)} held" * bool(one.held and tables) or "\n".join(map(": ".join, one.held))
+        held = [f"{len(one.held)} held"] if one.held and tables else map(": ".join, one.held)
+        remarks = "\n".join(filter(None, (one.gap, one.stopped, *held)))
         name = "all" if tables else one.target_database
-        yield (one.database, name, *_figures(one.seconds_behind, one.waiting, one.bytes_waiting), applied, one.current, held)
+        yield (one.database, name, *_figures(one.seconds_behind, one.waiting, one.bytes_waiting), applied, one.current, remarks)
         for table in one.tables if tables else ():
             figures = _figures(table.seconds_behind, table.waiting, table.bytes_waiting)
             yield (one.database, table.table, *figures, table.applied, one.current, table.held)

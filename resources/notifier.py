@@ -1,0 +1,158 @@
+"""Where notices for operators go: the log, e-mail, Slack and a webhook, as the environment says."""
+
+from __future__ import annotations
+
+import smtplib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from email.message import EmailMessage
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+import requests
+
+from hive_replication.errors import BadRequest
+
+MAIL_TO = "HIVE_REPL_ALARM_MAIL_TO"
+MAIL_FROM = "HIVE_REPL_ALARM_MAIL_FROM"
+SMTP = "HIVE_REPL_ALARM_SMTP"
+SLACK = "HIVE_REPL_ALARM_SLACK_URL"
+WEBHOOK = "HIVE_REPL_ALARM_WEBHOOK_URL"
+
+_TIMEOUT = 10.0  # seconds
+_PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
+
+
+class NotDelivered(Exception):
+    """A notice did not arrive. The message names no address, which may hold a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What operators are told.
+
+    Args:
+        subject: one line.
+        text: plain text.
+        data: the same for programs.
+    """
+
+    subject: str
+    text: str
+    data: Mapping[str, Any]
+
+
+class Channel(Protocol):
+    """A way to operators."""
+
+    @property
+    def name(self) -> str:
+        """One word."""
+        ...
+
+    def send(self, notice: Notice) -> None:
+        """Sends a notice.
+
+        Raises:
+            NotDelivered: it may not have arrived.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LogChannel:
+    """Writes to a log."""
+
+    write: Callable[[str], object]
+    name: str = "log"
+
+    def send(self, notice: Notice) -> None:
+        """See :class:`Channel`."""
+        self.write(notice.text)
+
+
+@dataclass(frozen=True, slots=True)
+class MailChannel:
+    """Sends mail through an SMTP server: ``smtp``, ``smtp+starttls`` or ``smtps`` ``://[user:password@]host[:port]``."""
+
+    server: str
+    sender: str
+    recipients: tuple[str, ...]
+    name: str = "mail"
+
+    def send(self, notice: Notice) -> None:
+        """See :class:`Channel`."""
+        message = EmailMessage()
+        message["From"], message["To"], message["Subject"] = self.sender, ", ".join(self.recipients), notice.subject
+        message.set_content(notice.text)
+        url = urlsplit(self.server)
+        connect = smtplib.SMTP_SSL if url.scheme == "smtps" else smtplib.SMTP
+        try:
+            with connect(url.hostname or "", url.port or _PORTS[url.scheme], timeout=_TIMEOUT) as client:
+                if url.scheme == "smtp+starttls":
+                    client.starttls()
+                if url.username:
+                    client.login(unquote(url.username), unquote(url.password or ""))
+                client.send_message(message)
+        except (smtplib.SMTPException, OSError) as error:
+            raise NotDelivered(f"no mail through {url.hostname}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SlackChannel:
+    """Posts to an incoming webhook of Slack."""
+
+    url: str
+    name: str = "Slack"
+
+    def send(self, notice: Notice) -> None:
+        """See :class:`Channel`."""
+        text = notice.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        _post(self.name, self.url, {"text": text})
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookChannel:
+    """Posts JSON."""
+
+    url: str
+    name: str = "webhook"
+
+    def send(self, notice: Notice) -> None:
+        """See :class:`Channel`."""
+        _post(self.name, self.url, notice.data)
+
+
+def channels(environment: Mapping[str, str]) -> Iterator[Channel]:
+    """The channels that environment variables name; none of them, none.
+
+    Raises:
+        BadRequest: one is incomplete or malformed.
+    """
+    if recipients := tuple(filter(None, (one.strip() for one in environment.get(MAIL_TO, "").split(",")))):
+        server = environment.get(SMTP, "smtp://localhost")
+        _require(SMTP, server, tuple(_PORTS))
+        yield MailChannel(server, environment.get(MAIL_FROM) or recipients[0], recipients)
+    for variable, made in ((SLACK, SlackChannel), (WEBHOOK, WebhookChannel)):
+        if url := environment.get(variable):
+            _require(variable, url, ("http", "https"))
+            yield made(url)
+
+
+def _require(variable: str, url: str, schemes: tuple[str, ...]) -> None:
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise BadRequest(f"{variable} has to be an address that begins with {' or '.join(f'{one}://' for one in schemes)}")
+
+
+def _post(name: str, url: str, data: Any) -> None:
+    try:
+        answer = requests.post(url, json=data, timeout=_TIMEOUT)
+    except requests.RequestException as error:
+        raise NotDelivered(f"{name} cannot be reached: {type(error).__name__}") from error
+    if not answer.ok:
+        raise NotDelivered(f"{name} answered {answer.status_code} {answer.reason}")

@@ -1,0 +1,169 @@
+"""Lag on real servers: in seconds, events and bytes, from the library, hive-repl and Prometheus."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from hive_replication.cli.main import run
+from hive_replication.connect import Connection
+from hive_replication.errors import MissingEvents
+from hive_replication.lag import LagReader
+from hive_replication.load.state import replica_state, stated
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import NotificationEvent
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+class Log(Metastore):
+    """Counts what is read of a log whose events up to ``purged`` are gone."""
+
+    purged = 0
+    read = 0
+
+    def events(
+        self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
+    ) -> Iterator[NotificationEvent]:
+        if after < self.purged:
+            raise MissingEvents(f"events after {after} were purged")
+        for event in super().events(after, until, batch=batch, patience=patience):
+            self.read += 1
+            yield event
+
+
+@pytest.fixture
+def replicated(warehouse: Warehouse) -> Warehouse:
+    warehouse.sql("CREATE TABLE plain (a INT)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    warehouse.replicate()
+    return warehouse
+
+
+def of_one(warehouse: Warehouse, log: Log) -> Connection:
+    """Both sides of a policy for the database alone."""
+    whole = warehouse.connection
+    policy = whole.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
+    source = replace(whole.source, policy=policy, metastore=log)
+    return replace(whole, source=source, target=replace(whole.target, policy=policy))
+
+
+def hold(warehouse: Warehouse, table: str) -> None:
+    metastore = warehouse.connection.target.metastore
+    database = metastore.database(warehouse.database)
+    state = replica_state(database)
+    assert database is not None
+    metastore.alter_database(warehouse.database, stated(database, state.hold(table, state.applied or 0, "no space")))
+
+
+def test_what_waits(replicated: Warehouse) -> None:
+    log = Log(replicated.connection.source.metastore.uri)
+    connection = of_one(replicated, log)
+    reader = LagReader(connection.source, connection.target)
+    (level,) = reader.read()
+    assert (level.seconds_behind, level.waiting, level.bytes_waiting, level.tables, level.gap) == (0, 0, 0, (), "")
+
+    replicated.load_data("plain", "12345\n")
+    replicated.load_data("plain", "123\n", overwrite=True)  # the files of the first are in cmroot now
+    replicated.load_data("parts PARTITION (ds='1')", "1234567\n")
+    (found,) = reader.read()
+    assert (found.bytes_waiting, [(one.table, one.bytes_waiting) for one in found.tables]) == (18, [("parts", 8), ("plain", 10)])
+    assert found.seconds_behind == max(one.seconds_behind for one in found.tables)
+    assert 0 < found.seconds_behind < 300
+    assert found.waiting == sum(one.waiting for one in found.tables) >= 3
+    read = log.read
+    (again,) = reader.read()
+    assert (again.waiting, again.bytes_waiting) == (found.waiting, found.bytes_waiting)
+    assert log.read - read <= again.current - found.current  # what was read before is not read again
+
+    few = LagReader(connection.source, connection.target, most_events=1).read()[0]
+    assert not few.complete
+    assert few.bytes_waiting is None
+
+    log.purged = level.current + 1
+    hopeless = LagReader(connection.source, connection.target)
+    (gap,) = hopeless.read()
+    assert "were purged" in gap.gap
+    assert (gap.waiting, gap.seconds_behind) == (None, None)
+    replicated.replicate()
+    (after,) = hopeless.read()
+    assert (after.waiting, after.gap) == (0, "")
+    assert reader.read()[0].tables == ()
+
+
+@pytest.fixture
+def policy_file(replicated: Warehouse, tmp_path: Path) -> Path:
+    connection = of_one(replicated, Log(replicated.connection.source.metastore.uri))
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump(connection.source.policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    return path
+
+
+def scraped(url: str) -> dict[tuple[str, str], float]:
+    """Values by metric and table."""
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = [sample for family in families for sample in family.samples]
+    return {(one.name.removeprefix("hive_replication_"), one.labels.get("table", "")): one.value for one in samples}
+
+
+def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replicated.load_data("plain", "12345\n")
+    hold(replicated, "parts")
+    assert run(["--config", str(policy_file), "lag", "--tables", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["bytes_waiting"], found["held"]) == (6, {"parts": "no space"})
+    assert [(one["table"], one["bytes_waiting"], one["held"]) for one in found["tables"]] == [
+        ("parts", 0, "no space"),
+        ("plain", 6, ""),
+    ]
+    assert run(["--config", str(policy_file), "lag", "--tables"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(row[1], row[4], row[-1]) for row in rows] == [
+        ("all", "6 B", "1 held"),
+        ("parts", "0 B", "no space"),
+        ("plain", "6 B", ""),
+    ]
+
+    main = [sys.executable, "-c", "from hive_replication.cli import main; main()", "--config", str(policy_file)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    watch = subprocess.Popen([*main, "lag", "--watch", "1", "--json"], stdout=subprocess.PIPE, text=True, env=environment)
+    serve = subprocess.Popen(
+        [*main, "metrics", "--port", "0", "--every", "1"], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert watch.stdout is not None
+        assert serve.stderr is not None
+        assert [json.loads(watch.stdout.readline())[0]["bytes_waiting"] for _ in range(2)] == [6, 6]
+        url = serve.stderr.readline().strip()
+        values = scraped(url)
+        assert values["up", ""] == 1
+        assert values["lag_target_seconds", ""] == 900
+        assert values["bytes_waiting", ""] == values["table_bytes_waiting", "plain"] == 6
+        assert values["seconds_behind", ""] >= values["table_seconds_behind", "plain"] > 0
+        assert (values["held_tables", ""], values["table_held", "parts"], values["table_held", "plain"]) == (1, 1, 0)
+        assert values["applied_event_id", ""] == replicated.applied()
+        assert values["last_load_timestamp_seconds", ""] > 1e9
+        replicated.replicate()
+        while (values := scraped(url))["bytes_waiting", ""]:
+            pass
+        assert (values["seconds_behind", ""], values["table_events_waiting", "plain"], values["gap", ""]) == (0, 0, 0)
+    finally:
+        for process in (watch, serve):
+            process.kill()
+            process.communicate()
+
+
+def test_metrics_of_servers_that_do_not_answer(policy_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--config", str(policy_file), "metrics", "--address", "192.0.2.1"]) == 2
+    assert "cannot listen at 192.0.2.1:9468" in capsys.readouterr().err
