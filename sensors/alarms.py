@@ -130,9 +130,10 @@ def notice(policy: str, news: Sequence[tuple[Open, State]], base: str) -> Notice
         base: address of Dagster's webserver, or "".
     """
     first, state = news[0]
-    subject = f"{state}: {first.alarm.title}" if len(news) == 1 else f"{_number(news, 'begins')}, {_number(news, 'ends')}"
+    numbers = ", ".join(filter(None, (_number(news, "begins"), _number(news, "ends"))))
+    subject = f"{state}: {first.alarm.title}" if len(news) == 1 else numbers
     return Notice(
-        f"[hive-repl {policy}] {subject}"[:200],
+        " ".join(f"[hive-repl {policy}] {subject}".split())[:200],
         "\n\n".join(_text(one, state, base) for one, state in news) + "\n",
         {"policy": policy, "alarms": [_data(one, state, base) for one, state in news]},
     )
@@ -140,7 +141,7 @@ def notice(policy: str, news: Sequence[tuple[Open, State]], base: str) -> Notice
 
 def _number(news: Sequence[tuple[Open, State]], state: State) -> str:
     number = sum(one == state for _, one in news)
-    return f"{count(number, 'alarm')} {state.rstrip('s') if number != 1 else state}"
+    return f"{count(number, 'alarm')} {state if number == 1 else state[:-1]}" if number else ""
 
 
 def _text(one: Open, state: State, base: str) -> str:

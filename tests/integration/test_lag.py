@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import yaml
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from prometheus_client.parser import text_string_to_metric_families
 
 from hive_replication.cli.main import run
@@ -22,6 +25,12 @@ from hive_replication.lag import LagReader
 from hive_replication.load.state import replica_state, stated
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
+from repl_assets.catalog import read_catalog
+from repl_assets.definitions import build_defs
+from repl_assets.keys import Names
+from resources.connection import ReplicationConnection
+from resources.notifier import WEBHOOK
+from tests.receivers import web_server
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -164,6 +173,52 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
             process.communicate()
 
 
-def test_metrics_of_servers_that_do_not_answer(policy_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_cannot_be_listened_at(policy_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--config", str(policy_file), "metrics", "--address", "192.0.2.1"]) == 2
     assert "cannot listen at 192.0.2.1:9468" in capsys.readouterr().err
+
+
+def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = of_one(replicated, Log(replicated.connection.source.metastore.uri))
+    policy = connection.source.policy.model_copy(update={"lag_target_seconds": 1})
+    names, resources = Names.of(policy), {"connection": ReplicationConnection.of(policy)}
+    defs = build_defs(policy, read_catalog(connection.source.metastore, policy))
+    load, plain = names.database(replicated.database, "load"), names.table(replicated.database, "plain", "load")
+    with dg.DagsterInstance.ephemeral() as instance, web_server() as web:
+        monkeypatch.setenv(WEBHOOK, web.url)
+        cursors: dict[str, str | None] = {}
+
+        def tick(name: str) -> None:
+            context = dg.build_sensor_context(instance, cursor=cursors.get(name), resources=resources, sensor_name=name)
+            said = defs.get_sensor_def(name)(context)
+            assert isinstance(said, dg.SensorResult | dg.SkipReason)
+            for event in said.asset_events if isinstance(said, dg.SensorResult) else ():
+                instance.report_runless_asset_event(event)
+            cursors[name] = said.cursor if isinstance(said, dg.SensorResult) else context.cursor
+
+        def observed(key: dg.AssetKey) -> dict[str, object]:
+            (record,) = instance.fetch_observations(key, limit=1).records
+            assert record.asset_observation is not None
+            return {name: value.value for name, value in record.asset_observation.metadata.items()}
+
+        tick("alarms")
+        tick("lag")
+        assert web.take() == {}
+        assert observed(load)["seconds_behind"] == 0
+        replicated.load_data("plain", "12345\n")
+        time.sleep(2)
+        tick("lag")
+        tick("alarms")
+        assert observed(load)["bytes_waiting"] == observed(plain)["bytes_waiting"] == 6
+        (alarm,) = web.take()["/"]["alarms"]
+        assert (alarm["state"], alarm["about"]) == ("begins", replicated.database)
+        check = dg.AssetCheckKey(load, "up_to_date")
+        (found,) = instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
+        assert found.status == AssetCheckExecutionRecordStatus.FAILED
+        replicated.replicate()
+        tick("lag")
+        tick("alarms")
+        assert observed(plain)["events_waiting"] == 0
+        assert [one["state"] for one in web.take()["/"]["alarms"]] == ["ends"]
+        (found,) = instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
+        assert found.status == AssetCheckExecutionRecordStatus.SUCCEEDED

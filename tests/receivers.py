@@ -1,0 +1,81 @@
+"""Real receivers of notices on loopback: an HTTP server and a mail server that keep what they get."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import Message
+from email.policy import default
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+
+class WebServer:
+    """Keeps what is posted, as (path, JSON); answers with ``status``."""
+
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        self.status = 200
+        self.posted: list[tuple[str, Any]] = []
+
+    def take(self) -> dict[str, Any]:
+        """What was posted since the last call, by path."""
+        posted, self.posted = dict(self.posted), []
+        return posted
+
+
+@contextmanager
+def web_server() -> Iterator[WebServer]:
+    """A server on a free port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.posted.append((self.path, json.loads(body)))
+            self.send_response(kept.status)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        kept = WebServer(server)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield kept
+        server.shutdown()
+        thread.join()
+
+
+class MailServer:
+    """Keeps messages, with their recipients."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.received: list[tuple[list[str], Message]] = []
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        """Called by the server for each message."""
+        self.received.append((list(envelope.rcpt_tos), message_from_bytes(envelope.content or b"", policy=default)))  # type: ignore[arg-type]
+        return "250 OK"
+
+
+@contextmanager
+def mail_server() -> Iterator[MailServer]:
+    """A server on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]  # the server wants to know its port before it starts
+    kept = MailServer(f"smtp://127.0.0.1:{port}")
+    controller = Controller(kept, hostname="127.0.0.1", port=port)
+    controller.start()
+    try:
+        yield kept
+    finally:
+        controller.stop()
