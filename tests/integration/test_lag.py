@@ -183,6 +183,7 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
     policy = connection.source.policy.model_copy(update={"lag_target_seconds": 1})
     names, resources = Names.of(policy), {"connection": ReplicationConnection.of(policy)}
     defs = build_defs(policy, read_catalog(connection.source.metastore, policy))
+    sensors = {sensor.name: sensor for sensor in defs.sensors or ()}
     load, plain = names.database(replicated.database, "load"), names.table(replicated.database, "plain", "load")
     with dg.DagsterInstance.ephemeral() as instance, web_server() as web:
         monkeypatch.setenv(WEBHOOK, web.url)
@@ -190,11 +191,11 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
 
         def tick(name: str) -> None:
             context = dg.build_sensor_context(instance, cursor=cursors.get(name), resources=resources, sensor_name=name)
-            said = defs.get_sensor_def(name)(context)
-            assert isinstance(said, dg.SensorResult | dg.SkipReason)
-            for event in said.asset_events if isinstance(said, dg.SensorResult) else ():
+            said = sensors[name].evaluate_tick(context)
+            for event in said.asset_events:
+                assert isinstance(event, dg.AssetObservation | dg.AssetCheckEvaluation)
                 instance.report_runless_asset_event(event)
-            cursors[name] = said.cursor if isinstance(said, dg.SensorResult) else context.cursor
+            cursors[name] = said.cursor
 
         def observed(key: dg.AssetKey) -> dict[str, object]:
             (record,) = instance.fetch_observations(key, limit=1).records
