@@ -15,7 +15,7 @@ import dagster as dg
 
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
-from hive_replication.lag import Lag, LagReader
+from hive_replication.lag import Lag
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration
 from repl_assets.keys import Names
@@ -24,7 +24,7 @@ from resources.notifier import Channel, LogChannel, NotDelivered, Notice, channe
 from sensors.alarm import Alarm, AlarmCursor, Open, State, after, left, read_cursor, to_tell, told
 from sensors.conditions import conditions, told_of
 from sensors.failed_runs import Outcome, alarm_of, outcomes, unseen
-from sensors.lag import MOST_EVENTS
+from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
@@ -36,7 +36,7 @@ Look = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
 def alarm_sensor(policy: Policy) -> dg.SensorDefinition:
     """The sensor of a policy; it runs from the start."""
     names = Names.of(policy)
-    readers: list[LagReader] = []  # kept between ticks: it need not read again what waits
+    readers = KeptReader()
 
     @dg.sensor(
         name=names.local("alarms"),
@@ -50,9 +50,7 @@ def alarm_sensor(policy: Policy) -> dg.SensorDefinition:
 
         def look() -> tuple[Sequence[Lag], Sequence[Finding]]:
             connection = resource.connect()
-            if not readers:
-                readers.append(LagReader(connection.source, connection.target, most_events=MOST_EVENTS))
-            lags = readers[0].read()
+            lags = readers.of(connection).read()
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
 

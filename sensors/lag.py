@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
+from hive_replication.connect import Connection
 from hive_replication.lag import Lag, LagReader, TableLag
 from hive_replication.policy import Policy
 from repl_assets.catalog import CatalogDatabase
@@ -54,6 +55,20 @@ class LagCursor:
 _CURSOR = TypeAdapter(LagCursor)
 
 
+class KeptReader:
+    """Keeps a reader between ticks, which need not read again what waits, until the policy has other databases."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[Policy, LagReader] | None = None
+
+    def of(self, connection: Connection) -> LagReader:
+        """The reader for a connection's policy."""
+        policy = connection.source.policy
+        if self._kept is None or self._kept[0] != policy:
+            self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+        return self._kept[1]
+
+
 def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase]) -> dg.SensorDefinition:
     """The sensor of a policy; it runs from the start.
 
@@ -63,7 +78,7 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase]) -> dg.Senso
     """
     names = Names.of(policy)
     assets = {f"{database.name}/{table.name}" for database in databases for table in database.tables}
-    readers: list[LagReader] = []  # kept between ticks: it need not read again what waits
+    readers = KeptReader()
 
     @dg.sensor(
         name=names.local("lag"),
@@ -73,11 +88,8 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase]) -> dg.Senso
         required_resource_keys={names.connection},
     )
     def observe_lag(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        if not readers:
-            resource: ReplicationConnection = getattr(context.resources, names.connection)
-            connection = resource.connect()
-            readers.append(LagReader(connection.source, connection.target, most_events=MOST_EVENTS))
-        return tick(context.cursor, readers[0].read(), policy, assets, time.time())
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        return tick(context.cursor, readers.of(resource.connect()).read(), policy, assets, time.time())
 
     return observe_lag
 
