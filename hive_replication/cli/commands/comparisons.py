@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.completion import objects
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.cli.words import object_named
 
-Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", show_default=False)]
+Name = Annotated[
+    str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", autocompletion=objects, show_default=False)
+]
 
 
 def verify(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:

@@ -7,15 +7,21 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.cli.words import object_named
 from hive_replication.errors import BadRequest
 from hive_replication.units import size
 
-Name = Annotated[str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", show_default=False)]
+Name = Annotated[
+    str, typer.Argument(metavar="DB[.TABLE]", help="Name on the target.", autocompletion=replicas, show_default=False)
+]
 Database = Annotated[
-    str | None, typer.Argument(metavar="[DB]", help="Database on the target; all of the policy without one.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="[DB]", help="Database on the target; all of the policy without one.", autocompletion=replicas, show_default=False
+    ),
 ]
 To = Annotated[int | None, typer.Option("--to", metavar="EVID", help="A loaded event id to go back to.", show_default=False)]
 Release = Annotated[bool, typer.Option("--release", help="Load later events again after an undo.", show_default=False)]

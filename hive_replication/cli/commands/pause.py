@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.completion import databases
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.units import when
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Shown to everybody until it is resumed.", show_default=False)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hive_replication.cli.commands.statements import Words
+from hive_replication.cli.completion import databases
 from hive_replication.cli.output import json_text
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -26,7 +27,7 @@ Format = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write the report to a file.", show_default=False, dir_okay=False)
 ]
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Window = Annotated[str | None, typer.Argument(metavar="[WINDOW]", help="e.g. 170-1400 or bootstrap-170", show_default=False)]
 _ENDINGS: dict[str, Form] = {".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli import describe
+from hive_replication.cli.completion import databases
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
 if TYPE_CHECKING:
     from hive_replication.recover import Recovery
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Compare only; change nothing.", show_default=False)]
 
 

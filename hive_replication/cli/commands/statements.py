@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_replication.cli import describe
+from hive_replication.cli import completion, describe
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.cli.words import statement
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from hive_replication.statements import ReplDump, ReplLoad, ReplStatus
 
 Words = Annotated[
-    list[str] | None, typer.Argument(metavar="STATEMENT", help="Its words, or one quoted argument.", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        metavar="STATEMENT", help="Its words, or one quoted argument.", autocompletion=completion.words, show_default=False
+    ),
 ]
 
 
