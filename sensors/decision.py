@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hive_replication.load.hold import CATCH_UP_DELAY, delay
 from repl_assets.keys import Window
 
 #: ``plan``: the dump and plan of a window that is to be approved.
 Kind = Literal["window", "catch-up", "plan"]
 
 RETRY_DELAY = (10.0, 600.0)  # seconds after the first failure, doubled by each, up to the second figure
-CATCH_UP_DELAY = (60.0, 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Replica:
         last: its last window.
         last_catch_up: its last catch-up run.
         priority: of its runs; those of the highest are asked for first.
+        next_attempt: when held lanes are to be tried again, seconds since the epoch; 0 where the target does not know.
     """
 
     database: str
@@ -60,6 +61,7 @@ class Replica:
     last: PastRun | None = None
     last_catch_up: PastRun | None = None
     priority: int = 0
+    next_attempt: float = 0.0
 
     def lost(self, current: int) -> bool:
         """Whether only a bootstrap helps: no replica, or one ahead of the source's log (its metastore was restored)."""
@@ -98,12 +100,6 @@ class Decision:
     starts: tuple[Start, ...]
     waiting: tuple[str, ...]
     settled: bool
-
-
-def delay(attempt: int, limits: tuple[float, float]) -> float:
-    """Seconds to wait after an attempt."""
-    first, most = limits
-    return min(first * 2 ** min(attempt - 1, 30), most)
 
 
 def needs_log(replica: Replica, current: int) -> bool:
@@ -165,6 +161,9 @@ def _again(
 def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: list[str]) -> bool:
     """Catches up from the lowest held event to where the others stand; loads pass over what is applied already."""
     window, past = Window(replica.held, replica.applied or 0), replica.last_catch_up
+    if now < replica.next_attempt:
+        waiting.append(f"{replica.database}: held tables are tried again in {replica.next_attempt - now:.0f} s")
+        return False
     if past is not None and past.window.start == replica.held:
         return _again(now, replica, past, window, CATCH_UP_DELAY, starts, waiting)
     starts.append(Start("catch-up", window, 1, (replica.database,), _last_run(replica)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
 from hive_replication.events.log import notifications, of_policy
+from hive_replication.load.hold import UNKNOWN
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.policy import Policy
 from hive_replication.recover import history_gap
@@ -47,7 +48,8 @@ def replicas(policy: Policy, found: dict[str, ReplicaState], history: RunHistory
         Replica(
             database,
             state.applied,
-            held=min((state.at.get(name, state.applied or 0) for name in state.held if not state.waits(name)), default=None),
+            held=min((state.at.get(name, state.applied or 0) for name in state.tried), default=None),
+            next_attempt=min((state.holds.get(name, UNKNOWN).next_attempt for name in state.tried), default=0),
             scanned=cursor.scanned(database, state.applied or 0),
             busy=history.busy.get(database, ""),
             last=history.last.get(database),

@@ -12,10 +12,10 @@ from itertools import takewhile
 import dagster as dg
 from dagster._core.storage.dagster_run import RunRecord
 
+from hive_replication.load.hold import delay
 from repl_assets.keys import Names
 from repl_assets.unrecorded import unrecorded_runs
 from repl_assets.worker import PROCESS_TAG, is_gone
-from sensors.decision import delay
 from sensors.runs import ended, report_gone
 
 RETRY_DELAY = (60.0, 3600.0)  # seconds after a failure, as for catching up

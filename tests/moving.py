@@ -114,11 +114,13 @@ class Moving:
         source: what they change.
         pending: changes still to come.
         pace: how many of them happen before each call, in turn.
+        unreadable: ids of events whose messages nobody can read.
     """
 
     source: model.Source
     pending: list[tuple[str, int, int, int]]
     pace: Iterator[int]
+    unreadable: frozenset[int] = frozenset()
     uri: str = "thrift://moving:9083"
 
     def _moves(self) -> None:
@@ -166,7 +168,10 @@ class Moving:
         return {}
 
     def events(self, after: int, until: int) -> Iterator[NotificationEvent]:
-        return (row(event) for event in self.source.events[after:until])
+        for event in map(row, self.source.events[after:until]):
+            if event.eventId in self.unreadable:
+                event.message = "{"
+            yield event
 
     def event(self, evid: int) -> NotificationEvent | None:
         return row(self.source.events[evid - 1]) if evid else None
@@ -195,7 +200,12 @@ POLICY = Policy.model_validate(
 )
 
 
-def moving_source(source: model.Source, pending: Iterable[tuple[str, int, int, int]], pace: Iterable[int]) -> Source:
+def moving_source(
+    source: model.Source,
+    pending: Iterable[tuple[str, int, int, int]],
+    pace: Iterable[int],
+    unreadable: frozenset[int] = frozenset(),
+) -> Source:
     """A source side over all this."""
-    moving = Moving(source, list(pending), iter(pace))
+    moving = Moving(source, list(pending), iter(pace), unreadable)
     return Source(moving, moving, POLICY)  # type: ignore[arg-type]

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hive_replication.units import size
+from hive_replication.units import size, when
 
 if TYPE_CHECKING:
     from hive_replication.copy.tasks import CopyResult
     from hive_replication.dump.records import DumpResult
     from hive_replication.load.report import LoadReport
+    from hive_replication.load.status import HeldTable
 
 
 def dump_data(result: DumpResult) -> dict[str, Any]:
@@ -71,6 +72,34 @@ def load_lines(report: LoadReport) -> Iterator[str]:
         yield f"skipped: event {skipped.evid} on {skipped.what}: {skipped.reason}"
     for held in report.held:
         yield f"held: {', '.join(held.tables)} at event {held.after}, event {held.evid} failed: {held.reason}"
+
+
+HELD_COLUMNS = ("table", "stands at", "failed event", "held since", "attempts", "next attempt", "why")
+
+
+def held_data(held: HeldTable) -> dict[str, Any]:
+    """A held table; what is not known is None."""
+    return {
+        "table": held.table,
+        "after": held.after,
+        "evid": held.history.evid or None,
+        "since": _moment(held.history.since),
+        "attempts": held.history.attempts or None,
+        "next-attempt": _moment(held.next_attempt),
+        "reason": held.reason,
+    }
+
+
+def held_line(held: HeldTable) -> str:
+    """A held table for people."""
+    history = held.history
+    times = f"; failed {history.attempts} times since {_moment(history.since)}, event {history.evid}" if history.attempts else ""
+    times += f"; next attempt after {_moment(held.next_attempt)}" if held.next_attempt else ""
+    return f"held: {held.table} at event {held.after}: {held.reason}{times}"
+
+
+def _moment(seconds: float) -> str | None:
+    return when(seconds) if seconds else None
 
 
 def _copy(result: CopyResult) -> dict[str, Any]:

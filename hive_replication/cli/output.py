@@ -49,13 +49,29 @@ class Output:
             for line in lines:
                 print(line, file=sys.stderr)
 
+    def notice(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], lines: Iterable[str]) -> None:
+        """Shows a table for people on stderr, or as lines; nothing without rows, or where JSON is asked for.
 
-def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+        Args:
+            title: of the table.
+            columns: headings.
+            rows: cells; None is shown as "".
+            lines: the same as text.
+        """
+        if not self.json and rows and sys.stderr.isatty():
+            from rich.console import Console
+
+            Console(stderr=True).print(drawn(columns, rows, title))
+        elif rows:
+            self.remark(*lines)
+
+
+def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
     """A table for terminals; cells as for :meth:`Output.table`."""
     from rich.table import Table
     from rich.text import Text
 
-    table, shown = Table(), [[_text(cell) for cell in row] for row in rows]
+    table, shown = Table(title=title, title_justify="left"), [[_text(cell) for cell in row] for row in rows]
     for number, column in enumerate(columns):
         figures = bool(shown) and all(_FIGURE.fullmatch(row[number]) for row in shown)
         # a path that is cut off cannot be copied

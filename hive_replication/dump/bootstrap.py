@@ -14,9 +14,10 @@ from hive_replication.dump.records import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.source import Source
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest, ReplicationError
-from hive_replication.events.decode import decode
+from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.log import notifications
 from hive_replication.events.records import function_name
+from hive_replication.metastore.types import Function
 from hive_replication.progress import Progress
 
 _ROUNDS = 20
@@ -47,7 +48,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     fold.children = reader.children
     with_functions = scope.table is None and not metadata_only
     if with_functions:
-        fold.functions = {function.functionName.lower(): function for function in source.metastore.functions(scope.database)}
+        fold.functions = _functions(source, scope.database)
     end = _consolidate(source, scope, reader, fold, begin)
     if with_functions:
         _put_functions(source, reader, fold)
@@ -91,6 +92,10 @@ def _included(source: Source, scope: Scope) -> Callable[[str], bool]:
     return source.policy.includes if scope.table is None else lambda table: table == scope.table
 
 
+def _functions(source: Source, database: str) -> dict[str, Function]:
+    return {function.functionName.lower(): function for function in source.metastore.functions(database)}
+
+
 def _put_functions(source: Source, reader: ObjectReader, fold: Fold) -> None:
     cm_root = source.cm_root()
     for function in fold.functions.values():
@@ -109,7 +114,10 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
         end = source.metastore.current_event_id()
         for row in notifications(source.metastore, folded, end):
             if row.database == scope.database and source.policy.takes(row.type):
-                fold.apply(decode(row))
+                try:
+                    fold.apply(decode(row))
+                except UnreadableMessage:
+                    _read_again(source, reader, fold, row.table)
         folded = end
         unread, fold.unread = fold.unread, set()
         unlisted, fold.unlisted = fold.unlisted, set()
@@ -120,6 +128,28 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
         for table, partition in sorted(unlisted):
             reader.relist(table, partition)
     raise ReplicationError(f"tables of {scope} are renamed faster than they can be read; dump again at a quieter time")
+
+
+def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) -> None:
+    """Whatever an unreadable message may say is in what is read after it: of its table and those that it may have made.
+
+    Without a table it is about the database or its functions.
+
+    Raises:
+        BadRequest: the database was dropped meanwhile.
+    """
+    if table:
+        there = {
+            name for name in reader.names() if name not in fold.reads and name not in fold.left and name not in reader.skipped
+        }
+        fold.read_again({table, *there})
+        return
+    database = source.metastore.database(fold.database)
+    if database is None:
+        raise BadRequest(f"the source database {fold.database!r} was dropped while it was dumped")
+    fold.source_database = database
+    if reader.scope.table is None and not fold.metadata_only:
+        fold.functions = _functions(source, fold.database)
 
 
 def _keep_partitions(scope: Scope, reader: ObjectReader) -> None:

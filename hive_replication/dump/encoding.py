@@ -109,15 +109,15 @@ def files_of(data: bytes) -> tuple[FileRef, ...]:
 def event_text(record: EventRecord) -> bytes:
     """The ``_metadata`` of an event's directory; its files stand in ``_files`` beside it."""
     groups = [{"partition": group.partition, "files": len(group.files), "listed": group.listed} for group in record.groups]
-    return text(asdict(record.notification) | {"groups": groups})
+    return text(asdict(record.notification) | {"groups": groups, "hash": record.hash})
 
 
-def event_of(data: bytes) -> tuple[Notification, list[FileGroup], list[int]]:
-    """Reads an event's ``_metadata``: the notification, its groups without their files, and the number of files of each."""
+def event_of(data: bytes) -> tuple[EventRecord, list[int]]:
+    """Reads an event's ``_metadata``: the event, its groups without their files, and the number of files of each."""
     value = fields(data)
     row = Notification(*(value[key] for key in ("evid", "time", "type", "database", "table", "message")))
-    groups = [FileGroup(group["partition"], (), group["listed"]) for group in value["groups"]]
-    return row, groups, [group["files"] for group in value["groups"]]
+    groups = tuple(FileGroup(group["partition"], (), group["listed"]) for group in value["groups"])
+    return EventRecord(row, groups, value.get("hash", "")), [group["files"] for group in value["groups"]]
 
 
 def group_path(event_path: str, partition: str) -> str:

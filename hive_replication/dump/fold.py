@@ -9,7 +9,7 @@ yields is then read anew, and the fold goes on over the events of that time, too
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.attached import changed_constraints, changed_statistics, statistics_of, with_statistics
@@ -83,6 +83,13 @@ class Fold:
             case _:
                 self._change_attached(event)
 
+    def read_again(self, names: Iterable[str]) -> None:
+        """Tables whose state no event tells any more: they are read after the fold."""
+        for name in filter(self.includes, names):
+            self._remove(name)
+            self.left.discard(name)
+            self.unread.add(name)
+
     def _change_attached(self, event: r.Event) -> None:
         record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
         match event:
@@ -141,6 +148,9 @@ class Fold:
     def _alter_table(self, event: r.AlterTable) -> None:
         record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
         if record is None:
+            return
+        if event.may_cascade:
+            self.read_again([event.table])
             return
         table = with_statistics(event.after, statistics_of(record.table))
         self.draft.put_table(replace(record, table=table, files=() if event.truncate else record.files))

@@ -15,6 +15,8 @@ from hive_replication.errors import BadRequest
 from hive_replication.events import records as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.events.log import of_policy
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
 from hive_replication.progress import Progress
 
@@ -53,7 +55,7 @@ def dump_events(
         last = event
         row = notification(event)
         if source.policy.takes(row.type) and of_policy(row, scope.database, lambda name: _includes(source, scope, name)):
-            writer.put_event(EventRecord(row, grouper.groups(row)))
+            writer.put_event(EventRecord(row, grouper.groups(row), message_hash(event.message)))
             if writer.number_of_events == batch:
                 end = row.evid
                 break
@@ -100,6 +102,8 @@ class _Grouper:
                 return (FileGroup("", event.files),)
             case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
                 return (self._listed(event, event.after),)
+            case r.AlterTable(may_cascade=True):
+                return tuple(FileGroup(name, ()) for name in self._cascaded(event))
             case r.AddPartition():
                 return tuple(self._added(event, added) for added in event.partitions)
             case r.AlterPartition(truncate=False):
@@ -113,6 +117,16 @@ class _Grouper:
                 return (self._listed(event, event.table_object, event.partition_name, event.partition),)
             case _:
                 return ()
+
+    def _cascaded(self, event: r.AlterTable) -> list[str]:
+        """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
+        table = self._moves.place("", event.names[-1], "", event.evid).table
+        try:
+            found = self._source.metastore.partitions(event.database, table) if table else ()
+            having = [partition for partition in found if partition.sd.cols == event.after.sd.cols]
+        except NotFound:
+            return []  # gone this moment, by a later event
+        return sorted(by_name(event.after, having))
 
     def _added(self, event: r.AddPartition, added: r.AddedPartition) -> FileGroup:
         if added.files is None or is_external(event.table_object):

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.storage import Storage
+from hive_replication.storage import StillOpen, Storage
 
 _THREADS = 32
 _RETRIES = 5
@@ -30,7 +30,7 @@ class Lister:
         self._nothing = nothing
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
-        """All data files below a directory, checksums included; an absent directory holds none.
+        """All data files below a directory with their checksums, if they are not still open; an absent directory holds none.
 
         Args:
             location: URI of a table's or partition's directory; None where it has none.
@@ -52,7 +52,10 @@ class Lister:
             yield from pool.map(partial(self.files, kept=kept), locations)
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
-        checksum = self._storage.checksum(uri)
+        try:
+            checksum = self._storage.checksum(uri)
+        except StillOpen:
+            checksum = None  # it is copied as it can be read then, and proven by what was read
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
         return FileRef(
             uri, checksum.value if checksum else "", self._cm_root if kept and checksum else "", "" if parent == "." else parent

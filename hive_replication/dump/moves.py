@@ -19,10 +19,12 @@ class Place:
     Args:
         location: its directory; None where the object is gone, or has none.
         since: event id of its last rename, 0 without one: it may have come back to a directory that it had left.
+        table: its table's name, "" where the object is gone.
     """
 
     location: str | None
     since: int = 0
+    table: str = ""
 
 
 class Moves:
@@ -97,4 +99,4 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
                         break
             case _:
                 pass
-    return Place(location, since)
+    return Place(location, since, table)

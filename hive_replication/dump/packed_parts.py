@@ -10,7 +10,7 @@ files as they are: ``explode(files)`` gives the table of what there is to copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
 from hive_replication.dump import encoding
-from hive_replication.dump.records import EventRecord, FileGroup, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.records import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Partition
 
@@ -156,11 +156,11 @@ def _record(kind: Kind, row: dict[str, Any]) -> Record:
 
     match kind:
         case "event":
-            event, groups, numbers = encoding.event_of(row["record"])
+            event, numbers = encoding.event_of(row["record"])
             all_files(sum(numbers))
-            of_group = [tuple(file for n, file in files if n == number) for number in range(len(groups))]
-            made = (FileGroup(group.partition, refs, group.listed) for group, refs in zip(groups, of_group, strict=True))
-            return EventRecord(event, tuple(made))
+            of_group = [tuple(file for n, file in files if n == number) for number in range(len(event.groups))]
+            groups = tuple(replace(group, files=refs) for group, refs in zip(event.groups, of_group, strict=True))
+            return replace(event, groups=groups)
         case "partition":
             part = deserialize(Partition(), row["record"], _BINARY)
             return PartitionRecord(row["table"], row["name"], part, all_files(len(files)))

@@ -129,6 +129,8 @@ class FileGroup:
         files: the files.
         listed: True where the event named no files and the location was listed at the dump: the object's whole present
             content. False: exactly the files of the event.
+
+    Groups of an ALTER_TABLE's partitions have no files: they name those that have the table's new columns.
     """
 
     partition: str
@@ -138,10 +140,17 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event of an incremental dump with its files."""
+    """An event of an incremental dump with its files.
+
+    Args:
+        notification: the event.
+        groups: its files, object by object.
+        hash: hash of its message as it stands in the log, to recognise another history; "" where unknown.
+    """
 
     notification: Notification
     groups: tuple[FileGroup, ...] = ()
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
@@ -15,7 +16,6 @@ from hive_replication.dump.ordered import ordered
 from hive_replication.dump.records import (
     DumpHeader,
     EventRecord,
-    FileGroup,
     FunctionRecord,
     PartitionRecord,
     TableRecord,
@@ -111,12 +111,13 @@ class TreeReader(Tree):
 
     def _read_event(self, evid: int) -> EventRecord:
         path = f"{self.directory}/{evid}"
-        row, groups, numbers = encoding.event_of(self._storage.read(f"{path}/_metadata"))
-        if row.evid != evid:
-            raise ValueError(f"{path} holds event {row.evid}")
-        places = (encoding.group_path(path, group.partition) for group in groups)
+        record, numbers = encoding.event_of(self._storage.read(f"{path}/_metadata"))
+        if record.notification.evid != evid:
+            raise ValueError(f"{path} holds event {record.notification.evid}")
+        places = (encoding.group_path(path, group.partition) for group in record.groups)
         files = map(self._read_files, places, numbers)
-        return EventRecord(row, tuple(FileGroup(g.partition, refs, g.listed) for g, refs in zip(groups, files, strict=True)))
+        groups = tuple(replace(group, files=refs) for group, refs in zip(record.groups, files, strict=True))
+        return replace(record, groups=groups)
 
     def _expect(self, what: str, found: int) -> None:
         if self._counts.get(what) != found:

@@ -88,6 +88,11 @@ class AlterTable(Event):
         return (_name(self.before), self.before.dbName.lower()) != (_name(self.after), self.after.dbName.lower())
 
     @property
+    def may_cascade(self) -> bool:
+        """Whether partitions may have got the table's new columns with it (``CASCADE``): no event tells."""
+        return bool(self.after.partitionKeys) and self.before.sd.cols != self.after.sd.cols
+
+    @property
     def relocated(self) -> bool:
         """Whether the location was changed by other means than a rename."""
         return not self.rename and _location(self.before) != _location(self.after)

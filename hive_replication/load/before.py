@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hive_replication.load import operations as op
+from hive_replication.load.columns import SetColumns
 from hive_replication.load.journal_record import LaneRecord, Step
 from hive_replication.load.place import Placed
 from hive_replication.load.target import Target
@@ -52,7 +53,7 @@ def _partitions(operation: op.Operation) -> tuple[str, ...]:
             return tuple(name for name, _ in operation.images)
         case op.RenamePartition():
             return operation.old, operation.new
-        case op.DropPartitions():
+        case op.DropPartitions() | SetColumns():
             return operation.names
         case op.ReplaceData() | op.AppendData() if operation.partition:
             return (operation.partition,)

@@ -15,7 +15,7 @@ from hive_replication.load.recovery import end_other_recovery
 from hive_replication.load.report import LoadReport
 from hive_replication.load.session import Session
 from hive_replication.load.target import Target
-from hive_replication.load.up_to import up_to
+from hive_replication.load.up_to import require_not_passed, up_to
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
@@ -58,6 +58,8 @@ def repl_load(
     database, table = _names(statement, reader)
     with MetastoreLock(target.metastore, database) as lock:
         session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
+        if statement.to_evid is not None and session.exists:
+            require_not_passed(target.storage, session.location(), session.state, statement.to_evid)
         _run(session, repair=repair, only=only)
         report = session.report(began)
         if session.exists:

@@ -10,6 +10,7 @@ from hive_replication.load import operations as op
 from hive_replication.load.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.execute import Gone
 from hive_replication.load.functions import plan_functions
+from hive_replication.load.holding import with_held
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_objects import ObjectPlanner
 from hive_replication.load.recovery import recovered_state, require_recovery
@@ -41,7 +42,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     repair = repair or bool(header.recovery)
     records = [_screened(session, record) for record in session.reader.tables()]
     whole_database = header.scope.table is None
-    if whole_database and not repair and session.state.applied is not None and session.state.applied >= header.to_evid:
+    if whole_database and not repair and _stands_at(session, header.to_evid):
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
         return
     session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
@@ -54,6 +55,12 @@ def load_objects(session: Session, *, repair: bool) -> None:
     session.carry_out(SegmentPlan(tuple(lanes), _alters(session)), lambda lane, gone: _without(session, lane, gone))
     session.carry_out(SegmentPlan(tuple(_foreign_keys(session, records))), lambda lane, gone: _without(session, lane, gone))
     _finish(session, records, repair=repair, whole_database=whole_database)
+
+
+def _stands_at(session: Session, evid: int) -> bool:
+    """Whether the target has a bootstrap already, or is beyond it; one that failed for some tables is gone on with."""
+    state = session.state
+    return state.applied is not None and (state.applied > evid or (state.applied == evid and not state.lost))
 
 
 def _screened(session: Session, record: TableRecord) -> TableRecord:
@@ -223,16 +230,18 @@ def _exists_now(session: Session) -> bool:
 
 
 def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> None:
-    """The state after the load. A bootstrap with a failed lane stays unfinished: loading it again does what is missing."""
+    """The state after the load. Tables for which a bootstrap failed are held; loading it again does what is missing."""
     header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
     state = session.state
     if header.recovery:
         state = recovered_state(session)
-    elif whole_database and not held:
+    elif whole_database:
         if _other_history(session, repair=repair):
             state = replace(state, applied=None)
         state = state.raised(header.to_evid, header.to_time, header.to_hash)
-        state = replace(state, at={name: there for name, there in state.at.items() if there > header.to_evid}, held={})
+        at = {name: there for name, there in state.at.items() if there > header.to_evid}
+        holds = {name: hold for name, hold in state.holds.items() if name in held}
+        state = with_held(replace(state, at=at, held={}, holds=holds), session.held, nowhere=True)
     elif state.applied is not None and header.scope.partitions is None:
         for name in sorted(set(map(session.mapping().table, (record.name for record in records))) - held):
             state = state.moved(name, max(header.to_evid, state.position(name)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hive_replication.errors import Refused
+from hive_replication.load.holding import with_held
 from hive_replication.load.journal import loaded
 from hive_replication.load.session import Session
 from hive_replication.load.state import ReplicaState
@@ -82,11 +83,9 @@ def _require_unrestored(session: Session) -> None:
 def recovered_state(session: Session) -> ReplicaState:
     """The state after a recovery: all names stand at its event.
 
-    A table that failed stands nowhere (at 0): no event must be applied to it, only another recovery or a repair ends its hold.
+    A table that failed stands nowhere: only another recovery or a repair ends its hold.
     """
     header = session.reader.header
-    state = replace(session.state, applied=None, at={}, held={}).raised(header.to_evid, header.to_time, header.to_hash)
-    for lane in session.held:
-        for name in lane.tables:
-            state = state.hold(name, 0, lane.reason)
-    return state
+    before = replace(session.state, applied=None, at={}, held={}).raised(header.to_evid, header.to_time, header.to_hash)
+    state = with_held(before, session.held, nowhere=True)
+    return replace(state, holds={name: hold for name, hold in state.holds.items() if name in state.held})

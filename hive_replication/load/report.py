@@ -29,6 +29,7 @@ class Held:
         evid: event id that failed.
         reason: one sentence.
         refused: whether going on would lose data (exit code 3) rather than having failed (1).
+        tried: whether this load tried it; False where it is held from before and waits for a load from where it stands.
     """
 
     tables: tuple[str, ...]
@@ -36,6 +37,7 @@ class Held:
     evid: int
     reason: str
     refused: bool = False
+    tried: bool = True
 
 
 @dataclass(frozen=True, slots=True)

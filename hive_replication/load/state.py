@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hive_replication.load.hold import UNKNOWN, Hold
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
 
 LAST_ID = "repl.last.id"
@@ -25,6 +26,7 @@ _APPLIED_EVENT = PREFIX + "applied.event"
 _AT = PREFIX + "at."
 _RECOVERY = PREFIX + "recovery"
 _HELD = PREFIX + "held."
+_HOLD = PREFIX + "hold."
 _UNDONE = PREFIX + "undone"
 #: Set by people while loads run, so a load leaves it as it finds it.
 PAUSED = PREFIX + "paused"
@@ -46,6 +48,7 @@ class ReplicaState:
         applied_hash: hash of its message, to recognise another history.
         at: event ids of names that stand elsewhere.
         held: why names are held.
+        holds: since when, and how often they were tried, as far as that is known.
         checkpoint: dump directory of the bootstrap under way, or "".
         recovery: token of the recovery under way, or ""; any other load takes it away, since it changes what was compared.
         policy: name of the policy that writes it, "" where that is not known.
@@ -60,6 +63,7 @@ class ReplicaState:
     applied_hash: str = ""
     at: Mapping[str, int] = field(default_factory=dict[str, int])
     held: Mapping[str, str] = field(default_factory=dict[str, str])
+    holds: Mapping[str, Hold] = field(default_factory=dict[str, Hold])
     checkpoint: str = ""
     recovery: str = ""
     policy: str = ""
@@ -73,25 +77,33 @@ class ReplicaState:
 
     @property
     def last_id(self) -> int | None:
-        """What REPL STATUS prints for the database."""
-        if self.applied is None:
-            return None
-        return min(self.applied, *self.at.values()) if self.at else self.applied
+        """What REPL STATUS prints for the database; names that no event can bring up (:attr:`lost`) do not count."""
+        return None if self.applied is None else min([self.applied, *filter(None, self.at.values())])
 
     @property
     def lost(self) -> list[str]:
-        """Names that stand nowhere: a recovery could not bring them to the source's state, so no event can be applied to them."""
+        """Names that stand nowhere: a bootstrap or a recovery failed for them, so no event can be applied to them."""
         return sorted(name for name in self.held if self.at.get(name) == 0)
+
+    @property
+    def tried(self) -> list[str]:
+        """Held names that are tried again; not those that wait since somebody took them back."""
+        return [name for name in self.held if not self.waits(name)]
 
     def moved(self, table: str, evid: int) -> ReplicaState:
         """The name stands at an event id now and is not held."""
         at = {name: there for name, there in self.at.items() if name != table}
         held = {name: reason for name, reason in self.held.items() if name != table}
-        return replace(self, at=at | ({table: evid} if evid != self.applied else {}), held=held)
+        holds = {name: hold for name, hold in self.holds.items() if name != table}
+        return replace(self, at=at | ({table: evid} if evid != self.applied else {}), held=held, holds=holds)
 
     def hold(self, table: str, after: int, reason: str) -> ReplicaState:
         """The name is held at an event id."""
         return replace(self, at={**self.at, table: after}, held={**self.held, table: reason})
+
+    def failed(self, table: str, evid: int, now: float) -> ReplicaState:
+        """A held name was tried, and failed at an event (again)."""
+        return replace(self, holds={**self.holds, table: self.holds.get(table, UNKNOWN).failed(evid, int(now))})
 
     def waits(self, table: str) -> bool:
         """Whether a name was taken back by request, and stays there until released or repaired."""
@@ -125,6 +137,7 @@ class ReplicaState:
         if self.recovery:
             values[_RECOVERY] = self.recovery
         values |= {_AT + name: str(evid) for name, evid in self.at.items()}
+        values |= {_HOLD + name: str(hold) for name, hold in self.holds.items()}
         return values | {_HELD + name: reason[:_REASON_LIMIT] for name, reason in self.held.items()}
 
 
@@ -139,6 +152,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         applied_hash=message_hash,
         at={key.removeprefix(_AT): int(value) for key, value in found.items() if key.startswith(_AT)},
         held={key.removeprefix(_HELD): value for key, value in found.items() if key.startswith(_HELD)},
+        holds={key.removeprefix(_HOLD): Hold.parse(value) for key, value in found.items() if key.startswith(_HOLD)},
         checkpoint=found.get(CHECKPOINT, ""),
         recovery=found.get(_RECOVERY, ""),
         policy=found.get(_POLICY, ""),

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hive_replication.load.hold import UNKNOWN, Hold
 from hive_replication.load.state import SOURCE, object_id, replica_state
 from hive_replication.metastore.client import Metastore
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTable:
-    """A table that failed: its name, the event id that it stands at, and why."""
+    """A table that failed.
+
+    Args:
+        table: its name on the target.
+        after: event id that it stands at; 0 where a bootstrap or recovery failed for it, so that no event brings it up.
+        reason: why, one sentence.
+        history: the event that failed, since when, and how often it was tried.
+        next_attempt: when the sensor tries again at the earliest, seconds since the epoch; 0 where that is not known, or where
+            the table waits since somebody took it back.
+    """
 
     table: str
     after: int
     reason: str
+    history: Hold = UNKNOWN
+    next_attempt: int = 0
 
 
 def held_tables(metastore: Metastore, database: str, table: str | None = None) -> list[HeldTable]:
     """Tables of a target database that are held, or the one named if it is."""
     state = replica_state(metastore.database(database))
-    held = sorted(state.held.items())
-    return [HeldTable(name, state.position(name), reason) for name, reason in held if table in (None, name)]
+    found: list[HeldTable] = []
+    for name, reason in sorted(state.held.items()):
+        if table in (None, name):
+            hold = state.holds.get(name, UNKNOWN)
+            found.append(HeldTable(name, state.position(name), reason, hold, 0 if state.waits(name) else hold.next_attempt))
+    return found
 
 
 def repl_status(metastore: Metastore, database: str, table: str | None = None) -> int | None:

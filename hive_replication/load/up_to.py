@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from hive_replication.dump.records import DumpHeader, EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.dump.store import DumpReader
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal import Journal
+from hive_replication.load.state import ReplicaState
+from hive_replication.storage import Storage
 
 
 def up_to(reader: DumpReader, evid: int | None) -> DumpReader:
@@ -26,12 +29,38 @@ def up_to(reader: DumpReader, evid: int | None) -> DumpReader:
     return reader if evid == header.to_evid else _UpTo(reader, evid)
 
 
+def require_not_passed(storage: Storage, location: str, state: ReplicaState, evid: int) -> None:
+    """Makes sure that no interrupted load may have brought objects beyond an event id.
+
+    Args:
+        storage: the target's.
+        location: the target database's directory.
+        state: where it stands.
+        evid: the last event to apply.
+
+    Raises:
+        Refused: one may have; which objects stand there, nobody can tell without comparing.
+    """
+    entries = Journal(storage, location).entries()
+    for number, entry in enumerate(entries):
+        beyond = entry.status == "open" and entry.to_evid > evid
+        if not beyond or any(later.status == "done" and later.to_evid >= entry.to_evid for later in entries[number + 1 :]):
+            continue
+        written = Journal(storage, location).state(entry)
+        if written is None or written.parameters() != state.parameters():  # else it was killed after its last step
+            raise Refused(
+                f"a load up to event {entry.to_evid} was interrupted and may have brought objects beyond event {evid}: "
+                f"load up to event {entry.to_evid} first; hive-repl undo goes back from there"
+            )
+
+
 class _UpTo:
     def __init__(self, reader: DumpReader, evid: int) -> None:
         self._reader = reader
-        # The dump holds the events of its database only, and their messages unpacked: time or hash may stay unknown.
-        time = next((record.notification.time for record in reader.events() if record.notification.evid == evid), 0)
-        self.header: DumpHeader = replace(reader.header, to_evid=evid, to_time=time, to_hash="")
+        # Of an event that is not of the dump's database, time and hash are not known.
+        found = next((record for record in reader.events() if record.notification.evid == evid), None)
+        time, message_hash = (found.notification.time, found.hash) if found else (0, "")
+        self.header: DumpHeader = replace(reader.header, to_evid=evid, to_time=time, to_hash=message_hash)
 
     @property
     def directory(self) -> str:

@@ -12,6 +12,8 @@ from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.collapse import collapsed
 from hive_replication.load.execute import Gone
+from hive_replication.load.hold import UNKNOWN
+from hive_replication.load.holding import with_held
 from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, SegmentPlan
@@ -175,7 +177,8 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
         return False
     reason = next((session.state.held[name] for name in plan.names if name in session.state.held), "held before this window")
     if plan.operations or plan.obstacle:
-        session.held.append(Held(plan.names, plan.base, plan.base + 1, reason))
+        failed = max(session.state.holds.get(name, UNKNOWN).evid for name in plan.names) or plan.base + 1
+        session.held.append(Held(plan.names, plan.base, failed, reason, tried=False))
     return True
 
 
@@ -287,10 +290,7 @@ def _state_after(session: Session, events: Sequence[WindowEvent], only: str | No
     for name in sorted(names - held - untouched):
         if header.to_evid > state.position(name) or name in state.held:
             state = state.moved(name, max(header.to_evid, state.position(name)))
-    for lane in session.held:
-        for name in lane.tables:
-            state = state.hold(name, lane.after, lane.reason)
-    return state
+    return with_held(state, session.held)
 
 
 def _skip(session: Session, event: WindowEvent, reason: str) -> None:

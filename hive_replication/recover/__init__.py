@@ -5,7 +5,18 @@ Does not belong here: how objects are loaded (``load``), and how tables are comp
 """
 
 from hive_replication.recover.command import Recovery, dump_recovery, recover
-from hive_replication.recover.gap import Gap, find_gap, history_gap, require_history
+from hive_replication.recover.gap import UNFINISHED, Gap, find_gap, history_gap, require_history
 from hive_replication.recover.survey import TableFinding, survey
 
-__all__ = ["Gap", "Recovery", "TableFinding", "dump_recovery", "find_gap", "history_gap", "recover", "require_history", "survey"]
+__all__ = [
+    "UNFINISHED",
+    "Gap",
+    "Recovery",
+    "TableFinding",
+    "dump_recovery",
+    "find_gap",
+    "history_gap",
+    "recover",
+    "require_history",
+    "survey",
+]

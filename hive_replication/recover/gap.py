@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
@@ -13,6 +13,8 @@ from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Database
 
+UNFINISHED: Final = "unfinished tables"
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -20,12 +22,13 @@ class Gap:
 
     Args:
         kind: ``missing events`` (a hole in the log, or it was purged), ``other history`` (the source's metastore was restored
-            from an older state), ``restored target`` (the target's metastore was), ``unfinished recovery`` (of a table).
+            from an older state), ``restored target`` (the target's metastore was), ``unfinished tables`` (a bootstrap or a
+            recovery failed for them).
         applied: event id that the replica stands at.
         reason: one sentence.
     """
 
-    kind: Literal["missing events", "other history", "restored target", "unfinished recovery"]
+    kind: Literal["missing events", "other history", "restored target", "unfinished tables"]
     applied: int
     reason: str
 
@@ -70,7 +73,7 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
         if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
         gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)
-        if gap is not None:
+        if gap is not None and gap.kind != UNFINISHED:  # the other tables go on
             raise Refused(f"{gap.reason}: hive-repl recover {database}")
 
 
@@ -101,7 +104,7 @@ def history_gap(source: Source, state: ReplicaState, current: int) -> Gap | None
 
 
 def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap | None:
-    """Whether the target was restored from an older state, or a recovery of it could not do all."""
+    """Whether the target was restored from an older state, or a bootstrap or recovery of it could not do all."""
     applied = state.applied or 0
     loaded = forgotten(target.storage, replica.locationUri or "", applied)
     if loaded is not None:
@@ -109,8 +112,8 @@ def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap |
         return Gap("restored target", applied, reason)
     if not state.lost:
         return None
-    reason = f"a recovery failed for {', '.join(state.lost)}: {state.held[state.lost[0]]}"
-    return Gap("unfinished recovery", applied, reason)
+    reason = f"a bootstrap or a recovery failed for {', '.join(state.lost)}: {state.held[state.lost[0]]}"
+    return Gap(UNFINISHED, applied, reason)
 
 
 def _log_gap(source: Source, applied: int, current: int) -> Gap | None:

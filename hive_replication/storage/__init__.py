@@ -4,7 +4,7 @@ Here belong: the rules for paths, listing, reading, writing, renaming, and the c
 file to copy and how a copy is proven (``copy``), and where a table's data lies (``load``).
 """
 
-from hive_replication.storage.records import AlreadyExists, FileChecksum, FileStatus, Space
+from hive_replication.storage.records import AlreadyExists, FileChecksum, FileStatus, Space, StillOpen
 from hive_replication.storage.storage import Storage
 
-__all__ = ["AlreadyExists", "FileChecksum", "FileStatus", "Space", "Storage"]
+__all__ = ["AlreadyExists", "FileChecksum", "FileStatus", "Space", "StillOpen", "Storage"]

@@ -11,6 +11,10 @@ class AlreadyExists(ReplicationError, FileExistsError):
     """A file or directory has the name that was to be given; nothing was overwritten."""
 
 
+class StillOpen(ReplicationError):
+    """HDFS has no checksum of a file that is being written."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileStatus:
     """A file or directory.

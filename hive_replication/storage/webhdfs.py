@@ -13,7 +13,7 @@ import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import ReplicationError
-from hive_replication.storage.records import FileChecksum, Space
+from hive_replication.storage.records import FileChecksum, Space, StillOpen
 
 _HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
 _CONNECTIONS = 256  # To one host: as many as there are threads of a copier.
@@ -63,6 +63,7 @@ class WebHdfs:
             FileNotFoundError: no such file (or a directory).
             PermissionError: the user may not read it.
             OSError: no answer after several attempts.
+            StillOpen: the file is being written.
             ReplicationError: another answer, e.g. that blocks are lost.
         """
         retrying = Retrying(
@@ -103,6 +104,8 @@ def _error(path: str, status: int, body: str) -> Exception:
         return FileNotFoundError(path)
     if "StandbyException" in text or "RetriableException" in text:
         return _Busy(f"WebHDFS answered {status}: {text}")
+    if "is under construction" in text:
+        return StillOpen(f"{path} is still being written: HDFS has no checksum of it yet")
     if status == 401 or "AccessControlException" in text or "SecurityException" in text:
         return PermissionError(f"WebHDFS refused the checksum of {path}: {text}")
     # Hadoop answers 403 to any IOException that it knows no better code for.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import hdfs_native
 import pytest
 
 from hive_replication.copy.threads import ThreadCopier
@@ -61,6 +62,7 @@ def test_bootstrap_is_consolidated_at_the_source(filled: Warehouse, monkeypatch:
             metastore.drop_partitions(filled.database, "parts", ["ds=2"], delete_data=True)
             metastore.drop_partitions(filled.database, "zz", ["p=x"], delete_data=True)
             filled.load_data("parts PARTITION (ds='4')", "4\n")
+            filled.sql("ALTER TABLE parts ADD COLUMNS (b STRING) CASCADE")
             filled.sql("ALTER TABLE t RENAME TO t_old", "ALTER TABLE t_new RENAME TO t")
             filled.sql("DROP TABLE gone", "CREATE TABLE gone (b STRING)", "CREATE TABLE late (a INT)", "TRUNCATE TABLE t_old")
             filled.load_data("late", "5\n")
@@ -299,6 +301,38 @@ def test_plan_tells_what_the_load_does_and_changes_nothing(replicated: Warehouse
     assert replicated.target_events() == events
     report = replicated.load(dump.directory)
     assert report.applied == planned
+
+
+def test_columns_that_cascade_to_partitions(replicated: Warehouse) -> None:
+    """Hive's metastore changes the partitions without an event of theirs; without CASCADE they stay as they are."""
+    replicated.sql("ALTER TABLE parts ADD COLUMNS (b STRING) CASCADE")
+    replicated.load_data("parts PARTITION (ds='4')", "4\n")
+    replicated.sql("ALTER TABLE parts ADD COLUMNS (c INT)", "ALTER TABLE parts RENAME TO moved")
+    replicated.load_data("moved PARTITION (ds='5')", "5\n")
+    assert replicated.replicate().held == ()
+    partitions = replicated.connection.target.metastore.partitions(replicated.database, "moved")
+    columns = {part.values[0]: [column.name for column in part.sd.cols] for part in partitions}
+    assert columns == {"1": ["a", "b"], "2": ["a", "b"], "3": ["a", "b"], "4": ["a", "b"], "5": ["a", "b", "c"]}
+    replicated.assert_equal()
+
+
+def test_a_file_that_is_still_written_is_copied_as_it_can_be_read(filled: Warehouse) -> None:
+    """HDFS has no checksum of it; the copy is proven by what was read."""
+    source = filled.connection.source
+    location = source.metastore.table(filled.database, "plain").sd.location  # type: ignore[union-attr]
+    root = source.policy.source.roots[0].uri.rstrip("/")
+    writer = hdfs_native.Client(root).create(f"{location.removeprefix(root)}/open", hdfs_native.WriteOptions(overwrite=True))
+    writer.write(b"9\n")
+    try:
+        dump = filled.dump()
+        (record,) = (one for one in filled.connection.store.open(dump.directory).tables() if one.name == "plain")
+        assert {file.relative: bool(file.checksum) for file in record.files}.items() >= {("open", False)}
+    finally:
+        writer.close()
+    report = filled.load(dump.directory)
+    assert report.held == ()
+    assert [copy.proof.algorithm for copy in report.copies if copy.task.file.relative == "open"] == ["CRC32C"]
+    filled.assert_equal()
 
 
 def test_append_all_at_once(replicated: Warehouse) -> None:

@@ -13,6 +13,7 @@ from hive_replication.load.journal import Journal, loaded
 from hive_replication.load.retention import sweep
 from hive_replication.load.state import LAST_ID, replica_state
 from hive_replication.load.undo import release, undo
+from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
 from tests.warehouse import Warehouse
@@ -274,7 +275,8 @@ def test_an_old_directory_is_not_taken_again_while_an_undo_may_need_it(warehouse
     assert [len(Journal(target.storage, place(warehouse)).entries()), len(loaded(target.storage, place(warehouse)))] == [2, 1]
 
 
-def test_load_up_to_an_event_of_the_dump(warehouse: Warehouse) -> None:
+def test_load_up_to_an_event_of_the_dump(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of an interrupted load is refused below the event that it was to bring: objects may stand there."""
     warehouse.sql("CREATE TABLE plain (a INT)")
     bootstrap = warehouse.dump()
     warehouse.load(bootstrap.directory)
@@ -296,6 +298,28 @@ def test_load_up_to_an_event_of_the_dump(warehouse: Warehouse) -> None:
         load(bootstrap.directory, bootstrap.last_evid)
     load(dump.directory, middle)
     assert (warehouse.applied(), warehouse.content(source=False)) == (middle, expected)
+    state = replica_state(warehouse.connection.target.metastore.database(warehouse.database))
+    assert (state.applied_time, state.applied_hash) == warehouse.connection.source.reach(middle)
     load(dump.directory, None)
     assert warehouse.applied() == dump.last_evid
+    warehouse.assert_equal()
+
+    warehouse.load_data("plain", "3\n")
+    middle = warehouse.connection.source.metastore.current_event_id()
+    warehouse.load_data("plain", "4\n")
+    warehouse.load_data("late", "5\n")
+    later = warehouse.dump(dump.last_evid)
+    alter: Callable[..., None] = Metastore.alter_table
+
+    def dying(*args: object) -> None:
+        alter(*args)
+        raise Killed
+
+    monkeypatch.setattr(Metastore, "alter_table", dying)
+    with pytest.raises(Killed):
+        load(later.directory, None)
+    monkeypatch.undo()
+    with pytest.raises(Refused, match=f"a load up to event {later.last_evid} was interrupted"):
+        load(later.directory, middle)
+    load(later.directory, None)
     warehouse.assert_equal()

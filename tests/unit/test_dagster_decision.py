@@ -131,6 +131,12 @@ def test_a_held_lane_catches_up_with_growing_delay() -> None:
     assert (start.kind, start.window, start.attempt) == ("catch-up", Window(120, 200), 3)
 
 
+def test_a_held_lane_waits_as_the_target_says() -> None:
+    held = replace(level(), held=120, next_attempt=NOW + 30)
+    assert (decided(held).starts, decided(held).waiting) == ((), ("a: held tables are tried again in 30 s",))
+    assert decided(held, now=NOW + 30).starts == (Start("catch-up", Window(120, 200), 1, ("a",)),)
+
+
 def test_others_of_its_database_go_on_while_a_lane_waits() -> None:
     past = PastRun("run-2", "catch-up", Window(90, 100), 5, NOW - 1)
     (start,) = decided(replace(moving(), held=90, last_catch_up=past)).starts

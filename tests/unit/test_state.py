@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_replication.load.hold import Hold
 from hive_replication.load.state import ReplicaState, is_ours, is_state, object_id, replica_state, with_state
 from hive_replication.metastore.types import Database, Partition, Table
 
@@ -17,6 +18,7 @@ states = st.builds(
     applied_hash=st.from_regex("[0-9a-f]{0,16}", fullmatch=True),
     at=st.dictionaries(names, evids, max_size=3),
     held=st.dictionaries(names, st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
+    holds=st.dictionaries(names, st.builds(Hold, evids, evids, evids, evids), max_size=3),
     checkpoint=st.sampled_from(["", "hdfs://d/x"]),
 )
 
@@ -27,7 +29,7 @@ def test_a_state_comes_back_beside_other_parameters(state: ReplicaState, others:
     assert replica_state(Database(parameters=parameters)) == state
     assert others.items() <= parameters.items()
     assert with_state(parameters, ReplicaState()) == others
-    assert parameters["repl.last.id"] == str(min([state.applied or 0, *state.at.values()]))
+    assert parameters["repl.last.id"] == str(min([state.applied or 0, *filter(None, state.at.values())]))
 
 
 def test_no_replica() -> None:
@@ -54,6 +56,19 @@ def test_names_that_stand_elsewhere() -> None:
     assert (state.last_id, state.held) == (5, {"behind": "why"})
     assert state.moved("behind", 10) == ReplicaState("s", 10, at={"ahead": 20})
     assert ReplicaState("s", 10, at={"ahead": 20}).last_id == 10
+
+
+def test_a_hold_is_tried_with_growing_delay_and_forgotten_once_it_works() -> None:
+    state = ReplicaState("s", 10).hold("t", 5, "why").failed("t", 7, 1_000.5)
+    assert state.holds == {"t": Hold(7, 1000, 1, 1000)}
+    assert state.holds["t"].next_attempt == 1060
+    state = state.hold("t", 6, "why else").failed("t", 8, 1_100)
+    assert state.holds["t"] == Hold(8, since=1000, attempts=2, tried=1100)
+    assert state.holds["t"].next_attempt == 1220
+    assert Hold(8, 1000, 99, 2000).next_attempt == 5600
+    assert Hold().next_attempt == 0
+    assert state.moved("t", 10) == ReplicaState("s", 10)
+    assert Hold.parse("of a later version") == Hold()
 
 
 def test_raising_drops_the_entries_of_names_that_are_level() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -90,5 +89,6 @@ def _status(chosen: Settings, parsed: ReplStatus) -> None:
     held = held_tables(metastore, parsed.database, parsed.table)
     rows = [] if last is None else [(last,)]
     if rows or chosen.json:
-        chosen.output.table(("last-evid",), rows, {"last-evid": last, "held": [asdict(one) for one in held]})
-    chosen.output.remark(*(f"held: {one.table} at event {one.after}: {one.reason}" for one in held))
+        chosen.output.table(("last-evid",), rows, {"last-evid": last, "held": [describe.held_data(one) for one in held]})
+    cells = [tuple(describe.held_data(one).values()) for one in held]
+    chosen.output.notice("Held tables", describe.HELD_COLUMNS, cells, map(describe.held_line, held))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hive_replication.dump.source import has_files
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
+from hive_replication.load.columns import SetColumns
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.load.resolutions import Adopt
@@ -53,6 +54,9 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
     change = event.event
     assert isinstance(change, r.AlterTable)  # noqa: S101 - the decoder of this type
     image = lane.mapping.new_table(change.after, event.evid)
+    cascaded = tuple(group.partition for group in event.groups if group.partition)
+    if cascaded and not lane.metadata_only:
+        lane.add(SetColumns(event.evid, replica.name, cascaded, tuple(change.after.sd.cols)))
     if change.rename:
         lane.require_free(image.tableName, event.evid)
         lane.add(op.RenameTable(event.evid, replica.name, image))
