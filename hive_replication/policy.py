@@ -113,6 +113,17 @@ class Policy(_Settings):
     retention_seconds: int = Field(
         default=7 * 86_400, ge=0, description="How long old data, journals and dumps are kept to go back; then retention deletes"
     )
+    retention_at: str | None = Field(
+        default="03:00",
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
+        description="Time of day, in time_zone, at which Dagster's job retention runs; never where null",
+    )
+    keep_runs_days: int | None = Field(
+        default=90,
+        gt=0,
+        description="Days after which that job forgets Dagster's records of runs, save those that show an asset's latest state; "
+        "never where null",
+    )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     packed_above: int = Field(
         default=500, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"

@@ -14,6 +14,7 @@ from repl_assets.databases import dump_asset, load_asset, rebuild_job
 from repl_assets.overflow import limited, tables_asset
 from repl_assets.planning import approval_assets, plan_job
 from repl_assets.repairs import repair_job
+from repl_assets.retention import retention_job
 from repl_assets.specs import Specs
 from repl_assets.tables import dump_tables_asset, load_tables_asset
 from repl_assets.unrecorded import record_job
@@ -23,6 +24,7 @@ from sensors.drift import drift_sensor
 from sensors.lag import lag_sensor
 from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
+from sensors.retention import retention_schedule
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
 
@@ -59,7 +61,13 @@ def policy_definitions(
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
-        jobs=[*(job(specs, database) for database in databases for job in (plan_job, rebuild_job)), *repairs, record],
+        jobs=[
+            *(job(specs, database) for database in databases for job in (plan_job, rebuild_job)),
+            *repairs,
+            record,
+            retention_job(specs, policy),
+        ],
+        schedules=[retention_schedule(policy, policy.retention_at)] if policy.retention_at else [],
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )

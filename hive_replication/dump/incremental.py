@@ -17,7 +17,7 @@ from hive_replication.events.decode import UnreadableMessage, decode, notificati
 from hive_replication.events.log import of_policy
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
+from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table, columns_of
 from hive_replication.progress import Progress
 
 
@@ -123,7 +123,7 @@ class _Grouper:
         table = self._moves.place("", event.names[-1], "", event.evid).table
         try:
             found = self._source.metastore.partitions(event.database, table) if table else ()
-            having = [partition for partition in found if partition.sd.cols == event.after.sd.cols]
+            having = [partition for partition in found if columns_of(partition) == columns_of(event.after)]
         except NotFound:
             return []  # gone this moment, by a later event
         return sorted(by_name(event.after, having))

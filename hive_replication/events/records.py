@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.constraints import Constraint
-from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table
+from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table, columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class AlterTable(Event):
     @property
     def may_cascade(self) -> bool:
         """Whether partitions may have got the table's new columns with it (``CASCADE``): no event tells."""
-        return bool(self.after.partitionKeys) and self.before.sd.cols != self.after.sd.cols
+        return bool(self.after.partitionKeys) and columns_of(self.before) != columns_of(self.after)
 
     @property
     def relocated(self) -> bool:

@@ -12,7 +12,7 @@ from hive_replication.load.operations import CustomOperation
 from hive_replication.load.state import object_id
 from hive_replication.load.target import Target
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import FieldSchema, copy_of
+from hive_replication.metastore.types import FieldSchema, columns_of, copy_of
 
 _BATCH = 500
 
@@ -31,14 +31,14 @@ class SetColumns(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Alters those that differ."""
-        wanted = list(self.columns)
+        wanted = [(column.name, column.type) for column in self.columns]
         for names in batches(self.names, _BATCH):
             images = [
                 copy_of(part)
                 for part in target.metastore.partitions(database, self.table, names)
-                if object_id(part) < self.evid and part.sd.cols != wanted
+                if object_id(part) < self.evid and columns_of(part) != wanted
             ]
             for image in images:
-                image.sd.cols = wanted
+                image.sd.cols = list(self.columns)
             if images:
                 target.metastore.alter_partitions(database, self.table, images)

@@ -37,6 +37,7 @@ __all__ = [
     "SkewedInfo",
     "StorageDescriptor",
     "Table",
+    "columns_of",
     "copy_of",
     "directory_of",
 ]
@@ -47,6 +48,11 @@ T = TypeVar("T")
 def copy_of(thrift_object: T) -> T:
     """A deep copy, to change without changing the original."""
     return cast("T", _copy(thrift_object))
+
+
+def columns_of(thing: Table | Partition | None) -> list[tuple[str, str]]:
+    """Names and types of an object's columns; their comments are not always told."""
+    return [(column.name, column.type) for column in (thing.sd.cols if thing else None) or []]
 
 
 def directory_of(thing: Table | Partition | None) -> str:

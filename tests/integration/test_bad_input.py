@@ -167,6 +167,45 @@ def test_the_whole_way_works_without_bad_input(site: Site) -> None:
     assert json.loads(different.out)["tables"][0]["differences"] == ["the table is on the source, not on the target"]
 
 
+def test_retention_and_undo(site: Site) -> None:
+    """What they do, their dry runs, and what they refuse."""
+    settings = yaml.safe_load(site.policy.read_text())
+    site.policy.write_text(yaml.safe_dump(settings | {"grace_seconds": 0, "retention_seconds": 0}))
+    storage, database = site.connection.target.storage, site.database
+    dump = site.dump()
+    assert site.run("REPL", "LOAD", "FROM", dump).code == 0
+    first = site.run("REPL", "STATUS", database).out.strip()
+    dry = site.run("retention", database, "--dry-run")
+    assert (dry.code, "0 B would be moved aside" in dry.err) == (0, True), dry
+    assert dump in dry.out
+    assert storage.exists(dump)
+
+    add_table(site.connection, database, "items")
+    site.connection.source.metastore.drop_table(database, "orders", delete_data=False)
+    later = site.run("REPL", "DUMP", database, "FROM", first).out.split("\t")[0]
+    assert site.run("REPL", "LOAD", "FROM", later).code == 0
+    before = site.target()
+    dry = site.run("undo", database, "--to", first, "--dry-run")
+    assert (dry.code, "would stand at event" in dry.err) == (0, True), dry
+    assert [line.split("\t")[1:] for line in dry.out.splitlines()] == [
+        ["DropTable", f"{database}.orders"],
+        ["CreateTable", f"{database}.items"],
+    ]
+    assert site.target() == before
+    site.run("undo", database, "--to", "1").assert_refused(2, "the nearest that can be undone to", first)
+    assert site.run("undo", database, "--to", first).code == 0
+    assert site.run("REPL", "STATUS", database).out == f"{first}\n"
+    site.run("REPL", "LOAD", "FROM", later).assert_refused(3, f"hive-repl undo {database} --release")
+    assert "loads later events again" in site.run("undo", database, "--release").err
+    assert "was not undone" in site.run("undo", database, "--release").err
+    assert site.run("REPL", "LOAD", "FROM", later).code == 0
+
+    swept = site.run("retention", database)
+    assert (swept.code, f"{dump}\tdeleted" in swept.out) == (0, True), swept
+    assert not storage.exists(dump)
+    site.run("undo", database, "--to", first).assert_refused(2, "the nearest that can be undone to")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -175,6 +214,11 @@ def test_the_whole_way_works_without_bad_input(site: Site) -> None:
         ("REPL DUMP {db} FROM", "the event id after FROM"),
         ("REPL DUMP {db} FROM 99999999", "99999999"),
         ("REPL LOAD {db} FROM {dumps}/{db}/absent", "there is no dump at {dumps}/{db}/absent"),
+        ("undo {db} --to 5", "'{db}' is no replica with anything to undo"),
+        ("undo {db}", "either --to with an event id, or --release"),
+        ("undo {db} --to 5 --release", "either --to with an event id, or --release"),
+        ("undo {db} --to soon", "'soon' is not a valid int"),
+        ("retention {db}_absent", "has no database '{db}_absent'"),
         ("verify {db}_absent", "has no database '{db}_absent'"),
         ("verify {db}.absent", "has a table {db}.absent to compare"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import replica_state
-from hive_replication.load.status import HeldTable, held_tables
+from hive_replication.load.status import held_tables
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Table, copy_of
 from hive_replication.repair import repair
@@ -62,9 +62,9 @@ def test_drop_after_a_hold(replicated: Warehouse) -> None:
     replicated.sql("DROP TABLE a")
     assert [one.tables for one in replicated.replicate().held] == [("a",)]
     assert replicated.status() == held.held[0].after
-    assert held_tables(replicated.connection.target.metastore, replicated.database) == [
-        HeldTable("a", held.held[0].after, held.held[0].reason)
-    ]
+    (shown,) = held_tables(replicated.connection.target.metastore, replicated.database)
+    assert (shown.table, shown.after, shown.reason) == ("a", held.held[0].after, held.held[0].reason)
+    assert (shown.history.evid, shown.history.attempts) == (held.held[0].evid, 1)  # the second load had no reason to try it
     assert catch_up(replicated).held == ()
     assert replicated.status() == replicated.applied()
     replicated.assert_equal()

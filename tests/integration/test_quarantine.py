@@ -97,6 +97,7 @@ def test_storage_gone_and_a_change_that_the_target_refuses(warehouse: Warehouse,
         warehouse.connection.source.storage.write(uri, data)
     assert {one.tables for one in catch_up(warehouse).held} == {("typed",)}
     assert held_now(warehouse).keys() == {"typed"}
+    warehouse.connection.target.metastore.drop_table(warehouse.database, "typed", delete_data=False)
     sides, connection = (warehouse.connection.source, warehouse.connection.target), warehouse.connection
     assert repair(*sides, connection.store, connection.copier, warehouse.database, "typed").load.held == ()
     assert replica_state(connection.target.metastore.database(warehouse.database)).holds == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import dagster as dg
 import pytest
 
 from hive_replication.errors import BadRequest, Refused
@@ -16,6 +17,7 @@ from hive_replication.load.undo import release, undo
 from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
+from repl_assets.definitions import build_defs
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -257,6 +259,31 @@ def test_retention_moves_old_data_aside_and_undo_finds_it(impatient: Warehouse) 
     used |= {str(part.sd.location) for part in target.metastore.partitions(name, "parts")}
     kept = {status.uri for status in storage.files(base, hidden=True) if "/.repl/journal/" not in status.uri}
     assert {uri for uri in kept if not any(uri.startswith(f"{one}/") for one in used)} == set()
+
+
+def test_the_retention_job(impatient: Warehouse) -> None:
+    """It tells what it would do, then does it, with sizes."""
+    impatient.sql("CREATE TABLE plain (a INT)")
+    impatient.load_data("plain", "1\n")
+    impatient.replicate()
+    old = str(impatient.connection.target.metastore.table(impatient.database, "plain").sd.location)  # type: ignore[union-attr]
+    impatient.load_data("plain", "2\n", overwrite=True)
+    impatient.replicate()
+    storage, database = impatient.connection.target.storage, impatient.database
+    policy = impatient.connection.target.policy.model_copy(update={"databases": {database: database, "absent": "absent"}})
+    job = build_defs(policy).resolve_job_def("retention")
+    for dry_run in (True, False):
+        assert bool(storage.files(old))
+        config = {"ops": {"retention__sweep": {"config": {"dry_run": dry_run}}}}
+        with dg.DagsterInstance.ephemeral() as instance:
+            result = job.execute_in_process(run_config=config, instance=instance)
+        (output,) = (event for event in result.all_events if event.event_type_value == "STEP_OUTPUT")
+        told = output.step_output_data.metadata
+        assert told["dry run"].value is dry_run
+        assert f"| {database} | old data | 2 B | {old} |" in str(told["old data"].value)
+        assert (told["moved aside"].value, "absent" in str(told["left for later"].value)) == ("2 B", True)
+    assert not storage.files(old)
+    impatient.assert_equal()
 
 
 def test_an_old_directory_is_not_taken_again_while_an_undo_may_need_it(warehouse: Warehouse) -> None:
