@@ -81,7 +81,7 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
     """
     since = 0
     for event in events:
-        if event.table != table:
+        if event.names[0] != table:  # the log has a rename under the new name
             continue
         match event:
             case r.DropTable():
