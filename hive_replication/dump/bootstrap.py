@@ -139,10 +139,8 @@ def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) ->
         BadRequest: the database was dropped meanwhile.
     """
     if table:
-        there = {
-            name for name in reader.names() if name not in fold.reads and name not in fold.left and name not in reader.skipped
-        }
-        fold.read_again({table, *there})
+        changed = {*fold.reads, *fold.left} ^ set(reader.names())  # a rename is logged under one of its names
+        fold.read_again({table} | (changed - reader.skipped.keys()))
         return
     database = source.metastore.database(fold.database)
     if database is None:

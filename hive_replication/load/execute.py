@@ -134,7 +134,7 @@ class Executor:
             return _Run(lane, placed, lane.obstacle)
         except Unreachable:
             raise
-        except ReplicationError as error:
+        except (ReplicationError, OSError) as error:  # OSError: a directory that may not be written, or went away
             first = lane.operations[0].evid
             return _Run(lane, Placed(lane), Obstacle(first, str(error), isinstance(error, Refused)))
 
@@ -184,7 +184,7 @@ class Executor:
             return lane_record(self._target, self._database, run.placed, run.due) if run.due else None
         except Unreachable:
             raise
-        except ReplicationError as error:
+        except (ReplicationError, OSError) as error:
             run.stop(run.due[0].evid, str(error), refused=isinstance(error, Refused))
             return None
 
@@ -195,7 +195,7 @@ class Executor:
                 self._flipper.flip(run.placed, number)
             except Unreachable:
                 raise
-            except ReplicationError as error:
+            except (ReplicationError, OSError) as error:
                 run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
                 return
             run.done = number + 1
