@@ -3,6 +3,7 @@
 # No postponed annotations here: Dagster reads those of the component's fields as types.
 import hashlib
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +12,12 @@ import dagster as dg
 from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
 from pydantic import ValidationError
 
+from hive_replication.databases import resolved, with_databases
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog import Catalog, read_catalog
+from sensors.catalog import catalog_sensor
 from sensors.notification_log import DAY, SensorSettings
 
 _LOG = logging.getLogger("dagster")
@@ -79,23 +82,44 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
                 Metastore(policy.source.metastore, timeout=60, retries=2) as metastore,
                 Metastore(policy.target.metastore, timeout=20, retries=1) as replica,
             ):
-                state_path.write_text(read_catalog(metastore, policy, replica).to_json(), encoding="utf-8")
+                found = read_catalog(metastore, resolved(policy, metastore), replica)
+                state_path.write_text(found.to_json(), encoding="utf-8")
         except ReplicationError as error:
             kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
 
-    def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:  # noqa: ARG002
+    def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:
         """Definitions from the policy and the catalog; none, with a warning, where no policy is named."""
         policy = self.settings()
         if policy is None:
             _LOG.warning("no policy: set HIVE_REPL_CONFIG to a policy file, or write policy_file or policy into defs.yaml")
             return dg.Definitions()
-        return policy_definitions(
+        if context is not None:  # pyright: ignore[reportUnnecessaryComparison] (in tests)
+            _require_own_name(policy, context.component_tree.get_all_components(ReplicationPolicy))
+        catalog = _known_catalog(policy, state_path)
+        tables = {one.name: frozenset({*(t.name for t in one.tables), *dict(one.left_out)}) for one in catalog.databases}
+        looking = dg.Definitions(sensors=[catalog_sensor(policy, tables)])
+        policy = with_databases(policy, (one.name for one in catalog.databases if policy.pattern_of(one.name)))
+        if not policy.databases:
+            return looking
+        made = policy_definitions(
             policy,
-            _known_catalog(policy, state_path),
+            catalog,
             settings=SensorSettings(self.interval_seconds, self.event_ttl_days * DAY),
             most_tables=self.max_tables,
         )
+        return dg.Definitions.merge(made, looking)
+
+
+def _require_own_name(policy: Policy, components: Iterable[ReplicationPolicy]) -> None:
+    """Makes sure that no other policy of the project has this one's name, of which the names in Dagster are made.
+
+    Raises:
+        BadRequest: one has.
+    """
+    places = [one.policy_file or "defs.yaml" for one in components if (other := one.settings()) and other.name == policy.name]
+    if len(places) > 1:
+        raise BadRequest(f"two policies are named {policy.name!r} ({', '.join(places)}): give each a name of its own")
 
 
 def _catalog_of(policy: Policy) -> str:

@@ -269,3 +269,21 @@ def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "All code locations passed validation" in done.stderr + done.stdout
+
+
+def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
+    content = policy().model_dump(mode="json", exclude_defaults=True)
+    defs = tmp_path / "project" / "defs"
+    for folder in ("one", "two"):
+        (defs / folder).mkdir(parents=True)
+        spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": {"policy": content}}
+        (defs / folder / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    (tmp_path / "project" / "__init__.py").touch()
+    code = f"import dagster as dg, pathlib; dg.load_from_defs_folder(path_within_project=pathlib.Path({str(defs)!r}))"
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "project"\n', encoding="utf-8"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "two policies are named 'default' (defs.yaml, defs.yaml): give each a name of its own" in done.stderr
