@@ -3,9 +3,9 @@
 They are files below ``<dump_root>/.plans/<target database>/``, which all instances of a policy share: a bootstrap has no target
 database yet whose parameters could hold them, and a load under way never writes over them::
 
-    <window>.html      the report
-    <window>.json      the planned window, written last: what its load would do
-    <window>.approved  when and by whom it was approved
+    <window>.html             the report
+    <window>.json             the planned window, written last: what its load would do
+    <window>.<time>.approved  when and by whom the plan made at that time was approved
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Approvals:
                 planned = _PLANNED.validate_json(self._storage.read(self._uri(database, name)))
             except (FileNotFoundError, ValidationError):
                 continue
-            mark = f"{planned.window}.approved"
+            mark = _mark(planned)
             approved = self._storage.read(self._uri(database, mark)).decode() if mark in names else ""
             return replace(planned, approved=approved)
         return None
@@ -140,16 +140,20 @@ class Approvals:
             raise BadRequest(f"the window {window!r} of {database!r} does not wait for approval: {waits}")
         if not found.approved:
             now = when(time.time())
-            self._storage.write(self._uri(database, f"{window}.approved"), f"{now} by {by}".encode())
+            self._storage.write(self._uri(database, _mark(found)), f"{now} by {by}".encode())
         return found
 
     def withdraw(self, database: str, window: str) -> None:
         """Forgets a planned window, so that it is planned anew."""
-        for ending in ("approved", "json"):
-            self._storage.delete(self._uri(database, f"{window}.{ending}"))
+        self._storage.delete(self._uri(database, f"{window}.json"))
 
     def _files(self, database: str) -> Iterable[FileStatus]:
         return self._storage.ls(f"{self._root}/{database}")
 
     def _uri(self, database: str, name: str) -> str:
         return f"{self._root}/{database}/{name}"
+
+
+def _mark(planned: PlannedWindow) -> str:
+    """Name of the file that approves a plan: it approves no other one of the same window."""
+    return f"{planned.window}.{planned.planned:.3f}.approved"
