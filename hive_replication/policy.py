@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -69,6 +69,21 @@ class Drift(_Settings):
     every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
     settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
     budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
+
+
+#: What Dagster checks of replicas.
+CheckName = Literal["files_proven", "nothing_held", "no_strays", "schema_equal", "replica_equal", "row_counts", "row_diff"]
+
+
+class Checks(_Settings):
+    """What Dagster checks of replicas, and what follows from a failure."""
+
+    run: tuple[CheckName, ...] = Field(default=get_args(CheckName), description="The checks that there are")
+    blocking: tuple[CheckName, ...] = Field(
+        default=(), description="Checks whose failure keeps assets that depend on the checked one from running"
+    )
+    repair: bool = Field(default=False, description="Repair what a failed check of a table names, once until it passes again")
+    sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
 
 
 class Policy(_Settings):
@@ -148,6 +163,7 @@ class Policy(_Settings):
         default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
     )
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
+    checks: Checks = Field(default=Checks(), description="What is checked of replicas (Dagster)")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
 
     def target_of(self, database: str) -> str:

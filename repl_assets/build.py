@@ -21,6 +21,7 @@ from repl_assets.unrecorded import record_job
 from resources.connection import ReplicationConnection
 from sensors.alarms import alarm_sensor
 from sensors.drift import drift_sensor
+from sensors.failed_checks import failed_checks_sensor
 from sensors.lag import lag_sensor
 from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
@@ -56,7 +57,8 @@ def policy_definitions(
     record = record_job(specs)
     repairs = [repair_job(specs, database) for database in databases]
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
-    sensors = [recording_sensor(names, record.name), *drift, lag_sensor(policy, databases), alarm_sensor(policy)]
+    failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
+    sensors = [recording_sensor(names, record.name), *drift, *failed, lag_sensor(policy, databases), alarm_sensor(policy)]
     checks = [check for database in databases for check in database_checks(specs, database)]
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],

@@ -1,16 +1,27 @@
-"""Asset checks to run by hand: is the replica equal to its source now, and has it as many rows."""
+"""Asset checks that no load answers by itself: to run by hand, after repairs, and when a repair of theirs is over.
+
+A check of a table is about all of it. In a run for some partitions only these are examined, and those that failed the last time:
+so a check is green when all that was found has been repaired. Checks that need Spark stay out of such a run unless they failed.
+"""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+    PARTITION_NAME_TAG,
+)
 
-from hive_replication.verify import TableComparison, compare_database
+from hive_replication.verify import strays
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.freshness import up_to_date_check
+from repl_assets.keys import Names, partition_name
 from repl_assets.reporting import markdown_table
-from repl_assets.row_counts import count_rows, spark_session
 from repl_assets.specs import Specs
+from repl_assets.table_checks import Examiner, Partitions, TableCheck, checks_of, told
 from repl_assets.work import failures
 from resources.connection import ReplicationConnection
 
@@ -18,90 +29,111 @@ from resources.connection import ReplicationConnection
 def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
     """All checks of a database that no load answers by itself."""
     yield up_to_date_check(specs, database)
-    if database.tables:
-        yield _replica_equal(specs, database)
-        yield from _row_counts(specs, database)
+    if "no_strays" in specs.policy.checks.run:
+        yield _no_strays(specs, database)
+    for check in checks_of(specs.policy):
+        if checked := check_specs(specs, database, check):
+            yield _table_check(specs, database, check, checked)
 
 
-def _replica_equal(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
-    names = specs.names
-    description = "Schema, parameters, partitions, and each file by checksum are as at the source now."
-    keys = {table.name: names.table(database.name, table.name, "load") for table in database.tables}
-    checked = {table: dg.AssetCheckSpec("replica_equal", asset=key, description=description) for table, key in keys.items()}
-
-    @dg.multi_asset_check(
-        name=names.local(f"{database.name}__replica_equal"),
-        specs=list(checked.values()),
-        can_subset=True,
-        required_resource_keys={names.connection},
-    )
-    def replica_equal(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection:
-            return  # a repair, which proves what it copies: whole tables are compared by hand
-        resource: ReplicationConnection = getattr(context.resources, names.connection)
-        with failures():
-            connection = resource.connect()
-            for table, spec in checked.items():
-                if spec.key in context.selected_asset_check_keys:
-                    for found in compare_database(connection.source, connection.target, database.name, table=table):
-                        yield _result(spec, found)
-
-    return replica_equal
-
-
-def _row_counts(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
-    names, target = specs.names, specs.policy.target_of(database.name)
-    keys = {table.name: names.table(database.name, table.name, "load") for table in database.tables if not table.view}
-    checked = {
-        table: dg.AssetCheckSpec(
-            "row_counts", asset=key, description="Spark counts as many rows in the replica as at the source."
+def check_specs(specs: Specs, database: CatalogDatabase, check: TableCheck) -> dict[str, dg.AssetCheckSpec]:
+    """A check's specs, by the tables that it is about."""
+    return {
+        table.name: dg.AssetCheckSpec(
+            check.name,
+            asset=specs.names.table(database.name, table.name, "load"),
+            description=check.description,
+            blocking=check.name in specs.policy.checks.blocking,
         )
-        for table, key in keys.items()
+        for table in database.tables
+        if not (check.spark and table.view)
     }
-    if not checked:
-        return
+
+
+def last_failure(instance: dg.DagsterInstance, key: dg.AssetCheckKey) -> dg.AssetCheckEvaluation | None:
+    """The newest answer of a check, if it is a failure."""
+    answers = {Status.SUCCEEDED, Status.FAILED}
+    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=answers)
+    found = records[0].evaluation if records else None
+    return None if found is None or found.passed else found
+
+
+def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:
+    """What to examine after a repair of ``chosen``: these and what failed the last time; None for the whole table."""
+    before = told(failed.metadata) if failed else None
+    if chosen is None or before == ():
+        return None
+    return tuple(sorted({*chosen, *(before or ())}))
+
+
+def _table_check(
+    specs: Specs, database: CatalogDatabase, check: TableCheck, checked: Mapping[str, dg.AssetCheckSpec]
+) -> dg.AssetChecksDefinition:
+    names = specs.names
 
     @dg.multi_asset_check(
-        name=names.local(f"{database.name}__row_counts"),
+        name=names.local(f"{database.name}__{check.name}"),
         specs=list(checked.values()),
         can_subset=True,
         required_resource_keys={names.connection},
     )
-    def row_counts(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection:
-            return  # as above
+    def examine(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        resource: ReplicationConnection = getattr(context.resources, names.connection)
+        with failures():
+            examiner = Examiner(resource.connect(), specs.policy, database.name)
+            for table, spec in checked.items():
+                if spec.key not in context.selected_asset_check_keys:
+                    continue
+                partitions: Partitions = None
+                if context.run.asset_selection:  # a repair
+                    failed = last_failure(context.instance, spec.key)
+                    if check.spark and failed is None:
+                        continue
+                    partitions = with_failed(_partitions(context, names, database.name, table), failed)
+                yield check.answer(examiner, table, partitions).result(spec, partitions)
+
+    return examine
+
+
+def _partitions(context: dg.AssetCheckExecutionContext, names: Names, database: str, table: str) -> Partitions:
+    """Hive names of the run's partitions; None without any."""
+    tags = context.run.tags
+    if one := tags.get(PARTITION_NAME_TAG):
+        return (partition_name(one),)
+    first, last = tags.get(ASSET_PARTITION_RANGE_START_TAG), tags.get(ASSET_PARTITION_RANGE_END_TAG)
+    if not first or not last:
+        return None
+    known = list(context.instance.get_dynamic_partitions(str(names.partitions(database, table).name)))
+    if first not in known or last not in known or (first, last) == (known[0], known[-1]):
+        return None
+    return tuple(map(partition_name, known[known.index(first) : known.index(last) + 1]))
+
+
+def _no_strays(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    names = specs.names
+
+    spec = dg.AssetCheckSpec(
+        "no_strays",
+        asset=names.database(database.name, "load"),
+        description="The target has no table or partition that the source lacks, and no directory that nothing points at.",
+        blocking="no_strays" in specs.policy.checks.blocking,
+    )
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__no_strays"),
+        specs=[spec],
+        can_subset=True,
+        required_resource_keys={names.connection},
+    )
+    def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        if context.run.asset_selection and last_failure(context.instance, spec.key) is None:
+            return  # a window, which is not to wait until all partitions and directories are read
         resource: ReplicationConnection = getattr(context.resources, names.connection)
         with failures():
             connection = resource.connect()
-            spark = spark_session(specs.policy)
-            for table, spec in checked.items():
-                if spec.key in context.selected_asset_check_keys:
-                    source = count_rows(spark, connection.source, database.name, table)
-                    replica = count_rows(spark, connection.target, target, table)
-                    yield dg.AssetCheckResult(
-                        passed=source == replica,
-                        asset_key=spec.asset_key,
-                        check_name=spec.name,
-                        metadata={"rows at source": source, "rows at target": replica},
-                    )
+            found = list(strays(connection.source, connection.target, database.name))
+        rows = ((stray.kind, stray.name, stray.location) for stray in found)
+        table = {"found": markdown_table(("kind", "name", "location"), rows, len(found))} if found else {}
+        yield dg.AssetCheckResult(passed=not found, metadata={"strays": len(found), **table})
 
-    yield row_counts
-
-
-def _result(spec: dg.AssetCheckSpec, found: TableComparison) -> dg.AssetCheckResult:
-    differences = markdown_table(("difference",), ([text] for text in found.differences), len(found.differences))
-    return dg.AssetCheckResult(
-        passed=not found.differences,
-        asset_key=spec.asset_key,
-        check_name=spec.name,
-        description="; ".join(found.differences[:3]) or None,  # Dagster shows tables in a check's metadata after a click only
-        metadata={
-            "partitions at source": found.partitions_source,
-            "partitions at target": found.partitions_target,
-            "files at source": found.files_source,
-            "files at target": found.files_target,
-            "files proven equal": found.files_proven,
-            "kept as external table": found.translated,
-        }
-        | ({"differences": differences} if found.differences else {}),
-    )
+    return no_strays

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import dagster as dg
 
 from hive_replication.load.report import LoadReport
+from hive_replication.policy import CheckName, Checks
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
+from repl_assets.freshness import UP_TO_DATE
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, Window
 from repl_assets.planning import approved_dump
 from repl_assets.record import Recorder
@@ -49,7 +51,7 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=names.local(f"{database.name}__load"),
         specs=[specs.database(database, "load")],
-        check_specs=load_checks(key),
+        check_specs=load_checks(specs.policy.checks, key),
         required_resource_keys={names.connection},
         pool=load_pool(names, database.name),
     )
@@ -60,7 +62,7 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
         report = load_dump(context.op_execution_context, work, names, database, dump)
         return dg.MaterializeResult(
             metadata=window_metadata(report, names, database.name, dump) | work.lag(database.name),
-            check_results=list(check_results(report, key)),
+            check_results=[found for found in check_results(report, key) if found.check_name in specs.policy.checks.run],
             data_version=dg.DataVersion(str(report.to_evid)),
         )
 
@@ -109,14 +111,22 @@ def load_pool(names: Names, database: str) -> str:
     return names.local(f"{database}__load")
 
 
-def load_checks(key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+def load_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """The checks that each load answers."""
+    descriptions: dict[CheckName, str] = {
+        "files_proven": "Each file of the replica is proven equal to its source by checksums.",
+        "nothing_held": "No table or group of tables failed in this window.",
+    }
     return [
-        dg.AssetCheckSpec(
-            "files_proven", asset=key, description="Each file of the replica is proven equal to its source by checksums."
-        ),
-        dg.AssetCheckSpec("nothing_held", asset=key, description="No table or group of tables failed in this window."),
+        dg.AssetCheckSpec(name, asset=key, description=description, blocking=name in settings.blocking)
+        for name, description in descriptions.items()
+        if name in settings.run
     ]
+
+
+def window_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckKey]:
+    """The checks that the run of a window answers; others of a database take longer than many windows do."""
+    return [*(spec.key for spec in load_checks(settings, key)), dg.AssetCheckKey(key, UP_TO_DATE)]
 
 
 def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetCheckResult]:

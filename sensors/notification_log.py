@@ -20,6 +20,7 @@ from hive_replication.load.advance import advance
 from hive_replication.load.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
+from repl_assets.databases import window_checks
 from repl_assets.keys import ATTEMPT_TAG, KIND_TAG, POLICY_TAG, Names, Stage
 from resources.connection import ReplicationConnection
 from sensors.approval import needed, pending, with_approval
@@ -97,7 +98,7 @@ def tick(
         return dg.SkipReason(_why_nothing(found, current, (*waiting.values(), *decision.waiting)))
     _forget_old_windows(context.instance, names)
     return dg.SensorResult(
-        run_requests=[_request(names, start, approval=policy.approval) for start in decision.starts],
+        run_requests=[_request(names, start, policy) for start in decision.starts],
         dynamic_partitions_requests=[names.windows.build_add_request(_new_keys(context.instance, names, decision))],
         asset_events=list(_observations(names, seen, scan, current, now)),
         cursor=left.to_json(),
@@ -125,18 +126,20 @@ def _why_nothing(found: dict[str, ReplicaState], current: int, waiting: Sequence
     return "; ".join(waiting) or f"no events for this policy up to event {current}"
 
 
-def _request(names: Names, start: Start, *, approval: bool) -> dg.RunRequest:
+def _request(names: Names, start: Start, policy: Policy) -> dg.RunRequest:
     stages: dict[Kind, tuple[Stage, ...]] = {
         "plan": ("dump", "plan"),
-        "window": ("load",) if approval else ("dump", "load"),
+        "window": ("load",) if policy.approval else ("dump", "load"),
         "catch-up": ("dump", "load"),
     }
+    loads = [names.database(db, "load") for db in start.databases if "load" in stages[start.kind]]
     window = str(start.window)
     priority = str(start.priority) if start.priority else ""
     return dg.RunRequest(
         run_key=":".join(filter(None, (names.policy, start.kind, window, f"{start.attempt}:{start.after[:8]}", priority))),
         partition_key=window,
         asset_selection=[names.database(db, stage) for db in start.databases for stage in stages[start.kind]],
+        asset_check_keys=[key for load in loads for key in window_checks(policy.checks, load)],
         tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
         | ({PRIORITY_TAG: priority} if priority else {}),
     )

@@ -30,6 +30,7 @@ class TableComparison:
         files_proven: files that are on both sides with the same checksum.
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
         last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
+        repairs: partitions that differ, "" for the table itself or a partition that the source does not have; what to repair.
         differences: one sentence each, the first :data:`TOLD` of them; empty where the replica is right.
     """
 
@@ -41,6 +42,7 @@ class TableComparison:
     files_proven: int = 0
     translated: bool = False
     last_id: int = field(default=0, compare=False)
+    repairs: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
 
 
@@ -87,8 +89,11 @@ class Comparer:
         total = TableComparison(name)
         told: list[str] = []
         untold = 0
+        repairs: dict[str, None] = {}
         for pair in pairs:
             proven, differences = self._pair(pair)
+            if differences:
+                repairs[pair.name if pair.source else ""] = None
             total = _add(total, pair, proven)
             for difference in differences:
                 if len(told) < TOLD:
@@ -96,7 +101,7 @@ class Comparer:
                 else:
                     untold += 1
         more = (f"and {untold} more differences",) if untold else ()
-        return replace(total, differences=(*told, *more))
+        return replace(total, repairs=tuple(repairs), differences=(*told, *more))
 
     def _pair(self, pair: Pair) -> tuple[int, list[str]]:
         what = f"partition {pair.name}" if pair.name else "the table"

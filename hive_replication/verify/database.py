@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from hive_replication.copy.proof import Crc32c
@@ -27,7 +27,13 @@ _TABLES = 4  # compared at a time, each with many directories at a time
 
 
 def compare_database(
-    source: Source, target: Target, database: str, *, table: str | None = None, progress: Progress | None = None
+    source: Source,
+    target: Target,
+    database: str,
+    *,
+    table: str | None = None,
+    partitions: Collection[str] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[TableComparison]:
     """Compares every table of the policy in a database and its functions, or one table, with the replica as both are now.
 
@@ -40,13 +46,14 @@ def compare_database(
         target: the target side.
         database: source name.
         table: only this table.
+        partitions: only these partitions of it (and the table itself).
         progress: who is told about the progress.
 
     Raises:
         BadRequest: the source has no such database, or neither side has the table.
     """
     source.database(database)
-    comparison = _Comparison(source, target, database, source.policy.target_of(database))
+    comparison = _Comparison(source, target, database, source.policy.target_of(database), partitions)
     names = comparison.names() if table is None else [table]
     with ThreadPoolExecutor(_TABLES, thread_name_prefix="compare") as pool:
         for found in (progress or Silent()).count(pool.map(comparison.table, names), f"compare {database}", len(names)):
@@ -110,7 +117,10 @@ class _Side:
 
 
 class _Comparison:
-    def __init__(self, source: Source, target: Target, database: str, target_database: str) -> None:
+    def __init__(
+        self, source: Source, target: Target, database: str, target_database: str, partitions: Collection[str] | None
+    ) -> None:
+        self._partitions = partitions
         self._storages = source.storage, target.storage
         self._includes = source.policy.includes
         metadata_only = source.policy.metadata_only
@@ -142,7 +152,9 @@ class _Comparison:
 
     def _pairs(self, source: Table | None, target: Table | None) -> Iterator[Pair]:
         yield Pair("", self._source.listed(source, self._includes), self._target.listed(target, self._includes))
-        names = {*self._source.partition_names(source), *self._target.partition_names(target)}
+        names = self._partitions
+        if names is None:
+            names = {*self._source.partition_names(source), *self._target.partition_names(target)}
         for batch in batches(sorted(names), _BATCH):
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)
             yield from (Pair(name, ours.get(name), theirs.get(name)) for name in batch)

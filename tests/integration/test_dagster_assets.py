@@ -2,85 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import dagster as dg
 import pytest
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
-from hive_replication.policy import Policy
-from repl_assets.catalog import read_catalog
-from repl_assets.definitions import build_defs
-from repl_assets.keys import Names, Stage, Window, partition_key
-from sensors.recording import ask
+from repl_assets.keys import Window, partition_key
+from tests.project import Project
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
-
-
-class Project:
-    """The definitions of one database's policy, with an instance of its own."""
-
-    def __init__(self, warehouse: Warehouse, instance: dg.DagsterInstance) -> None:
-        self.warehouse = warehouse
-        self.instance = instance
-        self.policy: Policy = warehouse.connection.source.policy.model_copy(
-            update={"databases": {warehouse.database: warehouse.database}}
-        )
-        self.names = Names.of(self.policy)
-
-    @property
-    def defs(self) -> dg.Definitions:
-        """As after a reload: with the tables of now."""
-        return build_defs(self.policy, read_catalog(self.warehouse.connection.source.metastore, self.policy))
-
-    def table(self, table: str, stage: Stage = "load") -> dg.AssetKey:
-        return self.names.table(self.warehouse.database, table, stage)
-
-    def database(self, stage: Stage) -> dg.AssetKey:
-        return self.names.database(self.warehouse.database, stage)
-
-    def run(
-        self, *keys: dg.AssetKey, defs: dg.Definitions | None = None, raise_on_error: bool = True, **options: object
-    ) -> dg.ExecuteInProcessResult:
-        """Materializes assets."""
-        job = (defs or self.defs).resolve_implicit_global_asset_job_def()
-        return job.execute_in_process(
-            asset_selection=list(keys), instance=self.instance, raise_on_error=raise_on_error, **options
-        )  # type: ignore[arg-type]
-
-    def window(self, window: Window, **options: object) -> dg.ExecuteInProcessResult:
-        """Dumps and loads a window."""
-        self.instance.add_dynamic_partitions(str(self.names.windows.name), [str(window)])
-        return self.run(self.database("dump"), self.database("load"), partition_key=str(window), **options)
-
-    def next_window(self, **options: object) -> dg.ExecuteInProcessResult:
-        """The window that the sensor would ask for."""
-        end = self.warehouse.connection.source.metastore.current_event_id()
-        return self.window(Window(self.warehouse.applied(), end), **options)
-
-    def events(self, key: dg.AssetKey) -> list[dg.AssetMaterialization]:
-        """Materializations, the newest first."""
-        records = self.instance.fetch_materializations(key, limit=100).records
-        return [record.asset_materialization for record in records if record.asset_materialization]
-
-    def recorded(self) -> int:
-        """Records what loads left out; the number of runs that it took."""
-        keys: list[str | None] = []
-        while isinstance(request := ask(self.instance, self.names, "record", time.time()), dg.RunRequest):
-            assert request.run_key not in keys
-            keys.append(request.run_key)
-            assert self.defs.resolve_job_def("record").execute_in_process(instance=self.instance).success
-        return len(keys)
-
-    def partitions(self, table: str) -> list[str]:
-        return list(self.instance.get_dynamic_partitions(str(self.names.partitions(self.warehouse.database, table).name)))
-
-    def check(self, key: dg.AssetKey, name: str) -> dg.AssetCheckResult | None:
-        """The newest result of a check."""
-        records = self.instance.event_log_storage.get_asset_check_execution_history(dg.AssetCheckKey(key, name), limit=1)
-        return records[0].event.dagster_event.event_specific_data if records and records[0].event else None  # type: ignore[union-attr,return-value]
 
 
 @pytest.fixture
@@ -144,6 +76,57 @@ def test_window(replicated: Project) -> None:
     newest = replicated.events(replicated.table("parts"))[0]
     assert newest.partition == "ds=3"
     assert replicated.events(replicated.table("parts", "dump"))[0].partition == "ds=3"
+
+
+def test_a_partition_that_is_dropped_and_comes_again(replicated: Project) -> None:
+    """Its page never shows what was before the drop as what is there now."""
+    warehouse, metastore = replicated.warehouse, replicated.warehouse.connection.source.metastore
+
+    def shown() -> list[str]:
+        made = [event for event in replicated.events(replicated.table("parts")) if event.partition == "ds=1"]
+        return [str((event.tags or {})["dagster/data_version"]) for event in made]
+
+    (first,) = shown()
+    metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    dropped = metastore.current_event_id()
+    replicated.next_window()
+    assert shown() == [f"dropped at {dropped}", first]
+    warehouse.load_data("parts PARTITION (ds='1')", "4\n")
+    replicated.next_window()
+    assert int(shown()[0]) > dropped
+    assert "ds=1" in replicated.partitions("parts")
+
+
+def test_a_database_in_overflow(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables are partitions of one asset: recorded by windows, repaired one by one."""
+    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 2)
+    project.settings = {"most_tables": 0}
+    warehouse, tables = project.warehouse, project.names.tables(project.warehouse.database)
+    warehouse.sql(
+        *(f"CREATE TABLE {name} (a INT)" for name in ("a", "b", "c")), "CREATE TABLE d (a INT) PARTITIONED BY (ds STRING)"
+    )
+    warehouse.load_data("a", "1\n")
+    warehouse.load_data("d PARTITION (ds='1')", "1\n")
+    project.window(Window(None, 1))
+
+    def known() -> list[str]:
+        return sorted(project.instance.get_dynamic_partitions(str(project.names.table_partitions(warehouse.database).name)))
+
+    assert known() == ["a", "b", "c", "d"]
+    assert len(project.events(tables)) == 2
+    assert project.recorded() == 1
+    assert sorted(str(event.partition) for event in project.events(tables)) == ["a", "b", "c", "d"]
+    target = warehouse.connection.target
+    (file,) = target.storage.files(str(target.metastore.table(warehouse.database, "a").sd.location))  # type: ignore[union-attr]
+    target.storage.write(file.uri, b"damaged\n")
+    assert project.run(tables, partition_key="a").success
+    warehouse.assert_equal()
+    assert project.events(tables)[0].metadata["files"].value == 1
+    warehouse.sql("DROP TABLE b")
+    project.next_window()
+    assert known() == ["a", "c", "d"]
+    link = f"[b](/assets/default/{warehouse.database}__tables?view=partitions&partition=b)"
+    assert link in str(project.events(project.database("load"))[0].metadata["touched"].value)
 
 
 @pytest.mark.parametrize("partition", ["ds=2", "ds=a|b...c%2Fd"])
@@ -280,28 +263,6 @@ def test_load_of_a_window_takes_the_dump_that_is_there(replicated: Project) -> N
     replicated.run(replicated.database("dump"), partition_key=str(window))
     replicated.run(replicated.database("load"), partition_key=str(window))
     warehouse.assert_equal()
-
-
-def test_checks_by_hand(replicated: Project) -> None:
-    warehouse = replicated.warehouse
-    plain, parts, database = replicated.table("plain"), replicated.table("parts"), replicated.database("load")
-    by_hand = {"replica_equal": plain, "row_counts": parts, "up_to_date": database}
-
-    def passed() -> dict[str, bool]:
-        selection = dg.AssetSelection.checks(*(dg.AssetCheckKey(key, name) for name, key in by_hand.items()))
-        checks = dg.define_asset_job("checks", selection=selection).resolve(asset_graph=replicated.defs.resolve_asset_graph())
-        result = checks.execute_in_process(instance=replicated.instance, resources=replicated.defs.resources)
-        return {evaluation.check_name: evaluation.passed for evaluation in result.get_asset_check_evaluations()}
-
-    assert passed() == {"replica_equal": True, "row_counts": True, "up_to_date": True}
-    target = warehouse.connection.target
-    for part in (
-        target.metastore.table(warehouse.database, "plain"),
-        *target.metastore.partitions(warehouse.database, "parts", ["ds=2"]),
-    ):
-        (file,) = target.storage.files(part.sd.location)
-        target.storage.write(file.uri, b"8\n9\n")
-    assert passed() == {"replica_equal": False, "row_counts": False, "up_to_date": True}
 
 
 def test_large_windows_are_copied_by_spark(replicated: Project) -> None:

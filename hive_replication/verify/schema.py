@@ -1,0 +1,52 @@
+"""Comparing the schema of a table and of its partitions with its replica's, without a look at files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hive_replication.dump.source import Source
+from hive_replication.load.target import Target
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Table
+from hive_replication.verify.shape import partition_shape, shape_differences, table_shape
+
+_BATCH = 500
+
+
+def schema_differences(
+    source: Source, target: Target, database: str, table: str, partitions: Collection[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Columns, types, formats and parameters that differ now.
+
+    Partitions that only one side has are no difference of schema.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source name.
+        table: its name.
+        partitions: only these partitions, and the table itself; all where None.
+
+    Returns:
+        Names of partitions, "" for the table, each with one sentence.
+    """
+    name = source.policy.target_of(database)
+    ours, theirs = source.metastore.table(database, table), target.metastore.table(name, table)
+    if ours is None or theirs is None:
+        yield "", f"the table is not on the {'source' if ours is None else 'target'}"
+        return
+    roots = [root.uri for root in source.storage.roots]
+    yield from (("", text) for text in shape_differences(table_shape(ours), table_shape(theirs), roots))
+    for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), _BATCH):
+        left = by_name(ours, source.metastore.partitions(database, table, batch))
+        right = by_name(theirs, target.metastore.partitions(name, table, batch))
+        for partition in sorted(left.keys() & right.keys()):
+            shapes = partition_shape(left[partition]), partition_shape(right[partition])
+            yield from ((partition, text) for text in shape_differences(*shapes, roots))
+
+
+def _names(source: Source, database: str, ours: Table, theirs: Table, partitions: Collection[str] | None) -> Collection[str]:
+    if not (ours.partitionKeys and theirs.partitionKeys) or source.policy.metadata_only:
+        return ()
+    return source.metastore.partition_names(database, ours.tableName) if partitions is None else partitions
