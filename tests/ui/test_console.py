@@ -6,13 +6,12 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from hive_replication.connect import Connection, connect
-from repl_assets.keys import Names
+from repl_assets.keys import KIND_TAG, Names
 from resources.embedded.hive import HiveDriver
 from tests.dagster_dev import Dagster, dagster_dev, wait_for
 from tests.ui.console import Console, browser, lineage_path
@@ -21,6 +20,7 @@ from tests.warehouse import Warehouse
 pytestmark = [pytest.mark.ui, pytest.mark.servers, pytest.mark.hive, pytest.mark.timeout(900)]
 
 NAMES = Names("default")
+PARTITION = "dagster/partition"
 ENDED = ("SUCCESS", "FAILURE")
 DAY = "ds=2026-01-02"
 
@@ -39,7 +39,6 @@ class Shop:
 
     warehouse: Warehouse
     dagster: Dagster
-    dumps: Path
 
     @property
     def database(self) -> str:
@@ -57,26 +56,23 @@ class Shop:
 
     def statuses(self, window: str) -> list[str]:
         """How the runs of a window ended, the newest first."""
-        return [run["status"] for run in self.dagster.runs() if run["tags"].get("dagster/partition") == window]
+        return [run["status"] for run in self.dagster.runs() if run["tags"].get(PARTITION) == window]
 
     def newest_window(self) -> str:
-        return next(run["tags"]["dagster/partition"] for run in self.dagster.runs() if "hive_replication/kind" in run["tags"])
+        return next(run["tags"][PARTITION] for run in self.dagster.runs() if run["tags"].get(KIND_TAG) == "window")
 
 
 @pytest.fixture(scope="module")
 def shop(connection: Connection, hive3: HiveDriver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """A shop's database, bootstrapped by the sensor."""
     folder, database = tmp_path_factory.mktemp("console"), f"shop_{uuid.uuid4().hex[:4]}"
-    dumps = folder / "dumps"
-    dumps.mkdir()
-    changed = {"databases": {database: database}, "dump_root": dumps.as_uri()}
-    policy = connection.source.policy.model_copy(update=changed)
+    policy = connection.source.policy.model_copy(update={"databases": {database: database}})
     assert not hive3.run([f"CREATE DATABASE {database} COMMENT 'Orders and customers of the shop'"])[0].error
     warehouse = Warehouse(connect(policy), hive3, database)
     _fill(warehouse)
     with dagster_dev(policy, folder) as running:
         wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None)
-        shop = Shop(warehouse, running, dumps)
+        shop = Shop(warehouse, running)
         wait_for("the bootstrap ends", lambda: shop.statuses(shop.newest_window()) == ["SUCCESS"])
         yield shop
 
@@ -136,11 +132,12 @@ def test_a_check_finds_damage_and_two_clicks_repair_it(console: Console, shop: S
 
 
 def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) -> None:
-    away = shop.dumps.with_name("away")
-    shop.dumps.rename(away)
-    shop.dumps.write_text("in the way")
-    shop.warehouse.load_data("orders PARTITION (ds='2026-01-05')", "5\x012\x015.50\n")
+    storage = shop.warehouse.connection.target.storage
+    dumps = f"{shop.warehouse.connection.target.policy.dump_root}/{shop.database}"
+    storage.rename(dumps, f"{dumps}.away")
+    storage.write(dumps, b"a file in the way")
     before = shop.newest_window()
+    shop.warehouse.load_data("orders PARTITION (ds='2026-01-05')", "5\x012\x015.50\n")
     wait_for("the sensor asks for a window", lambda: shop.newest_window() != before)
     window = shop.newest_window()
     shop.dagster.query(_STOP, id=shop.dagster.query(_SENSOR, name="notification_log")["sensorOrError"]["id"])
@@ -150,8 +147,8 @@ def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) 
     console.sees("Failure")
     console.picture("window-failed")
 
-    shop.dumps.unlink()
-    away.rename(shop.dumps)
+    storage.delete(dumps)
+    storage.rename(f"{dumps}.away", dumps)
     console.click("Re-execute")
     wait_for(
         "the retry ends", lambda: len(shop.statuses(window)) > attempts and shop.statuses(window)[0] in ("SUCCESS", "FAILURE")
