@@ -21,22 +21,23 @@ _SLOW = 90_000  # milliseconds that a page may take on a busy machine
 
 
 @contextmanager
-def browser(url: str, folder: Path) -> Generator[Console]:
+def browser(url: str, folder: Path, slow: int = _SLOW) -> Generator[Console]:
     """Chromium on a Dagster.
 
     Args:
         url: of Dagster.
         folder: for pictures, where the environment names none.
+        slow: milliseconds that a page may take.
     """
     program = shutil.which("chromium") or shutil.which("google-chrome")
     assert program, "these tests need Chromium: install the package chromium"
     pictures = Path(os.environ.get(PICTURES) or folder)
     pictures.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=_SLOW)
+    expect.set_options(timeout=slow)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program)
         page = chromium.new_page(viewport={"width": 1800, "height": 1100})
-        page.set_default_timeout(_SLOW)
+        page.set_default_timeout(slow)
         page.goto(url)
         page.get_by_text("Hide navigation").click()  # for good: more room for all pages
         try:
