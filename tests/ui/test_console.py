@@ -164,6 +164,7 @@ def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) 
 def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
     console.open(f"/assets/{'/'.join(NAMES.database(shop.database, 'load').path)}")
     console.click("Plots")
+    console.click("Events$")  # by time, not by window
     console.sees(re.compile("seconds.behind"))
     expect(console.page.locator("canvas").first).to_be_visible()
     console.page.get_by_text(re.compile("seconds.behind")).first.scroll_into_view_if_needed()
