@@ -102,7 +102,7 @@ def test_lineage_shows_source_dump_and_replica(console: Console, shop: Shop) -> 
     nodes += ["orders__source", "orders__dump", "orders", "customers", "turnover"]
     for node in nodes:
         console.shows(node)
-    console.page.wait_for_timeout(3_000)  # milliseconds, until the statuses are there
+    expect(console.page.get_by_text("Loading")).to_have_count(0)
     console.picture("lineage")
 
 
