@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -95,7 +96,7 @@ def _pages() -> Iterator[Page]:
     url, partition = asset_url(big), asset_url(big, newest)
     yield Page("catalog", "/assets", lambda it: it.sees("t0001__dump"))
     yield Page("lineage, groups closed", lineage_path(), lambda it: it.shows(names.policy))
-    yield Page("lineage, a database of 250 tables open", lineage_path(names.policy, names.group(database)), _open_group)
+    yield Page("lineage, a database of 250 tables open", lineage_path(names.policy, names.group(database)), _nodes)
     yield Page("asset, overview", url, lambda it: it.sees("Latest materialization"))
     yield Page("asset, lineage", f"{url}?view=lineage", lambda it: it.shows(f"{many_tables.BIG}__dump"))
     yield Page("asset, partitions", f"{url}?view=partitions", lambda it: it.sees("10,000 Partitions"))
@@ -106,8 +107,9 @@ def _pages() -> Iterator[Page]:
     yield Page("automation", "/automation", lambda it: it.sees("notification_log"))
 
 
-def _open_group(console: Console) -> None:
-    console.shows("t0001__dump")
+def _nodes(console: Console) -> None:
+    """Some of the graph's nodes: it opens at its middle."""
+    console.sees(re.compile(r"^t\d{4}__dump$"))
 
 
 def _dialog(console: Console) -> None:
