@@ -71,6 +71,18 @@ class Drift(_Settings):
     budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
 
 
+class Acid(_Settings):
+    """Transactional tables, full ACID and insert-only ones; both sides need a metastore of Hive 4."""
+
+    replicate: bool = Field(default=True, description="Replicate them; where false they are left out")
+    open_txn_timeout: float = Field(
+        default=3600.0, ge=0, description="Seconds for which a bootstrap waits for open transactions of its tables to end"
+    )
+    at_timeout: Literal["abort", "fail"] = Field(
+        default="abort", description="Then abort the transactions that write to the database, or fail and leave them alone"
+    )
+
+
 #: What Dagster checks of replicas.
 CheckName = Literal["files_proven", "nothing_held", "no_strays", "schema_equal", "replica_equal", "row_counts", "row_diff"]
 
@@ -162,6 +174,7 @@ class Policy(_Settings):
     lag_target_seconds: int = Field(
         default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
     )
+    acid: Acid = Field(default_factory=Acid, description="Transactional tables")
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     checks: Checks = Field(default=Checks(), description="What is checked of replicas (Dagster)")
     spark: dict[str, str] = Field(default_factory=dict[str, str], description="Settings of the Spark session, e.g. spark.master")
@@ -183,7 +196,8 @@ class Policy(_Settings):
 
     def takes(self, event_type: str) -> bool:
         """Whether events of a type belong to the policy: if ``metadata_only``, those of data and what comes with it do not."""
-        data = event_type == "INSERT" or any(word in event_type for word in ("PARTITION", "COL_STAT", "FUNCTION"))
+        kinds = ("PARTITION", "COL_STAT", "FUNCTION", "TXN", "WRITE_ID")
+        data = event_type == "INSERT" or any(word in event_type for word in kinds)
         return not (self.metadata_only and data)
 
     def includes(self, table: str) -> bool:

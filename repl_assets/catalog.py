@@ -131,13 +131,14 @@ def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) ->
 
 
 def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:
-    from hive_replication.dump.source import why_skipped
+    from hive_replication.dump.source import takes_acid, why_skipped
 
     database = metastore.database(name)
     if database is None:
         return None
     tables = list(metastore.tables(name, sorted(filter(policy.includes, metastore.table_names(name)))))
-    reasons = {table.tableName: why_skipped(table) for table in tables}
+    acid = takes_acid(policy, metastore)
+    reasons = {table.tableName: why_skipped(table, acid=acid) for table in tables}
     return CatalogDatabase(
         name,
         database.ownerName or "",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from hive_replication.dump.attached import function_record, why_left_out
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.fold import Fold
 from hive_replication.dump.objects import ObjectReader, Read
 from hive_replication.dump.records import DumpHeader, DumpResult, Known, Scope
+from hive_replication.dump.snapshot import Snapshot
 from hive_replication.dump.source import Source
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest, ReplicationError
@@ -44,12 +46,15 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     reader = ObjectReader(source, scope, writer, source.lister())
     _read_all(source, reader, begin, left, progress)
     included, metadata_only = _included(source, scope), source.policy.metadata_only
-    fold = Fold(reader.writer, scope.database, reader.reads, included, database, left, metadata_only)
+    fold = Fold(reader.writer, scope.database, reader.reads, included, database, left, metadata_only, source.acid)
     fold.children = reader.children
     with_functions = scope.table is None and not metadata_only
     if with_functions:
         fold.functions = _functions(source, scope.database)
-    end = _consolidate(source, scope, reader, fold, begin)
+    consolidate = partial(_consolidate, source, scope, reader, fold)
+    end = consolidate(begin)
+    if source.acid:
+        end = Snapshot(source, reader, consolidate).take(end)
     if with_functions:
         _put_functions(source, reader, fold)
     if scope.partitions is not None:
@@ -68,6 +73,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         created,
         skipped=dict(reader.skipped),
         metadata_only=source.policy.metadata_only,
+        acid=source.acid,
     )
     if known:
         header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)

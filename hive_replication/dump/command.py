@@ -74,7 +74,7 @@ def databases_of(source: Source, statement: ReplDump) -> list[str]:
 
 def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore) -> DumpWriter:
     """A new dump, or the interrupted one of the same statement and policy, if the source's log still has what it stands on."""
-    policy = source.policy.model_dump(mode="json", include={"name", "tables", "exclude", "metadata_only"})
+    policy = source.policy.model_dump(mode="json", include={"name", "tables", "exclude", "metadata_only", "acid"})
     request = json.dumps([source.identity, asdict(statement), scope.partitions, policy])
     writer = store.create(scope, request)
     if writer.done is None or source.reach(writer.done.evid)[1] == writer.done.message_hash != "":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, FunctionRecord, Scope, TableRecord
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
@@ -44,7 +45,7 @@ def header_text(header: DumpHeader) -> bytes:
 
 
 _HEADER_PLAIN = ("kind", "source", "from_evid", "to_evid", "to_time", "to_hash", "created")
-_HEADER_LATER = ("from_hash", "equal", "recovery", "metadata_only")  # dumps of earlier versions do not have them
+_HEADER_LATER = ("from_hash", "equal", "recovery", "metadata_only", "acid")  # dumps of earlier versions do not have them
 
 
 def header_of(data: bytes) -> DumpHeader:
@@ -76,13 +77,16 @@ def constraints_of(value: Mapping[str, list[str]]) -> tuple[Constraint, ...]:
 def table_text(record: TableRecord) -> bytes:
     """The ``_metadata`` of a table."""
     constraints = constraints_fields(record.constraints)
-    return text({"table": tjson.dumps(record.table), "constraints": constraints, "files": len(record.files)})
+    write_ids = {"write_ids": record.write_ids.encode(record.name)} if record.write_ids else {}  # Hive: repl.valid.writeid.list
+    return text({"table": tjson.dumps(record.table), "constraints": constraints, "files": len(record.files)} | write_ids)
 
 
 def table_of(data: bytes, files: Callable[[int], tuple[FileRef, ...]]) -> TableRecord:
     """Reads :func:`table_text`; ``files`` gives the table's files, when told how many there are."""
     value = fields(data)
-    return TableRecord(tjson.loads(Table, value["table"]), files(value["files"]), constraints_of(value.get("constraints", {})))
+    constraints = constraints_of(value.get("constraints", {}))
+    write_ids = WriteIds.parsed(value["write_ids"]) if "write_ids" in value else None
+    return TableRecord(tjson.loads(Table, value["table"]), files(value["files"]), constraints, write_ids)
 
 
 def function_text(record: FunctionRecord) -> bytes:
@@ -108,7 +112,11 @@ def files_of(data: bytes) -> tuple[FileRef, ...]:
 
 def event_text(record: EventRecord) -> bytes:
     """The ``_metadata`` of an event's directory; its files stand in ``_files`` beside it."""
-    groups = [{"partition": group.partition, "files": len(group.files), "listed": group.listed} for group in record.groups]
+    groups = [
+        {"partition": group.partition, "files": len(group.files), "listed": group.listed}
+        | ({"table": group.table} if group.table else {})
+        for group in record.groups
+    ]
     return text(asdict(record.notification) | {"groups": groups, "hash": record.hash})
 
 
@@ -116,10 +124,10 @@ def event_of(data: bytes) -> tuple[EventRecord, list[int]]:
     """Reads an event's ``_metadata``: the event, its groups without their files, and the number of files of each."""
     value = fields(data)
     row = Notification(*(value[key] for key in ("evid", "time", "type", "database", "table", "message")))
-    groups = tuple(FileGroup(group["partition"], (), group["listed"]) for group in value["groups"])
+    groups = tuple(FileGroup(one["partition"], (), one["listed"], one.get("table", "")) for one in value["groups"])
     return EventRecord(row, groups, value.get("hash", "")), [group["files"] for group in value["groups"]]
 
 
-def group_path(event_path: str, partition: str) -> str:
+def group_path(event_path: str, group: FileGroup) -> str:
     """Directory of the files of one object of an event, below the event's own."""
-    return f"{event_path}/{partition}" if partition else event_path
+    return "/".join(filter(None, (event_path, group.table, group.partition)))

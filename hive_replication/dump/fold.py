@@ -20,7 +20,7 @@ from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
 from hive_replication.events import records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Database, Function
+from hive_replication.metastore.types import Database, Function, Table
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Fold:
         source_database: the database object, as altered.
         left: tables that the dump leaves out; one that an event concerns is read like any other.
         metadata_only: whether no data is replicated.
+        acid: whether transactional tables are replicated; their files are listed after the fold (``snapshot``).
         functions: the database's functions by name, read at the dump's begin.
         children: for each table those with foreign keys that point at it.
     """
@@ -48,6 +49,7 @@ class Fold:
     source_database: Database
     left: set[str] = field(default_factory=set[str])
     metadata_only: bool = False
+    acid: bool = False
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     unread: set[str] = field(default_factory=set[str])
@@ -125,6 +127,9 @@ class Fold:
         read = self.reads.get(name)
         return read is not None and read.begin < evid
 
+    def _why_skipped(self, table: Table) -> str:
+        return why_skipped(table, metadata_only=self.metadata_only, acid=self.acid)
+
     def _remove(self, name: str) -> None:
         self.draft.drop_table(name)
         self.reads.pop(name, None)
@@ -132,7 +137,7 @@ class Fold:
 
     def _create_table(self, event: r.CreateTable) -> None:
         name = event.table
-        if name in self.reads or not self.includes(name) or why_skipped(event.after, metadata_only=self.metadata_only):
+        if name in self.reads or not self.includes(name) or self._why_skipped(event.after):
             return
         self.unread.discard(name)
         self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
@@ -160,7 +165,7 @@ class Fold:
     def _rename_table(self, event: r.AlterTable) -> None:
         old, new = event.names
         wanted = event.after.dbName.lower() == self.database and self.includes(new)
-        wanted = wanted and not why_skipped(event.after, metadata_only=self.metadata_only)
+        wanted = wanted and not self._why_skipped(event.after)
         read = self.reads.get(old)
         self.unread.discard(old)
         present = read is not None and read.begin < event.evid

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from hive_replication.dump.attached import function_record
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.moves import Moves
 from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, Scope
-from hive_replication.dump.source import Source, has_files, is_external, message_hash
+from hive_replication.dump.source import Source, has_files, is_external, is_transactional, message_hash
 from hive_replication.dump.store import DumpWriter
+from hive_replication.dump.transactions import TransactionReader
 from hive_replication.errors import BadRequest
 from hive_replication.events import records as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.events.log import of_policy
+from hive_replication.events.transactions import TYPES
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table, columns_of
@@ -49,13 +52,17 @@ def dump_events(
     database = _database(source, scope)
     _, from_hash = source.reach(from_evid)
     grouper = _Grouper(source, scope, from_evid)
+    transactions = TransactionReader(source, scope.database, partial(_includes, source, scope))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
     for event in progress.count(source.metastore.events(start, end), "events read", end - start):
         last = event
         row = notification(event)
-        if source.policy.takes(row.type) and of_policy(row, scope.database, lambda name: _includes(source, scope, name)):
-            writer.put_event(EventRecord(row, grouper.groups(row), message_hash(event.message)))
+        record = transactions.record(row) if row.type in TYPES else None
+        if source.policy.takes(row.type) and of_policy(row, scope.database, partial(_includes, source, scope)):
+            record = EventRecord(row, grouper.groups(row))
+        if record is not None:
+            writer.put_event(replace(record, hash=message_hash(event.message)))
             if writer.number_of_events == batch:
                 end = row.evid
                 break
@@ -63,7 +70,8 @@ def dump_events(
             writer.keep(Checkpoint(row.evid, message_hash(event.message)))
     to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
     header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
-    return writer.finish(replace(header, from_hash=from_hash, metadata_only=source.policy.metadata_only))
+    header = replace(header, from_hash=from_hash, metadata_only=source.policy.metadata_only, acid=source.acid)
+    return writer.finish(header)
 
 
 def _database(source: Source, scope: Scope) -> Database:
@@ -92,6 +100,10 @@ class _Grouper:
             event = decode(row)
         except UnreadableMessage:
             return ()  # kept in the dump as it is; its lane is held at load
+        table = getattr(event, "after", None) or getattr(event, "table_object", None)
+        without_files = isinstance(table, Table) and is_transactional(table)  # those are what transactions wrote
+        if without_files and not (isinstance(event, r.AlterTable) and event.may_cascade):
+            return ()
         return self._of(event)
 
     def _of(self, event: r.Event) -> tuple[FileGroup, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hive_replication.dump.attached import with_statistics
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.records import PartitionRecord, Scope, TableRecord
-from hive_replication.dump.source import Source, has_files, is_external, why_skipped
+from hive_replication.dump.source import Source, has_files, is_external, is_transactional, why_skipped
 from hive_replication.dump.store import DumpWriter
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
@@ -63,11 +63,14 @@ class ObjectReader:
         if table is None:
             return
         metadata_only = self.source.policy.metadata_only
-        reason = why_skipped(table, metadata_only=metadata_only)
+        if self.scope.partitions is not None and is_transactional(table):
+            raise BadRequest(f"{self.scope} is transactional: repair the whole table, not partitions of it")
+        reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
         if reason:
             self.skipped[name] = reason
             return
-        files = self.lister.files(table.sd.location, kept=not is_external(table)) if has_files(table) else ()
+        listed = has_files(table) and not is_transactional(table)  # those of transactional tables are listed last (snapshot)
+        files = self.lister.files(table.sd.location, kept=not is_external(table)) if listed else ()
         try:
             self.writer.put_table(self._with_attached(TableRecord(table, files)))
             for record in self._partitions(table) if table.partitionKeys and not metadata_only else ():
@@ -104,7 +107,8 @@ class ObjectReader:
             names = [partition_name(keys, part.values) for part in batch]
             columns = [column.name for column in table.sd.cols]
             statistics = self.source.metastore.partition_statistics(self.scope.database, name, columns, names)
-            listed = self.lister.many((part.sd.location for part in batch), kept=not is_external(table))
+            locations = (None if is_transactional(table) else part.sd.location for part in batch)
+            listed = self.lister.many(locations, kept=not is_external(table))
             for part_name, part, files in zip(names, batch, listed, strict=True):
                 yield PartitionRecord(name, part_name, with_statistics(part, statistics.get(part_name, ())), files)
 

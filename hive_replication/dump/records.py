@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
 from hive_replication.metastore.constraints import Constraint
@@ -50,6 +51,7 @@ class DumpHeader:
         recovery: token of the recovery that the dump is for, "" for any other dump. It is of use for the one replica that was
             compared, as long as that bears the token.
         metadata_only: whether it has neither data nor partitions.
+        acid: whether it has transactional tables and transactions.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -66,6 +68,7 @@ class DumpHeader:
     equal: tuple[str, ...] = ()
     recovery: str = ""
     metadata_only: bool = False
+    acid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """A table or view of a bootstrap, its column statistics in ``table.colStats``; ``files`` only of an unpartitioned table."""
+    """A table or view of a bootstrap, its column statistics in ``table.colStats``.
+
+    Args:
+        table: the metastore's object.
+        files: only of an unpartitioned table.
+        constraints: its own.
+        write_ids: of a transactional table, what a reader sees of it at the dump's end; None of any other.
+    """
 
     table: Table
     files: tuple[FileRef, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    write_ids: WriteIds | None = None
 
     @property
     def name(self) -> str:
@@ -129,6 +140,7 @@ class FileGroup:
         files: the files.
         listed: True where the event named no files and the location was listed at the dump: the object's whole present
             content. False: exactly the files of the event.
+        table: the object's table, where it is not the event's own (COMMIT_TXN), else "".
 
     Groups of an ALTER_TABLE's partitions have no files: they name those that have the table's new columns.
     """
@@ -136,6 +148,7 @@ class FileGroup:
     partition: str
     files: tuple[FileRef, ...]
     listed: bool = False
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

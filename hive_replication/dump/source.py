@@ -28,6 +28,11 @@ class Source:
         """What tells one source metastore from another: its database uuid, or its address where it has none (Hive 2.3)."""
         return self.metastore.uuid() or self.metastore.uri
 
+    @property
+    def acid(self) -> bool:
+        """Whether transactional tables are replicated."""
+        return takes_acid(self.policy, self.metastore)
+
     def database(self, name: str) -> Database:
         """A database that must exist.
 
@@ -87,21 +92,32 @@ def message_hash(message: str) -> str:
     return hashlib.sha256(message.encode()).hexdigest()[:16]
 
 
-def why_skipped(table: Table, *, metadata_only: bool = False) -> str:
+def takes_acid(policy: Policy, metastore: Metastore) -> bool:
+    """Whether a policy replicates transactional tables of a source: Hive 3 does not tell what a transaction wrote."""
+    return policy.acid.replicate and not policy.metadata_only and metastore.features.major >= 4
+
+
+def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False) -> str:
     """Why a table is left out of replication, or "" where it is not.
 
     Args:
         table: of the source.
+        acid: whether transactional tables are replicated (:attr:`Source.acid`).
         metadata_only: whether no data is replicated; then tables of storage handlers are not left out, as in Hive.
     """
     parameters = table.parameters or {}
     if table.tableType == "MATERIALIZED_VIEW":
         return "materialized views are not replicated (as in Hive, hive.repl.include.materialized.views)"
-    if parameters.get("transactional", "").lower() == "true":
-        return "transactional (ACID) tables are not replicated by this version"
+    if is_transactional(table) and not acid:
+        return "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"
     if parameters.get("storage_handler") and not metadata_only:
         return "tables of storage handlers hold no files to replicate"
     return ""
+
+
+def is_transactional(table: Table) -> bool:
+    """Whether a table's data is written in transactions: full ACID or insert-only."""
+    return (table.parameters or {}).get("transactional", "").lower() == "true"
 
 
 def is_external(table: Table) -> bool:

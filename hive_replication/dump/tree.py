@@ -126,7 +126,7 @@ class TreeWriter(Tree, Resumable):
         self._write(f"{path}/_metadata", encoding.event_text(record))
         for group in record.groups:
             if group.files:
-                self._write(f"{encoding.group_path(path, group.partition)}/_files", encoding.files_text(group.files))
+                self._write(f"{encoding.group_path(path, group)}/_files", encoding.files_text(group.files))
         self._events[record.notification.evid] = sum(len(group.files) for group in record.groups)
 
     def table(self, name: str) -> TableRecord | None:

@@ -114,7 +114,7 @@ class TreeReader(Tree):
         record, numbers = encoding.event_of(self._storage.read(f"{path}/_metadata"))
         if record.notification.evid != evid:
             raise ValueError(f"{path} holds event {record.notification.evid}")
-        places = (encoding.group_path(path, group.partition) for group in record.groups)
+        places = (encoding.group_path(path, group) for group in record.groups)
         files = map(self._read_files, places, numbers)
         groups = tuple(replace(group, files=refs) for group, refs in zip(record.groups, files, strict=True))
         return replace(record, groups=groups)

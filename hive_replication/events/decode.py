@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import attached
+from hive_replication.events import attached, transactions
 from hive_replication.events import records as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore import tjson
@@ -20,13 +20,10 @@ from hive_replication.metastore.types import Database, NotificationEvent, Partit
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
 
-#: Event types of no database, which Hive gives to every policy.
-TRANSACTION_TYPES = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"})
-
 #: Event types that Hive is known to write and that are recorded but not applied.
 KNOWN_NOT_APPLIED = frozenset(
     """
-    OPEN_TXN ABORT_TXN COMMIT_TXN ALLOC_WRITE_ID_EVENT ACID_WRITE_EVENT BATCH_ACID_WRITE_EVENT COMMIT_COMPACTION_EVENT
+    OPEN_TXN ACID_WRITE_EVENT BATCH_ACID_WRITE_EVENT COMMIT_COMPACTION_EVENT
     RELOAD CREATE_ISCHEMA ALTER_ISCHEMA DROP_ISCHEMA ADD_SCHEMA_VERSION ALTER_SCHEMA_VERSION DROP_SCHEMA_VERSION
     CREATE_CATALOG DROP_CATALOG ALTER_CATALOG CREATE_DATACONNECTOR ALTER_DATACONNECTOR DROP_DATACONNECTOR CONFIG_CHANGE_EVENT
     """.split()  # noqa: SIM905 - twenty names read better as words
@@ -47,7 +44,7 @@ def notification(event: NotificationEvent) -> r.Notification:
         with suppress(ValueError, OSError, EOFError):
             text = gzip.decompress(base64.b64decode(text)).decode()
     # Hive 3.1.3 writes transactions with the database "null" and the table " ".
-    database = "" if event.eventType in TRANSACTION_TYPES else (event.dbName or "").lower()
+    database = "" if event.eventType in transactions.TYPES else (event.dbName or "").lower()
     table = (event.tableName or "").strip().lower()
     return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text)
 
@@ -88,7 +85,8 @@ def _create_table(head: Head, message: Message) -> r.Event:
 
 def _alter_table(head: Head, message: Message) -> r.Event:
     before, after = (_table(message, key) for key in ("tableObjBeforeJson", "tableObjAfterJson"))
-    return r.AlterTable(*head, before=before, after=after, truncate=_flag(message.get("isTruncateOp")))
+    truncate = _flag(message.get("isTruncateOp"))
+    return r.AlterTable(*head, before=before, after=after, truncate=truncate, write_id=_write_id(message))
 
 
 def _drop_table(head: Head, message: Message) -> r.Event:
@@ -107,7 +105,7 @@ def _alter_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
     before, after = (_partition(message[key]) for key in ("partitionObjBeforeJson", "partitionObjAfterJson"))
     change = r.ChangedPartition(_partition_name(table, before), _partition_name(table, after), before, after)
-    return r.AlterPartition(*head, table_object=table, changes=(change,), truncate=_flag(message.get("isTruncateOp")))
+    return _altered(head, message, table, (change,))
 
 
 def _alter_partitions(head: Head, message: Message) -> r.Event:
@@ -117,7 +115,12 @@ def _alter_partitions(head: Head, message: Message) -> r.Event:
         part = _partition(text)
         name = _partition_name(table, part)
         changes.append(r.ChangedPartition(name, name, None, part))
-    return r.AlterPartition(*head, table_object=table, changes=tuple(changes), truncate=_flag(message.get("isTruncateOp")))
+    return _altered(head, message, table, tuple(changes))
+
+
+def _altered(head: Head, message: Message, table: Table, changes: tuple[r.ChangedPartition, ...]) -> r.Event:
+    truncate = _flag(message.get("isTruncateOp"))
+    return r.AlterPartition(*head, table_object=table, changes=changes, truncate=truncate, write_id=_write_id(message))
 
 
 def _drop_partition(head: Head, message: Message) -> r.Event:
@@ -153,6 +156,7 @@ DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
     "DROP_PARTITION": _drop_partition,
     "INSERT": _insert,
     **attached.DECODERS,
+    **transactions.DECODERS,
 }
 
 
@@ -176,6 +180,10 @@ def _partition_name(table: Table, part: Partition) -> str:
 
 def _files(texts: Iterable[str] | None) -> tuple[FileRef, ...]:
     return tuple(FileRef.from_message(text) for text in texts or ())
+
+
+def _write_id(message: Message) -> int:
+    return max(int(message.get("writeId") or 0), 0)
 
 
 def _flag(value: Any) -> bool:

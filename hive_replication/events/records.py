@@ -76,11 +76,12 @@ class CreateTable(Event):
 
 @dataclass(frozen=True, slots=True)
 class AlterTable(Event):
-    """ALTER_TABLE: a change, a rename or a truncation."""
+    """ALTER_TABLE: a change, a rename or a truncation; ``write_id`` is that of a transactional table's change of data, else 0."""
 
     before: Table
     after: Table
     truncate: bool
+    write_id: int = 0
 
     @property
     def rename(self) -> bool:
@@ -159,6 +160,7 @@ class AlterPartition(Event):
     table_object: Table
     changes: tuple[ChangedPartition, ...]
     truncate: bool
+    write_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

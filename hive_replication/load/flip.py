@@ -15,13 +15,14 @@ from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.mapping import placed as point_at
 from hive_replication.load.place import Mode, Placed
-from hive_replication.load.renames import rename_partition, rename_table
+from hive_replication.load.renames import make_room, rename_partition, rename_table
 from hive_replication.load.stamp import stamped
 from hive_replication.load.state import PREFIX, is_ours
 from hive_replication.load.target import Target
 from hive_replication.load.translation import keep_translation
 from hive_replication.metastore.statistics import claimed, with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
+from hive_replication.storage import paths
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -106,6 +107,8 @@ class Flipper:
 
     def _rename_table(self, operation: op.RenameTable) -> None:
         current = self._table(operation.table)
+        place = f"{paths.parent(directory_of(current))}/{operation.image.tableName}"
+        make_room(self._target, current, place, operation.evid)
         rename_table(self._metastore, current, _merged(operation.image, current, current.sd.location))
         new = operation.image.tableName
         moved = self._table(new)
@@ -135,6 +138,7 @@ class Flipper:
 
     def _rename_partition(self, operation: op.RenamePartition) -> None:
         table, current = self._table(operation.table), self._partition(operation.table, operation.old)
+        make_room(self._target, table, f"{directory_of(table)}/{operation.new}", operation.evid)
         rename_partition(self._metastore, table, operation.old, _merged(operation.image, current, current.sd.location))
 
     def _drop_partitions(self, operation: op.DropPartitions) -> None:

@@ -59,6 +59,7 @@ class LanePlanning:
         conflicts: how they are settled.
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
         includes: whether a source table's name belongs to the dump's scope.
+        written: for ends of transactions (event, source table) the replica of each table for which it is due.
     """
 
     view: TargetView
@@ -72,6 +73,7 @@ class LanePlanning:
     operations: list[op.Operation] = field(default_factory=list[op.Operation])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     includes: Callable[[str], bool] = lambda _: True
+    written: dict[tuple[int, str], Replica] = field(default_factory=dict[tuple[int, str], Replica])
     _vacated: set[str] = field(default_factory=set[str])
     _taken: set[str] = field(default_factory=set[str])
 

@@ -1,17 +1,18 @@
 """Lanes: which events of a window depend on one another (pure).
 
-The unit of order, parallelism and quarantine is the lane: all table names that are joined by a rename. The creation and
-the drop of the database are barriers between segments, inside which lanes run in parallel; a change of its properties touches
-no table and is carried out at the end of its segment.
+The unit of order, parallelism and quarantine is the lane: all table names that are joined by a rename or by a transaction that
+wrote to them. The creation and the drop of the database are barriers between segments, inside which lanes run in parallel; a
+change of its properties touches no table and is carried out at the end of its segment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hive_replication.dump.records import EventRecord, FileGroup
 from hive_replication.events import records as r
+from hive_replication.events import transactions as tx
 from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.records import Notification
 
@@ -35,14 +36,15 @@ class WindowEvent:
         """Source names of tables and functions; what is of no table and cannot be read has a name of its own, to be held."""
         return self.event.names if self.event else (self.row.table or r.function_name(self.row.type),)
 
-    def files(self, partition: str = "") -> FileGroup:
-        """The files of one object of the event."""
-        return next((group for group in self.groups if group.partition == partition), FileGroup(partition, ()))
+    def files(self, partition: str = "", table: str = "") -> FileGroup:
+        """The files of one object of the event; ``table`` where the event is of several."""
+        found = (group for group in self.groups if (group.partition, group.table) == (partition, table))
+        return next(found, FileGroup(partition, ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Source table names joined by renames, with their events in order."""
+    """Source table names joined by renames or transactions, with their events in order."""
 
     names: frozenset[str]
     events: tuple[WindowEvent, ...]
@@ -63,6 +65,23 @@ def window_event(record: EventRecord) -> WindowEvent:
         return WindowEvent(record.notification, decode(record.notification), record.groups)
     except UnreadableMessage as error:
         return WindowEvent(record.notification, None, record.groups, str(error))
+
+
+def with_tables(events: Sequence[WindowEvent]) -> list[WindowEvent]:
+    """Ends of transactions with all tables of the window that they have write ids of."""
+    tables: dict[int, set[str]] = {}
+    for event in events:
+        if isinstance(event.event, tx.AllocateWriteIds):
+            for transaction, _ in event.event.write_ids:
+                tables.setdefault(transaction, set()).add(event.row.table)
+    return [_with_tables(event, tables) for event in events]
+
+
+def _with_tables(event: WindowEvent, tables: Mapping[int, set[str]]) -> WindowEvent:
+    if not isinstance(event.event, tx.TransactionEvent):
+        return event
+    found = tables.get(event.event.transaction, set()).union(event.event.tables)
+    return replace(event, event=replace(event.event, tables=tuple(sorted(found))))
 
 
 def segments(events: Iterable[WindowEvent]) -> list[Segment]:
@@ -100,3 +119,22 @@ def _joined(events: Iterable[WindowEvent]) -> dict[str, frozenset[str]]:
         union = frozenset(event.names).union(*(groups.get(name, frozenset()) for name in event.names))
         groups |= dict.fromkeys(union, union)
     return groups
+
+
+def partitions_of(event: r.Event | None) -> Iterable[str]:
+    """Names of existing partitions, or new ones, that an event is about."""
+    match event:
+        case r.AddPartition():
+            return (added.name for added in event.partitions)
+        case r.DropPartition():
+            return event.partitions
+        case r.AlterPartition():
+            return (name for change in event.changes for name in (change.before_name, change.after_name))
+        case (
+            r.Insert(partition_name=name) | r.UpdateStatistics(partition_name=name) | r.DeleteStatistics(partition_name=name)
+        ) if name:
+            return (name,)
+        case tx.CommitTransaction():
+            return (one.partition for one in event.writes if one.partition)
+        case _:
+            return ()

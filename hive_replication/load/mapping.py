@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hive_replication.load.state import LAST_ID, SOURCE, is_state
+from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 
+T = TypeVar("T", Table, Partition)
 #: Serde parameter that Spark's datasource tables follow instead of ``sd.location``.
 PATH = "path"
 
@@ -65,7 +68,8 @@ class NameMapping:
         image.colStats = None  # set by an operation of their own
         image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
         self._map_storage(image.sd, self.table_location(table))
-        return image
+        image.txnId = None
+        return _without_write_id(image)
 
     def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
         """The image of a partition for the target, without a location of its own yet."""
@@ -73,7 +77,7 @@ class NameMapping:
         image.dbName, image.tableName, image.catName, image.colStats = self.target_database, table, None, None
         image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
         self._map_storage(image.sd, "")
-        return image
+        return _without_write_id(image)
 
     def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
         kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
@@ -106,6 +110,14 @@ class NameMapping:
         if below is not None:
             return f"{self.target_location}/{below}".rstrip("/")
         return f"{(self.external_root or self.target_location + '/.repl/external').rstrip('/')}/{_path(value)}"
+
+
+def _without_write_id(image: T) -> T:
+    """An image of a transactional table or partition without the source's transaction; statistics go by that, and with it."""
+    if (image.writeId or 0) > 0:
+        image.parameters.pop(ACCURATE, None)
+    image.writeId = -1
+    return image
 
 
 def placed(sd: StorageDescriptor, location: str | None) -> None:

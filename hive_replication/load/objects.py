@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.records import FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.errors import Refused
 from hive_replication.load import operations as op
 from hive_replication.load.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.execute import Gone
@@ -19,6 +20,7 @@ from hive_replication.load.screen import screen_files, screen_location, screen_n
 from hive_replication.load.session import Session
 from hive_replication.load.stamp import changed_on_target
 from hive_replication.load.state import is_ours, object_id
+from hive_replication.load.transactions import why_unable
 from hive_replication.load.view import TargetView, read_view
 from hive_replication.load.window import database_image
 
@@ -46,6 +48,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
         return
     session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
+    _require_transactions(session, records)
     if not header.recovery:  # which holds a stranger's lane only
         _refuse_strangers(session, records)
     _begin(session, whole_database=whole_database)
@@ -86,6 +89,14 @@ def _refuse_strangers(session: Session, records: list[TableRecord]) -> None:
     for table in session.target.metastore.tables(session.database, wanted):
         if not is_ours(table, session.identity):
             session.conflicts.table(session.reader.header.to_evid, table, wanted[table.tableName.lower()])
+
+
+def _require_transactions(session: Session, records: list[TableRecord]) -> None:
+    """Refuses transactional tables, before anything is written, where the target cannot hold them."""
+    names = [record.name for record in records if record.write_ids is not None]
+    unable = why_unable(session.target.metastore) if names else ""
+    if unable:
+        raise Refused(f"the dump has transactional tables ({', '.join(names)}): {unable}")
 
 
 def _begin(session: Session, *, whole_database: bool) -> None:

@@ -20,6 +20,7 @@ from hive_replication.load.plan import LanePlan
 from hive_replication.load.report import Stranger
 from hive_replication.load.stamp import files_changed
 from hive_replication.load.target import Target
+from hive_replication.load.transactions import CommitTransaction, made_in_lane, written_to
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import FileStatus
 
@@ -122,6 +123,8 @@ class Placer:
                     self._place_partitions(placed, number, operation, bases, origins)
                 case op.ReplaceData() | op.AppendData():
                     self._place_change(placed, number, operation, origins)
+                case CommitTransaction():
+                    self._place_writes(placed, number, operation, origins)
                 case op.CustomOperation():
                     contents = dict(operation.contents)
                     for name, directory in operation.places:
@@ -138,6 +141,7 @@ class Placer:
         for later in placed.lane.operations[number:]:
             if isinstance(later, op.AddPartitions) and later.table == operation.table:
                 wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
+        wanted |= written_to(placed.lane.operations[number:], operation.table)
         directory = operation.plain
         if not (operation.content.plain and self._free(directory, wanted) and not self._in_use(directory)):
             directory = self._staged(operation.content, "", wanted)
@@ -156,6 +160,7 @@ class Placer:
 
         def directory(new: op.NewPartition) -> str:
             wanted = {file.relative: file for file in new.content.files}
+            wanted |= written_to(placed.lane.operations[number:], operation.table, new.name)
             plain = f"{base}/{new.name}"
             # What the lane drops first has its directory until then, and takes it along.
             plain_path = new.content.plain and not origins.dropped(operation.table, new.name)
@@ -190,6 +195,14 @@ class Placer:
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, operation.content, directory, present)
+
+    def _place_writes(self, placed: Placed, number: int, operation: CommitTransaction, origins: _Origins) -> None:
+        """What a transaction wrote goes where its table or partition lies, or will lie: nobody reads it before the commit."""
+        for one in operation.written:
+            directory = made_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
+            directory = directory or directory_of(self._thing(*origins.of(one.table, one.partition)))
+            if directory:
+                self._want(placed, number, one.key, operation, one.content, directory)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]

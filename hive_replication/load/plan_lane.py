@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hive_replication.dump.source import why_skipped
+from hive_replication.dump.source import is_transactional, why_skipped
 from hive_replication.events import records as r
+from hive_replication.events import transactions as tx
 from hive_replication.load.conflicts import Conflicts
 from hive_replication.load.handlers import handlers, tables
 from hive_replication.load.lane import LanePlanning, Replica, Stop
@@ -25,6 +26,7 @@ from hive_replication.load.view import TargetView
 from hive_replication.metastore.types import Table
 from hive_replication.policy import ConflictPolicy
 
+_NO_ACID = "transactional tables are not in the dump"
 PartitionEvent = r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert | r.UpdateStatistics | r.DeleteStatistics
 
 
@@ -41,6 +43,8 @@ class LanePlanner:
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
         conflicts: the policy's setting.
         metadata_only: whether the dump has neither data nor partitions.
+        acid: whether it has transactional tables and transactions.
+        unable: why the target cannot hold such, or "".
     """
 
     def __init__(
@@ -55,9 +59,13 @@ class LanePlanner:
         conflicts: ConflictPolicy = "refuse",
         *,
         metadata_only: bool = False,
+        acid: bool = False,
+        unable: str = "",
     ) -> None:
         self._lane, self._view, self._mapping, self._includes, self._ended = lane, view, mapping, includes, ended
         self._lives: dict[int, Life] = {}
+        self._written: dict[tuple[int, str], Life] = {}
+        self._acid, self._unable = acid, unable
         self._replicas: dict[int, Replica] = {}
         renames = any(_renames(event.event) for event in lane.events)
         settling = Conflicts(conflicts, mapping.source, mapping.target_database)
@@ -90,8 +98,19 @@ class LanePlanner:
                 of_table = partitions.setdefault(id(life), Lives())
                 for name, part in _partition_lives(of_table, event.event):
                     self._planning.partition_lives[event.evid, name] = part
+            elif isinstance(event.event, tx.TransactionEvent):
+                self._trace_transaction(event, event.event, lives, partitions)
         for life in self._lives.values():
             life.dropped = life.dropped or self._ended
+
+    def _trace_transaction(
+        self, event: WindowEvent, ended: tx.TransactionEvent, lives: Lives, partitions: dict[int, Lives]
+    ) -> None:
+        for table in ended.tables:
+            self._written[event.evid, table] = lives.of(table)
+        for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
+            of_table = partitions.setdefault(id(self._written[event.evid, one.table]), Lives())
+            self._planning.partition_lives[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)
 
     def _table_life(self, lives: Lives, event: WindowEvent) -> Life:
         match event.event:
@@ -112,15 +131,20 @@ class LanePlanner:
     def _plan_event(self, event: WindowEvent) -> None:
         if event.event is None:
             raise Stop(event.error)
+        if self._unable and _is_transactional(event.event):
+            raise Stop(self._unable, refused=True)
         name = event.event.names[0]
         what = f"{event.row.type} {name}"
         if isinstance(event.event, r.FunctionEvent):
             self._plan_function(event, name, what)
             return
+        if isinstance(event.event, tx.TransactionEvent):
+            self._plan_transaction(event, event.event)
+            return
         life = self._lives[event.evid]
         replica = self._replica(life)
         passed = max(self._view.state.position(self._mapping.table(name)), replica.state_id)
-        reason = _not_applied(event, metadata_only=self._planning.metadata_only)
+        reason = self._not_applied(event)
         if reason:
             self._planning.skip(event.evid, what, reason)
         elif event.evid <= passed:
@@ -130,8 +154,21 @@ class LanePlanner:
             self._planning.skip(event.evid, what, reason)
         elif replica.present or isinstance(event.event, r.CreateTable):
             self._handle(event, replica)
+        elif isinstance(event.event, tx.AllocateWriteIds):
+            reason = "the target does not have the table; where the transaction creates it, its commit gives the write id"
+            self._planning.skip(event.evid, what, reason)
         else:
             self._lacking(event, replica)
+
+    def _not_applied(self, event: WindowEvent) -> str:
+        """Why an event is of no kind or of no table that is applied, or ""."""
+        if event.row.type not in handlers():
+            known = isinstance(event.event, r.OtherEvent) and event.event.known
+            return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
+        if isinstance(event.event, tx.AllocateWriteIds) and not self._acid:
+            return _NO_ACID
+        table = _table_of(event.event)
+        return why_skipped(table, metadata_only=self._planning.metadata_only, acid=self._acid) if table else ""
 
     def _plan_function(self, event: WindowEvent, name: str, what: str) -> None:
         passed = self._view.state.position(name)
@@ -139,6 +176,35 @@ class LanePlanner:
             self._planning.skip(event.evid, what, f"applied already (state id {passed})")
         else:
             handlers()[event.row.type](self._planning, event, Replica(name, present=False, state_id=0, found_as=""))
+
+    def _plan_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
+        """The end of a transaction: of each table that it wrote to it is due or not, and it ends where it is due at all."""
+        lane, first = self._planning, event.names[0]
+        due = not ended.tables and event.evid > self._view.state.position(first)
+        for name in ended.tables:
+            replica = self._replica(self._written[event.evid, name])
+            passed = max(self._view.state.position(self._mapping.table(name)), replica.state_id)
+            if not self._acid or event.evid <= passed:
+                reason = f"applied already (state id {passed})" if self._acid else _NO_ACID
+                lane.skip(event.evid, f"{event.row.type} {name}", reason)
+                continue
+            due = True
+            if replica.present:
+                lane.written[event.evid, name] = replica
+            elif isinstance(ended, tx.CommitTransaction) and any(one.table == name for one in ended.writes):
+                self._missing(event, name, replica)
+        if due and self._acid:
+            shown = lane.written.get((event.evid, first)) or Replica(self._mapping.table(first), False, 0, "")
+            handlers()[event.row.type](lane, event, shown)
+
+    def _missing(self, event: WindowEvent, table: str, replica: Replica) -> None:
+        """A transaction wrote to a table that the target does not have."""
+        dropped = self._written[event.evid, table].dropped
+        if dropped is None:
+            self._planning.lacking(event, replica, table)
+        else:
+            reason = f"the table is gone at event {dropped}, and the target does not have it"
+            self._planning.skip(event.evid, f"{event.row.type} {table}", reason)
 
     def _handle(self, event: WindowEvent, replica: Replica) -> None:
         change = event.event
@@ -193,10 +259,12 @@ def _partition_lives(lives: Lives, event: PartitionEvent) -> list[tuple[str, Lif
             return [(event.partition_name, lives.of(event.partition_name))] if event.partition_name else []
 
 
-def _not_applied(event: WindowEvent, *, metadata_only: bool) -> str:
-    """Why an event is of no kind or of no table that is applied, or ""."""
-    if event.row.type not in handlers():
-        known = isinstance(event.event, r.OtherEvent) and event.event.known
-        return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
-    table = getattr(event.event, "after", None) or getattr(event.event, "table_object", None)
-    return why_skipped(table, metadata_only=metadata_only) if isinstance(table, Table) else ""
+def _table_of(event: r.Event | None) -> Table | None:
+    """The table that an event describes, or the table of its partitions."""
+    table = getattr(event, "after", None) or getattr(event, "table_object", None)
+    return table if isinstance(table, Table) else None
+
+
+def _is_transactional(event: r.Event) -> bool:
+    table = _table_of(event)
+    return isinstance(event, tx.AllocateWriteIds | tx.TransactionEvent) or (table is not None and is_transactional(table))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.attached import statistics_of
 from hive_replication.dump.records import PartitionRecord, TableRecord
 from hive_replication.dump.source import has_files
@@ -22,6 +23,7 @@ from hive_replication.load.report import Skipped
 from hive_replication.load.resolutions import Adopt
 from hive_replication.load.state import CHECKPOINT, object_id
 from hive_replication.load.statistics import Columns, SetStatistics
+from hive_replication.load.transactions import ImpressWriteIds
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.tables import batches
@@ -95,6 +97,9 @@ class ObjectPlanner:
         self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
         name = self.mapping.table(record.name)
+        if record.write_ids is not None:
+            yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
+            return
         image = self.mapping.new_table(record.table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
         if existing is not None and self.whole and _other_shape(existing, record.table):
@@ -112,9 +117,35 @@ class ObjectPlanner:
         if late and self.whole and (existing is None or self._due(object_id(existing))):
             yield op.AlterTable(self.evid, name, image)
 
+    def _transactional(
+        self,
+        staging: str,
+        name: str,
+        record: TableRecord,
+        write_ids: WriteIds,
+        existing: Table | None,
+        partitions: Iterable[PartitionRecord],
+    ) -> Iterator[op.Operation]:
+        """A transactional table is made anew where it differs; nothing of it is read before its write ids are set."""
+        if existing is not None and not self._due(object_id(existing)):
+            return
+        begun = existing is not None and object_id(existing) == 0 and existing.parameters.get(CHECKPOINT) == self.checkpoint
+        if existing is not None and not begun:
+            yield op.DropTable(self.evid, name)
+        if existing is None or not begun:
+            existing = None
+            yield self._create(staging, record, name)
+        yield from self._partitions(staging, name, existing, partitions)
+        yield ImpressWriteIds(self.evid, name, write_ids)
+        yield from self._constraints(name, record, existing)
+        image = self.mapping.new_table(record.table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        yield op.AlterTable(self.evid, name, image)
+
     def _create(self, staging: str, record: TableRecord, name: str) -> op.CreateTable:
-        """A partitioned table begins with state id 0, as Hive's own replicas do."""
-        first = self.mapping.new_table(record.table, 0 if record.table.partitionKeys else self.evid)
+        """A partitioned or transactional table begins with state id 0, as Hive's own replicas do."""
+        later = bool(record.table.partitionKeys) or record.write_ids is not None
+        first = self.mapping.new_table(record.table, 0 if later else self.evid)
         first.parameters[CHECKPOINT] = self.checkpoint
         plain = self.mapping.table_location(record.table) if record.table.sd.location else ""
         return op.CreateTable(self.evid, name, first, op.Content(record.files, staging), plain)
@@ -177,6 +208,9 @@ class ObjectPlanner:
         """Column statistics and constraints of the table itself; foreign keys come when all tables are there."""
         if self._behind(existing, statistics_of(record.table)):
             yield SetStatistics(self.evid, table, (_columns("", record.table),), whole=True)
+        yield from self._constraints(table, record, existing)
+
+    def _constraints(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
         own = tuple(one for one in record.constraints if one.kind in OWN)
         if self._behind(existing, own):
             kept, _ = on_target(own, self.mapping, table, lambda _: True)

@@ -1,12 +1,16 @@
 """Renames that leave the data where it is, so that readers who looked a location up a moment ago still find it.
 
 A metastore moves the data of a managed table or partition when it is renamed: between its move and the reader's listing there is
-nothing. It moves none of an external table, so the table is one for the time of the call, marked by a parameter.
+nothing. It moves none of an external table, so the table is one for the time of the call, marked by a parameter. A transactional
+table cannot be one: its data is moved, as Hive does, and Hive's readers have locks against that.
 """
 
 from __future__ import annotations
 
+from hive_replication.dump.source import is_transactional
+from hive_replication.load.retired import retire
 from hive_replication.load.state import PREFIX
+from hive_replication.load.target import Target
 from hive_replication.load.translation import TRANSLATION, is_managed, is_translated
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_values
@@ -56,8 +60,22 @@ def unmarked(table: Table) -> Table:
     return image
 
 
+def make_room(target: Target, table: Table, destination: str, evid: int) -> None:
+    """Moves away what an earlier object left where the metastore is about to move a transactional one, which would refuse.
+
+    Args:
+        target: the target side.
+        table: the table that is renamed, or whose partition is.
+        destination: plain directory under the new name.
+        evid: of the rename.
+    """
+    database = target.metastore.database(table.dbName)
+    if is_transactional(table) and database is not None:
+        retire(target.storage, database.locationUri or "", destination, evid)
+
+
 def _mark(metastore: Metastore, table: Table) -> Table:
-    if not is_managed(table):
+    if not is_managed(table) or is_transactional(table):
         return table
     marked = copy_of(table)
     kept = {key: value for key, value in (table.parameters or {}).items() if key not in TRANSLATION}

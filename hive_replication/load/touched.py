@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
 from hive_replication.load.report import Touched
+from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction
+
+_NO_DATA = (AbortTransaction, AllocateWriteIds, CommitTransaction)
 
 
 @dataclass
@@ -27,7 +30,9 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
     """
     tables: dict[str, _Table] = {}
     for operation in operations:
-        if is_function(operation.table):
+        if isinstance(operation, CommitTransaction):
+            _add_writes(tables, operation)
+        if is_function(operation.table) or isinstance(operation, _NO_DATA):
             continue
         table = tables.setdefault(operation.table, _Table())
         table.evid = max(table.evid, operation.evid)
@@ -58,3 +63,10 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
         )
         for name, table in sorted(tables.items())
     )
+
+
+def _add_writes(tables: dict[str, _Table], operation: CommitTransaction) -> None:
+    for one in operation.written:
+        table = tables.setdefault(one.table, _Table())
+        table.evid = max(table.evid, operation.evid)
+        table.partitions |= {one.partition: True} if one.partition else {}

@@ -16,10 +16,13 @@ from hive_replication.load.operations import object_name
 from hive_replication.load.reverse import LaneReverser, Whereabouts
 from hive_replication.load.state import UNDONE_REASON, ReplicaState, replica_state, stated
 from hive_replication.load.target import Target
+from hive_replication.load.transactions import CommitTransaction, ImpressWriteIds
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent
 
+#: Kinds of operations that nothing takes back.
+_COMMITS = frozenset({CommitTransaction.__name__, ImpressWriteIds.__name__})
 _SHOWN = 5
 
 
@@ -124,6 +127,7 @@ class _Undo:
             for entry, lanes in reversed(newer)
         ]
         where = Whereabouts(self._target.storage, self._location, loads)
+        _require_no_transactions(self._database, chosen)
         self._require_data(chosen, where)
         if not dry_run:
             self._carry_out(chosen, point, where, names, progress)
@@ -191,6 +195,17 @@ class _Undo:
 def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
     check()
     target.metastore.alter_database(current.name, stated(current, state))
+
+
+def _require_no_transactions(database: str, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
+    """A committed transaction cannot be taken back."""
+    steps = (step for _, lanes in chosen for lane in lanes for step in lane.record.steps)
+    tables = sorted({step.table for step in steps if step.kind in _COMMITS})
+    if tables:
+        raise Refused(
+            f"{database}.{{{', '.join(tables)}}} had transactions committed since, which cannot be undone; "
+            "name a table that is not transactional"
+        )
 
 
 def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:

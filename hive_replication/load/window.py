@@ -14,7 +14,7 @@ from hive_replication.load.collapse import collapsed
 from hive_replication.load.execute import Gone
 from hive_replication.load.hold import UNKNOWN
 from hive_replication.load.holding import with_held
-from hive_replication.load.lanes import Lane, Segment, WindowEvent, segments, window_event
+from hive_replication.load.lanes import Lane, Segment, WindowEvent, partitions_of, segments, window_event, with_tables
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.plan import LanePlan, SegmentPlan
 from hive_replication.load.plan_lane import LanePlanner
@@ -26,6 +26,7 @@ from hive_replication.load.screen import screen_files, screen_name, screen_parti
 from hive_replication.load.session import Session
 from hive_replication.load.stamp import changed_on_target
 from hive_replication.load.state import LAST_ID, ReplicaState, is_ours, is_state, object_id
+from hive_replication.load.transactions import object_of, why_unable
 from hive_replication.load.view import TargetView, read_view
 from hive_replication.metastore.types import Database, copy_of
 
@@ -44,7 +45,7 @@ def load_window(session: Session, only: str | None = None) -> None:
     session.require_ours()
     session.require_released()
     events = [window_event(_screened(session, record)) for record in session.reader.events()]
-    events = _since_creation(session, events)
+    events = _since_creation(session, with_tables(events))
     if events is None:
         return
     require_same_history(session)
@@ -67,6 +68,8 @@ def _screened(session: Session, record: EventRecord) -> EventRecord:
     if record.notification.table:
         screen_name(record.notification.table, what)
     for group in record.groups:
+        if group.table:
+            screen_name(group.table, what)
         if group.partition:
             screen_partition(group.partition)
         screen_files(session.target, group.files, what)
@@ -146,16 +149,18 @@ class _Planner:
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
         session = self.session
         args = lane, self.view, self.mapping, session.includes, self.ended, session.lookahead, self.gone
-        conflicts, metadata_only = session.target.policy.conflicts, session.reader.header.metadata_only
-        plan, skipped = LanePlanner(*args, conflicts=conflicts, metadata_only=metadata_only).plan()
+        header, conflicts = session.reader.header, session.target.policy.conflicts
+        unable = why_unable(session.target.metastore) if header.acid else ""
+        planner = LanePlanner(*args, conflicts=conflicts, metadata_only=header.metadata_only, acid=header.acid, unable=unable)
+        plan, skipped = planner.plan()
         self.lanes[plan.names] = lane
         return plan, skipped
 
     def replan(self, plan: LanePlan, gone: list[Gone]) -> LanePlan | None:
         lane = self.lanes[plan.names]
         tables = {event.evid: event.names[0] for event in lane.events}
-        asked = {(operation.evid, partition) for operation, partition in gone} - self.gone.keys()
-        found = {key: self.session.lookahead.superseded(tables[key[0]], key[1], key[0]) for key in asked}
+        asked = {(one.evid, key): object_of(one, key, tables[one.evid]) for one, key in gone}
+        found = {key: self.session.lookahead.superseded(*asked[key], key[0]) for key in asked.keys() - self.gone.keys()}
         superseded = {key: later for key, later in found.items() if later is not None}
         if not superseded:
             return None
@@ -186,7 +191,7 @@ def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
     mapping = session.mapping()
     wanted: dict[str, set[str]] = {}
     for lane in lanes:
-        parts = {name for event in lane.events for name in _partitions(event.event)}
+        parts = {name for event in lane.events for name in partitions_of(event.event)}
         for name in filterfalse(r.is_function, lane.names):
             wanted[mapping.table(name)] = parts
     if not session.exists:
@@ -199,22 +204,6 @@ def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
         return view
     whole = read_view(session.target.metastore, session.database, session.state, taken, dict.fromkeys(taken))
     return replace(view, partitions={**view.partitions, **whole.partitions})
-
-
-def _partitions(event: r.Event | None) -> Iterable[str]:
-    match event:
-        case r.AddPartition():
-            return (added.name for added in event.partitions)
-        case r.DropPartition():
-            return event.partitions
-        case r.AlterPartition():
-            return (name for change in event.changes for name in (change.before_name, change.after_name))
-        case (
-            r.Insert(partition_name=name) | r.UpdateStatistics(partition_name=name) | r.DeleteStatistics(partition_name=name)
-        ) if name:
-            return (name,)
-        case _:
-            return ()
 
 
 def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -> tuple[op.AlterDatabase, ...]:

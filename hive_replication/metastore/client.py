@@ -9,9 +9,10 @@ from hive_replication.metastore.functions import Functions
 from hive_replication.metastore.log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
 from hive_replication.metastore.statistics import Statistics
+from hive_replication.metastore.transactions import Transactions
 
 
-class Metastore(Partitions, Functions, Constraints, Statistics, NotificationLog):
+class Metastore(Partitions, Functions, Constraints, Statistics, Transactions, NotificationLog):
     """A Hive metastore. Threads may share one; each has its own connection, opened at its first call.
 
     Calls are repeated after transient errors where a repeat does no harm. Errors are

@@ -1,4 +1,6 @@
 from hive_metastore.ttypes import (
+    AbortTxnRequest,
+    AbortTxnsRequest,
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,
@@ -6,10 +8,13 @@ from hive_metastore.ttypes import (
     AddPartitionsRequest,
     AddPrimaryKeyRequest,
     AddUniqueConstraintRequest,
+    AllocateTableWriteIdsRequest,
+    AllocateTableWriteIdsResponse,
     AlterTableRequest,
     CheckConstraintsRequest,
     CheckConstraintsResponse,
     CmRecycleRequest,
+    CommitTxnRequest,
     CreateTableRequest,
     CurrentNotificationEventId,
     Database,
@@ -23,25 +28,35 @@ from hive_metastore.ttypes import (
     ForeignKeysResponse,
     Function,
     GetAllFunctionsResponse,
+    GetAllWriteEventInfoRequest,
     GetDatabaseRequest,
+    GetOpenTxnsRequest,
+    GetOpenTxnsResponse,
     GetPartitionsByNamesRequest,
     GetPartitionsByNamesResult,
     GetTableRequest,
     GetTableResult,
     GetTablesRequest,
     GetTablesResult,
+    GetValidWriteIdsRequest,
+    GetValidWriteIdsResponse,
     HeartbeatRequest,
     LockRequest,
     LockResponse,
+    MaxAllocatedTableWriteIdRequest,
+    MaxAllocatedTableWriteIdResponse,
     NotificationEventRequest,
     NotificationEventResponse,
     NotNullConstraintsRequest,
     NotNullConstraintsResponse,
+    OpenTxnRequest,
+    OpenTxnsResponse,
     Partition,
     PartitionsStatsRequest,
     PartitionsStatsResult,
     PrimaryKeysRequest,
     PrimaryKeysResponse,
+    ReplTblWriteIdStateRequest,
     SetPartitionsStatsRequest,
     ShowLocksRequest,
     ShowLocksResponse,
@@ -51,6 +66,7 @@ from hive_metastore.ttypes import (
     UniqueConstraintsRequest,
     UniqueConstraintsResponse,
     UnlockRequest,
+    WriteEventInfo,
 )
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
@@ -125,3 +141,13 @@ class Client:
     def delete_partition_column_statistics(
         self, db_name: str, tbl_name: str, part_name: str, col_name: str, engine: str
     ) -> bool: ...
+    def open_txns(self, rqst: OpenTxnRequest) -> OpenTxnsResponse: ...
+    def commit_txn(self, rqst: CommitTxnRequest) -> None: ...
+    def abort_txn(self, rqst: AbortTxnRequest) -> None: ...
+    def abort_txns(self, rqst: AbortTxnsRequest) -> None: ...
+    def allocate_table_write_ids(self, rqst: AllocateTableWriteIdsRequest) -> AllocateTableWriteIdsResponse: ...
+    def get_max_allocated_table_write_id(self, rqst: MaxAllocatedTableWriteIdRequest) -> MaxAllocatedTableWriteIdResponse: ...
+    def get_valid_write_ids(self, rqst: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse: ...
+    def get_all_write_event_info(self, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo] | None: ...
+    def get_open_txns_req(self, getOpenTxnsRequest: GetOpenTxnsRequest) -> GetOpenTxnsResponse: ...
+    def repl_tbl_writeid_state(self, rqst: ReplTblWriteIdStateRequest) -> None: ...

@@ -146,6 +146,7 @@ class Table(_Struct):
     catName: str | None
     ownerType: int | None
     writeId: int | None
+    txnId: int | None
     accessType: Any
     id: int | None
     colStats: ColumnStatistics | None
@@ -423,6 +424,7 @@ class ShowLocksRequest(_Struct):
 
 class ShowLocksResponseElement(_Struct):
     lockid: int
+    txnid: int | None
     dbname: str
     tablename: str | None
     state: int
@@ -562,3 +564,115 @@ class PartitionsStatsResult(_Struct):
 
 class SetPartitionsStatsRequest(_Struct):
     def __init__(self, colStats: list[ColumnStatistics], needMerge: bool, *, engine: str) -> None: ...
+
+class TxnType:
+    DEFAULT: int
+    REPL_CREATED: int
+    READ_ONLY: int
+
+class OpenTxnRequest(_Struct):
+    def __init__(
+        self,
+        num_txns: int = ...,
+        user: str = ...,
+        hostname: str = ...,
+        agentInfo: str = ...,
+        replPolicy: str | None = ...,
+        replSrcTxnIds: list[int] | None = ...,
+        txn_type: int = ...,
+    ) -> None: ...
+
+class OpenTxnsResponse(_Struct):
+    txn_ids: list[int]
+
+class WriteEventInfo(_Struct):
+    writeId: int
+    database: str
+    table: str
+    files: str
+    partition: str | None
+    tableObj: str | None
+    partitionObj: str | None
+    def __init__(
+        self,
+        writeId: int = ...,
+        database: str = ...,
+        table: str = ...,
+        files: str = ...,
+        partition: str | None = ...,
+        tableObj: str | None = ...,
+        partitionObj: str | None = ...,
+    ) -> None: ...
+
+class CommitTxnRequest(_Struct):
+    def __init__(
+        self,
+        txnid: int = ...,
+        replPolicy: str | None = ...,
+        writeEventInfos: list[WriteEventInfo] | None = ...,
+        txn_type: int | None = ...,
+    ) -> None: ...
+
+class AbortTxnRequest(_Struct):
+    def __init__(self, txnid: int = ..., replPolicy: str | None = ..., txn_type: int | None = ...) -> None: ...
+
+class AbortTxnsRequest(_Struct):
+    txn_ids: list[int]
+    def __init__(self, txn_ids: list[int] = ...) -> None: ...
+
+class TxnToWriteId(_Struct):
+    txnId: int
+    writeId: int
+    def __init__(self, txnId: int = ..., writeId: int = ...) -> None: ...
+
+class AllocateTableWriteIdsRequest(_Struct):
+    def __init__(
+        self,
+        dbName: str = ...,
+        tableName: str = ...,
+        txnIds: list[int] | None = ...,
+        replPolicy: str | None = ...,
+        srcTxnToWriteIdList: list[TxnToWriteId] | None = ...,
+    ) -> None: ...
+
+class AllocateTableWriteIdsResponse(_Struct):
+    txnToWriteIds: list[TxnToWriteId]
+
+class MaxAllocatedTableWriteIdRequest(_Struct):
+    def __init__(self, dbName: str = ..., tableName: str = ...) -> None: ...
+
+class MaxAllocatedTableWriteIdResponse(_Struct):
+    maxWriteId: int
+
+class GetValidWriteIdsRequest(_Struct):
+    def __init__(self, fullTableNames: list[str] = ..., validTxnList: str | None = ..., writeId: int | None = ...) -> None: ...
+
+class TableValidWriteIds(_Struct):
+    fullTableName: str
+    writeIdHighWaterMark: int
+    invalidWriteIds: list[int] | None
+    abortedBits: bytes | None
+
+class GetValidWriteIdsResponse(_Struct):
+    tblValidWriteIds: list[TableValidWriteIds]
+
+class GetAllWriteEventInfoRequest(_Struct):
+    def __init__(self, txnId: int = ..., dbName: str | None = ..., tableName: str | None = ...) -> None: ...
+
+class GetOpenTxnsRequest(_Struct):
+    def __init__(self, excludeTxnTypes: list[int] | None = ...) -> None: ...
+
+class GetOpenTxnsResponse(_Struct):
+    open_txns: list[int]
+    abortedBits: bytes
+
+class ReplTblWriteIdStateRequest(_Struct):
+    def __init__(
+        self,
+        validWriteIdlist: str = ...,
+        user: str = ...,
+        hostName: str = ...,
+        dbName: str = ...,
+        tableName: str = ...,
+        partNames: list[str] | None = ...,
+    ) -> None: ...

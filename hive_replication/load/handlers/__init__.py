@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from hive_replication.load.handlers import attached, partitions, tables
+from hive_replication.load.handlers import attached, partitions, tables, transactions
 from hive_replication.load.lane import LanePlanning, Replica
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.metastore.constraints import KINDS
@@ -39,6 +39,9 @@ _BUILT_IN: Mapping[str, Handler] = {
     "DELETE_PART_COL_STAT_EVENT": attached.delete_statistics,
     "CREATE_FUNCTION": attached.add_function,
     "DROP_FUNCTION": attached.drop_function,
+    "ALLOC_WRITE_ID_EVENT": transactions.allocate_write_ids,
+    "COMMIT_TXN": transactions.commit_transaction,
+    "ABORT_TXN": transactions.abort_transaction,
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hive_replication.dump.source import is_transactional
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
-from hive_replication.load.lane import LanePlanning, Replica
+from hive_replication.load.handlers import transactions
+from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.metastore.types import Partition
 
@@ -48,9 +50,16 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
     """ALTER_PARTITION: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
     change = event.event
     assert isinstance(change, r.AlterPartition)  # noqa: S101 - the decoder of this type
-    for one in change.changes:
-        if lane.passes(event, one.before_name, replica):
+    passed = [one for one in change.changes if lane.passes(event, one.before_name, replica)]
+    transactional = is_transactional(change.table_object)
+    for one in passed:
+        if transactional and not one.rename:
+            image = lane.mapping.new_partition(one.after, replica.name, event.evid)
+            lane.add(op.AlterPartitions(event.evid, replica.name, ((one.after_name, image),)))
+        else:
             _change(lane, event, one, replica, truncate=change.truncate)
+    if transactional and change.truncate and passed:
+        transactions.truncate(lane, event, replica, tuple(one.after_name for one in passed), change.write_id)
 
 
 def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, replica: Replica, *, truncate: bool) -> None:
@@ -82,6 +91,8 @@ def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     change = event.event
     assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
     name = change.partition_name
+    if is_transactional(change.table_object):
+        raise Stop(f"the source's transactional table was written to without a transaction at event {event.evid}: repair it")
     if name and not lane.passes(event, name, replica):
         return
     if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):

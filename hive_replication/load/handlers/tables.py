@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hive_replication.dump.source import has_files
+from hive_replication.dump.source import has_files, is_transactional
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.columns import SetColumns
+from hive_replication.load.handlers import transactions
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.load.resolutions import Adopt
@@ -63,11 +64,27 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
         lane.leave(replica.name)
         lane.take(image.tableName)
         replica.name = image.tableName
+    elif is_transactional(change.after):
+        _alter_transactional(lane, event, change, replica)
     elif (change.truncate or change.relocated) and has_files(change.after) and not lane.metadata_only:
         if not lane.superseded(event, "", f"ALTER_TABLE {replica.name}"):
             lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event)))
     else:
         lane.add(op.AlterTable(event.evid, replica.name, image))
+
+
+def _alter_transactional(lane: LanePlanning, event: WindowEvent, change: r.AlterTable, replica: Replica) -> None:
+    """Data of a transactional table comes with commits; here its metadata, and what a truncation hides.
+
+    Raises:
+        Stop: the data that it has now was not written in transactions that were replicated.
+    """
+    if not is_transactional(change.before) or change.relocated:
+        how = "got another location" if change.relocated else "was made transactional"
+        raise Stop(f"the source table {how} at event {event.evid}: repair it")
+    lane.add(op.AlterTable(event.evid, replica.name, lane.mapping.new_table(change.after, event.evid)))
+    if change.truncate:
+        transactions.truncate(lane, event, replica, ("",), change.write_id)
 
 
 def drop_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:

@@ -1,0 +1,76 @@
+"""Handlers of events of transactions and write ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hive_replication.events import transactions as tx
+from hive_replication.load.lane import LanePlanning, Replica, Stop
+from hive_replication.load.lanes import WindowEvent
+from hive_replication.load.operations import Content, object_name
+from hive_replication.load.transactions import (
+    AbortTransaction,
+    AllocateWriteIds,
+    CommitTransaction,
+    TruncateTransactional,
+    Written,
+    key_of,
+    replay_policy,
+)
+
+
+def allocate_write_ids(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ALLOC_WRITE_ID_EVENT: the transaction is opened with its first write id of a table of the database."""
+    change = event.event
+    assert isinstance(change, tx.AllocateWriteIds)  # noqa: S101 - the decoder of this type
+    lane.add(AllocateWriteIds(event.evid, replica.name, replay_policy(lane.mapping), change.write_ids))
+
+
+def commit_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """COMMIT_TXN: copy what it wrote, straight to its place, then commit."""
+    change = event.event
+    assert isinstance(change, tx.CommitTransaction)  # noqa: S101 - the decoder of this type
+    written = tuple(_written(lane, event, change))
+    lane.add(CommitTransaction(event.evid, replica.name, replay_policy(lane.mapping), change.transaction, written))
+
+
+def _written(lane: LanePlanning, event: WindowEvent, change: tx.CommitTransaction) -> Iterator[Written]:
+    for one in change.writes:
+        replica = lane.written.get((event.evid, one.table))
+        if replica is None:
+            continue  # not due: the planner told why
+        what = f"COMMIT_TXN {replica.name}/{one.partition}".rstrip("/")
+        if one.partition and not _has_partition(lane, event, replica, one):
+            continue
+        gone = lane.superseded(event, key_of(one.table, one.partition), what)
+        files = () if gone else event.files(one.partition, one.table).files
+        yield Written(one.table, replica.name, one.partition, one.write_id, Content(files, f"{event.evid}-0"), one.emptied)
+
+
+def _has_partition(lane: LanePlanning, event: WindowEvent, replica: Replica, write: tx.TransactionWrite) -> bool:
+    life = lane.partition_lives[event.evid, f"{write.table}/{write.partition}"]
+    if lane.found(replica, life, write.partition) is not None:
+        return True
+    shown = object_name(lane.mapping.target_database, replica.name, write.partition)
+    if life.dropped is None:
+        return lane.lacking(event, replica, write.table, write.partition)
+    lane.skip(event.evid, f"COMMIT_TXN {shown}", "the target does not have the partition any more")
+    return False
+
+
+def abort_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ABORT_TXN: nothing was copied."""
+    change = event.event
+    assert isinstance(change, tx.AbortTransaction)  # noqa: S101 - the decoder of this type
+    lane.add(AbortTransaction(event.evid, replica.name, replay_policy(lane.mapping), change.transaction))
+
+
+def truncate(lane: LanePlanning, event: WindowEvent, replica: Replica, partitions: tuple[str, ...], write_id: int) -> None:
+    """A truncation of a transactional table ("" for the table itself) or of partitions of it.
+
+    Raises:
+        Stop: it was done without a transaction, so that the replica has no way to hide what it has.
+    """
+    if not write_id:
+        raise Stop(f"the source table was truncated at event {event.evid} without a transaction: repair it")
+    lane.add(TruncateTransactional(event.evid, replica.name, partitions, write_id))
