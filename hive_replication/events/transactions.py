@@ -22,9 +22,20 @@ _WRITES = "writes"
 
 @dataclass(frozen=True, slots=True)
 class AllocateWriteIds(r.Event):
-    """ALLOC_WRITE_ID_EVENT: transactions are about to write to a table; ``write_ids`` by transaction, ascending."""
+    """ALLOC_WRITE_ID_EVENT: transactions are about to write to a table.
+
+    Args:
+        write_ids: by transaction, ascending.
+        others: other tables of this database that they write to, as far as they are known.
+    """
 
     write_ids: tuple[tuple[int, int], ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The table first."""
+        return (self.table, *self.others)
 
 
 @dataclass(frozen=True, slots=True)

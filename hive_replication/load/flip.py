@@ -22,7 +22,6 @@ from hive_replication.load.target import Target
 from hive_replication.load.translation import keep_translation
 from hive_replication.metastore.statistics import claimed, with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-from hive_replication.storage import paths
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -107,7 +106,7 @@ class Flipper:
 
     def _rename_table(self, operation: op.RenameTable) -> None:
         current = self._table(operation.table)
-        place = f"{paths.parent(directory_of(current))}/{operation.image.tableName}"
+        place = f"{directory_of(current).rpartition('/')[0]}/{operation.image.tableName}"
         make_room(self._target, current, place, operation.evid)
         rename_table(self._metastore, current, _merged(operation.image, current, current.sd.location))
         new = operation.image.tableName

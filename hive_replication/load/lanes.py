@@ -68,20 +68,29 @@ def window_event(record: EventRecord) -> WindowEvent:
 
 
 def with_tables(events: Sequence[WindowEvent]) -> list[WindowEvent]:
-    """Ends of transactions with all tables of the window that they have write ids of."""
+    """Events of transactions with all tables of the window that these transactions wrote to."""
     tables: dict[int, set[str]] = {}
     for event in events:
-        if isinstance(event.event, tx.AllocateWriteIds):
-            for transaction, _ in event.event.write_ids:
-                tables.setdefault(transaction, set()).add(event.row.table)
+        match event.event:
+            case tx.AllocateWriteIds():
+                for transaction, _ in event.event.write_ids:
+                    tables.setdefault(transaction, set()).add(event.row.table)
+            case tx.TransactionEvent():
+                tables.setdefault(event.event.transaction, set()).update(event.event.tables)
+            case _:
+                pass
     return [_with_tables(event, tables) for event in events]
 
 
 def _with_tables(event: WindowEvent, tables: Mapping[int, set[str]]) -> WindowEvent:
-    if not isinstance(event.event, tx.TransactionEvent):
-        return event
-    found = tables.get(event.event.transaction, set()).union(event.event.tables)
-    return replace(event, event=replace(event.event, tables=tuple(sorted(found))))
+    match event.event:
+        case tx.AllocateWriteIds():
+            found = set[str]().union(*(tables[transaction] for transaction, _ in event.event.write_ids))
+            return replace(event, event=replace(event.event, others=tuple(sorted(found - {event.row.table}))))
+        case tx.TransactionEvent():
+            return replace(event, event=replace(event.event, tables=tuple(sorted(tables[event.event.transaction]))))
+        case _:
+            return event
 
 
 def segments(events: Iterable[WindowEvent]) -> list[Segment]:

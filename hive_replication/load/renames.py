@@ -8,13 +8,14 @@ table cannot be one: its data is moved, as Hive does, and Hive's readers have lo
 from __future__ import annotations
 
 from hive_replication.dump.source import is_transactional
+from hive_replication.errors import ReplicationError
 from hive_replication.load.retired import retire
 from hive_replication.load.state import PREFIX
 from hive_replication.load.target import Target
 from hive_replication.load.translation import TRANSLATION, is_managed, is_translated
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_values
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 
 #: Of a managed table that is an external one for the time of a rename.
 MARK = PREFIX + "renaming"
@@ -68,10 +69,19 @@ def make_room(target: Target, table: Table, destination: str, evid: int) -> None
         table: the table that is renamed, or whose partition is.
         destination: plain directory under the new name.
         evid: of the rename.
+
+    Raises:
+        ReplicationError: another table lies there: a plain one, which keeps its directory when it is renamed.
     """
-    database = target.metastore.database(table.dbName)
-    if is_transactional(table) and database is not None:
-        retire(target.storage, database.locationUri or "", destination, evid)
+    metastore, database = target.metastore, target.metastore.database(table.dbName)
+    if not is_transactional(table) or database is None or not target.storage.exists(destination):
+        return
+    others = metastore.tables(table.dbName, metastore.table_names(table.dbName))
+    if owner := next((one.tableName for one in others if f"{directory_of(one)}/".startswith(f"{destination}/")), ""):
+        raise ReplicationError(
+            f"{destination}, where a transactional table has to go, is the directory of {owner}: rebuild {owner}"
+        )
+    retire(target.storage, database.locationUri or "", destination, evid)
 
 
 def _mark(metastore: Metastore, table: Table) -> Table:

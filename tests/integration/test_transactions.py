@@ -1,0 +1,271 @@
+"""Transactions from a metastore 4.2.0 to another, step by step: by thrift, without a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hive_metastore import ttypes as t
+
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.connect import Connection, connect
+from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.load.command import plan_load
+from hive_replication.load.undo import undo
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import PrincipalType
+from hive_replication.policy import Acid
+from hive_replication.repair import repair
+from hive_replication.statements import ReplLoad
+from resources.embedded.cluster import Cluster, Side
+from resources.embedded.policy import policy
+from tests.faults import Killed
+from tests.fixtures.record import Recorder
+from tests.warehouse import Warehouse
+from tests.writers import Writer, create
+
+pytestmark = pytest.mark.servers
+
+
+class Ledger(Warehouse):
+    """A source database with the insert-only tables a, b and, partitioned by ds, p."""
+
+    def begin(self) -> Writer:
+        source = self.connection.source
+        return Writer.begin(source.metastore, source.storage, self.database)
+
+    def files(self, *, source: bool, table: str = "a") -> dict[str, bytes]:
+        side = self.connection.source if source else self.connection.target
+        found = side.metastore.table(self.database, table)
+        assert found is not None
+        return self._files(side.storage, str(found.sd.location))
+
+    def write_ids(self, *, source: bool, table: str = "a") -> WriteIds:
+        side = self.connection.source if source else self.connection.target
+        return side.metastore.write_ids(self.database, [table])[table]
+
+
+def make(connection: Connection, database: str) -> Ledger:
+    source = connection.source
+    source.metastore.create_database(
+        t.Database(name=database, ownerName="hive", ownerType=PrincipalType.USER, parameters={"repl.source.for": "test"})
+    )
+    for name in "ab":
+        create(source.metastore, source.storage, database, name)
+    create(source.metastore, source.storage, database, "p", ("ds",))
+    return Ledger(connection, None, database)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(cluster: Cluster, source4: Side, target4: Side, unique: str) -> Iterator[Ledger]:
+    connection = connect(policy(cluster, {unique: unique}, source4.name, target4.name))
+    yield make(connection, unique)
+    connection.source.metastore.close()
+    connection.target.metastore.close()
+
+
+def test_a_transaction_over_windows(ledger: Ledger) -> None:
+    """Its data comes with its commit, in all tables at once; what was aborted never comes."""
+    first = ledger.begin()
+    first.insert("a", "1\n")
+    first.commit()
+    assert ledger.replicate().held == ()
+    assert ledger.files(source=False) == ledger.files(source=True) != {}
+
+    second, third = ledger.begin(), ledger.begin()
+    second.insert("a", "2\n")
+    third.insert("a", "3\n")
+    second.insert("b", "2\n")
+    report = ledger.replicate()
+    assert (report.held, report.copies, dict(report.applied)) == ((), (), {"AllocateWriteIds": 3})
+    assert ledger.write_ids(source=False) == ledger.write_ids(source=True) == WriteIds(3, open=frozenset({2, 3}))
+    third.abort()
+    second.commit()
+    report = ledger.replicate()
+    assert dict(report.applied) == {"AbortTransaction": 1, "CommitTransaction": 1}
+    assert [copy.task.object_name for copy in report.copies] == [f"{ledger.database}.a", f"{ledger.database}.b"]
+    assert ledger.write_ids(source=False).open == frozenset()
+    assert set(ledger.files(source=True)) - set(ledger.files(source=False)) == {"delta_0000003_0000003_0000/000000_0"}
+    assert [(one.table, one.partitions) for one in report.touched] == [("a", ()), ("b", ())]
+
+
+def test_a_dump_has_no_transactions_of_others(ledger: Ledger) -> None:
+    assert ledger.replicate().held == ()
+    for _ in range(3):
+        ledger.begin().commit()
+    other = ledger.begin()
+    dump = ledger.dump(ledger.applied())
+    assert (dump.events, dump.header.acid) == (0, True)
+    other.abort()
+
+
+def test_partitions_and_a_repeated_load(ledger: Ledger) -> None:
+    source = ledger.connection.source
+    assert ledger.replicate().held == ()
+    table = source.metastore.table(ledger.database, "p")
+    assert table is not None
+    made = Recorder(source.metastore, source.storage, ledger.database)._partition(table, ["1"])
+    writer = ledger.begin()
+    writer.write_id("p")
+    source.metastore.add_partitions(ledger.database, "p", [made])
+    writer.insert("p", "1\n", "ds=1")
+    writer.commit()
+    dump = ledger.dump(ledger.applied())
+    plan = plan_load(ledger.connection.target, ReplLoad(dump.directory), ledger.connection.store)
+    assert [one.kind for lane in plan.lanes for one in lane.operations] == [
+        "AllocateWriteIds", "AddPartitions", "CommitTransaction"
+    ]  # fmt: skip
+    report = ledger.load(dump.directory)
+    assert (report.held, [copy.task.object_name for copy in report.copies]) == ((), [f"{ledger.database}.p/ds=1"])
+    assert ledger.files(source=False, table="p") == ledger.files(source=True, table="p") != {}
+    assert dict(ledger.load(dump.directory).applied) == {}
+
+
+@pytest.mark.parametrize("step", ["replay_open", "replay_write_ids", "replay_commit", "replay_abort"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_killed_load_is_gone_on_with(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str, *, after: bool) -> None:
+    """S160: killed before or after each call about transactions, the next load brings the same, and nothing twice."""
+    assert ledger.replicate().held == ()
+    for number in range(2):
+        writer = ledger.begin()
+        writer.insert("a", f"{number}\n")
+        writer.insert("b", f"{number}\n")
+        writer.commit()
+    ledger.begin().write_id("a")
+    aborted = ledger.begin()
+    aborted.insert("a", "aborted\n")
+    aborted.abort()
+    dump = ledger.dump(ledger.applied())
+    call, calls = getattr(Metastore, step), []
+
+    def killed(*args: object) -> None:
+        calls.append(args)
+        if len(calls) == (1 if step == "replay_abort" else 2):
+            if after:
+                call(*args)
+            raise Killed
+        call(*args)
+
+    monkeypatch.setattr(Metastore, step, killed)
+    with pytest.raises(Killed):
+        ledger.load(dump.directory)
+    monkeypatch.undo()
+    report = ledger.load(dump.directory)
+    assert report.held == ()
+    for table in "ab":
+        ours, theirs = ledger.files(source=True, table=table), ledger.files(source=False, table=table)
+        assert {name: data for name, data in ours.items() if data != b"aborted\n"} == theirs
+        assert ledger.write_ids(source=False, table=table).high == ledger.write_ids(source=True, table=table).high
+    assert ledger.write_ids(source=False).open == {3}
+    assert {copy.origin for copy in report.copies} <= {"present"}
+
+
+def test_files_that_compaction_removed_come_from_cmroot(ledger: Ledger) -> None:
+    """S178, S179: the source's deltas are gone before the load."""
+    assert ledger.replicate().held == ()
+    writer = ledger.begin()
+    path = writer.insert("a", "1\n")
+    writer.commit()
+    expected = ledger.files(source=True)
+    dump = ledger.dump(ledger.applied())
+    source = ledger.connection.source.metastore
+    source.call("cm_recycle", lambda client: client.cm_recycle(t.CmRecycleRequest(path, purge=True)))
+    assert ledger.files(source=True) == {}
+    report = ledger.load(dump.directory)
+    assert (report.held, [copy.origin for copy in report.copies]) == ((), ["cmroot"])
+    assert ledger.files(source=False) == expected
+
+
+def with_acid(ledger: Ledger, **settings: object) -> Ledger:
+    connection = ledger.connection
+    changed = connection.source.policy.model_copy(update={"acid": Acid(**settings)})  # type: ignore[arg-type]
+    source, target = (replace(side, policy=changed) for side in (connection.source, connection.target))
+    return Ledger(replace(connection, source=source, target=target), None, ledger.database)  # type: ignore[arg-type]
+
+
+def test_a_bootstrap_fails_where_transactions_stay_open(ledger: Ledger) -> None:
+    """S155: the dump fails with a clear message, transactions are left alone."""
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    with pytest.raises(ReplicationError, match="did not end within 0 s"):
+        with_acid(ledger, open_txn_timeout=0, at_timeout="fail").dump()
+    writer.commit()
+    assert ledger.replicate().held == ()
+    assert ledger.files(source=False) == ledger.files(source=True) != {}
+
+
+def test_a_bootstrap_aborts_what_stays_open_here_only(ledger: Ledger) -> None:
+    """S151, S152, S154: those with locks in this database are aborted; others are neither waited for nor aborted."""
+    source = ledger.connection.source.metastore
+    committed, stuck, elsewhere = ledger.begin(), ledger.begin(), ledger.begin()
+    committed.insert("a", "1\n")
+    stuck.insert("a", "2\n")
+    committed.commit()
+    component = t.LockComponent(
+        t.LockType.SHARED_WRITE, t.LockLevel.TABLE, ledger.database, "a", operationType=t.DataOperationType.INSERT
+    )
+    request = t.LockRequest([component], txnid=stuck.transaction, user="test", hostname="localhost")
+    source.call("lock", lambda client: client.lock(request))
+    report = with_acid(ledger, open_txn_timeout=0).replicate()
+    assert report.held == ()
+    assert ledger.write_ids(source=True) == WriteIds(2, aborted=frozenset({2}))
+    assert ledger.write_ids(source=False).high == 2
+    assert list(ledger.files(source=False)) == ["delta_0000001_0000001_0000/000000_0"]
+    elsewhere.commit()  # it was left alone
+
+
+def test_a_repair_makes_a_table_anew(ledger: Ledger) -> None:
+    connection = ledger.connection
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.commit()
+    assert ledger.replicate().held == ()
+    (name,) = ledger.files(source=False)
+    table = connection.target.metastore.table(ledger.database, "a")
+    assert table is not None
+    connection.target.storage.delete(f"{table.sd.location}/{name}")
+    args = connection.source, connection.target, connection.store, connection.copier, ledger.database
+    with pytest.raises(BadRequest, match="repair the whole table"):
+        repair(*args, "p", ("ds=1",))
+    assert repair(*args, "a").load.held == ()
+    assert ledger.files(source=False) == ledger.files(source=True) != {}
+    again = ledger.begin()
+    again.insert("a", "2\n")
+    again.commit()
+    assert ledger.replicate().held == ()
+    assert ledger.files(source=False) == ledger.files(source=True)
+    assert ledger.write_ids(source=False) == ledger.write_ids(source=True)
+
+
+def test_commits_are_not_undone(ledger: Ledger) -> None:
+    assert ledger.replicate().held == ()
+    first = ledger.begin()
+    first.insert("a", "1\n")
+    first.commit()
+    assert ledger.replicate().held == ()
+    point = ledger.applied()
+    assert point is not None
+    second = ledger.begin()
+    second.insert("a", "2\n")
+    second.commit()
+    assert ledger.replicate().held == ()
+    with pytest.raises(Refused, match="cannot be undone"):
+        undo(ledger.connection.target, ledger.database, None, point)
+
+
+def test_a_target_of_hive_3_refuses(cluster: Cluster, source4: Side, target: Side, unique: str) -> None:
+    """S161: before anything is written; without transactional tables the policy works."""
+    ledger = make(connect(policy(cluster, {unique: unique}, source4.name, target.name)), unique)
+    dump = ledger.dump()
+    with pytest.raises(Refused, match=r"transactional tables \(a, b, p\).*acid: \{replicate: false\}"):
+        ledger.load(dump.directory)
+    assert ledger.connection.target.metastore.database(unique) is None
+    left = with_acid(ledger, replicate=False)
+    report = left.replicate()
+    assert (report.held, sorted(one.what for one in report.skipped)) == ((), ["a", "b", "p"])
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.commit()
+    report = left.replicate()
+    assert (report.held, dict(report.applied)) == ((), {})
