@@ -202,7 +202,8 @@ class Placer:
             directory = made_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
             directory = directory or directory_of(self._thing(*origins.of(one.table, one.partition)))
             if directory:
-                self._want(placed, number, one.key, operation, one.content, directory)
+                shown = op.object_name(self._database, one.table, one.partition)
+                self._want(placed, number, one.key, operation, one.content, directory, shown=shown)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
@@ -228,9 +229,10 @@ class Placer:
         content: op.Content,
         directory: str,
         present: Container[str] = (),
+        shown: str = "",
     ) -> None:
         placed.directories[number, partition] = directory
-        shown = self._shown(operation, partition)
+        shown = shown or self._shown(operation, partition)
         for file, evid in content.events(operation.evid).items():
             if file.relative not in present:
                 placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", evid, shown)))
