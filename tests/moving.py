@@ -14,6 +14,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, NotificationEvent, Partition, Table
+from hive_replication.metastore.versions import Features
 from hive_replication.policy import Policy
 from hive_replication.storage import FileChecksum, FileStatus
 from tests import model
@@ -122,6 +123,7 @@ class Moving:
     pace: Iterator[int]
     unreadable: frozenset[int] = frozenset()
     uri: str = "thrift://moving:9083"
+    features: Features = Features("3", "uuid")
 
     def _moves(self) -> None:
         for _ in range(next(self.pace, len(self.pending))):
