@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
@@ -123,7 +123,7 @@ class Moving:
     pace: Iterator[int]
     unreadable: frozenset[int] = frozenset()
     uri: str = "thrift://moving:9083"
-    features: Features = Features("3", "uuid")
+    features: Features = field(default_factory=lambda: Features("3", "uuid"))
 
     def _moves(self) -> None:
         for _ in range(next(self.pace, len(self.pending))):
