@@ -55,7 +55,7 @@ def test_a_killed_worker_of_spark_loses_nothing(warehouse: Warehouse, tmp_path: 
     for files in (1, 2):
         mark = tmp_path / f"killed at {files}"
         statement = ReplLoad(dump.directory, f"{warehouse.database}_{files}")
-        copier = _SparkCopier(spark, KillingCopier(*storages, files, mark), "Repl#killed")
+        copier = _SparkCopier(spark, KillingCopier(*storages, files, mark), "Repl#killed", None)
         struck = repl_load(connection.target, statement, connection.store, copier)
         assert mark.exists()
         assert struck.held

@@ -217,7 +217,7 @@ def test_retention_and_undo(site: Site) -> None:
         ("undo {db} --to 5", "'{db}' is no replica with anything to undo"),
         ("undo {db}", "either --to with an event id, or --release"),
         ("undo {db} --to 5 --release", "either --to with an event id, or --release"),
-        ("undo {db} --to soon", "'soon' is not a valid int"),
+        ("undo {db} --to soon", "Invalid value for '--to'"),
         ("retention {db}_absent", "has no database '{db}_absent'"),
         ("verify {db}_absent", "has no database '{db}_absent'"),
         ("verify {db}.absent", "has a table {db}.absent to compare"),

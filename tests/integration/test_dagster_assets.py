@@ -215,7 +215,8 @@ def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, mon
     project.next_window()
     assert project.recorded() == 1
     new = project.events(project.table("parts"))[: -len(days)]
-    assert sorted(str(event.partition) for event in new) == ["ds=2", "ds=3", "ds=4", "ds=5"]
+    assert sorted(str(event.partition) for event in new) == ["ds=2", "ds=3", "ds=4", "ds=5", "ds=6"]
+    assert [str(event.partition) for event in new if (event.description or "").startswith("Dropped")] == ["ds=6"]
     assert project.recorded() == 0
 
 
