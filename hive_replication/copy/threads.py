@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from queue import SimpleQueue
 
 from hive_replication.copy.bandwidth import Bandwidth
@@ -45,14 +46,9 @@ class ThreadCopier:
 
     def limited(self, bandwidth: float | None) -> ThreadCopier:
         """The same with another limit."""
-        return ThreadCopier(
-            self._source,
-            self._target,
-            threads=self._threads,
-            on_result=self._on_result,
-            executor=self._executor,
-            bandwidth=bandwidth,
-        )
+        same = copy(self)
+        same._bandwidth = bandwidth  # noqa: SLF001 (its own class)
+        return same
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done."""
