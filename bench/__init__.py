@@ -1,1 +1,5 @@
-"""Measurements that are not part of the tests; their figures are in docs/performance.md."""
+"""Measurements on real servers, apart from the tests: against real Hive (``make bench``), and of the console's pages.
+
+Belongs here: workloads, runs of Hive's own commands and of this project on them, and reports. Does not belong here: tests of
+correctness, and anything that production code uses.
+"""
