@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
 from hive_replication.dump import encoding
-from hive_replication.dump.attempts import Attempt, Resumable, Written
+from hive_replication.dump.attempts import Attempt
+from hive_replication.dump.counted import CountedRecords
 from hive_replication.dump.packed_parts import Key, Part, Record, key_of, number_of_files, part_of, read_part
 from hive_replication.dump.packed_reader import PackedReader
 from hive_replication.dump.records import (
@@ -33,7 +33,6 @@ from hive_replication.dump.records import (
 )
 from hive_replication.dump.store import DumpReader, DumpWriter
 from hive_replication.dump.tree import TreeStore, TreeWriter
-from hive_replication.dump.tree_reader import ACK, acknowledged
 from hive_replication.storage import Storage, paths
 
 #: Records and files of one Parquet file at most; so many are held in memory.
@@ -57,14 +56,11 @@ class PackedStore(TreeStore):
     def _writer(self, directory: str, scope: Scope, attempt: Attempt | None) -> DumpWriter:
         return PackedWriter(self.storage, directory, scope, attempt, self._above)
 
-    def open(self, directory: str) -> DumpReader:
-        """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
-        directory = self.storage.check(directory).rstrip("/")
-        parts = acknowledged(self.storage, directory).get("parts")
-        return super().open(directory) if parts is None else PackedReader(self.storage, directory, parts)
+    def _reader(self, directory: str, ack: dict[str, Any]) -> DumpReader:
+        return PackedReader(self.storage, directory, ack["parts"]) if "parts" in ack else super()._reader(directory, ack)
 
 
-class PackedWriter(Resumable):
+class PackedWriter(CountedRecords):
     """A packed dump being written; see :class:`hive_replication.dump.store.DumpWriter`.
 
     Records wait in memory until there are enough for a file. What is replaced or dropped later leaves its row behind until
@@ -72,10 +68,8 @@ class PackedWriter(Resumable):
     """
 
     def __init__(self, storage: Storage, directory: str, scope: Scope, attempt: Attempt | None = None, above: int = 0) -> None:
-        self._storage, self.directory, self._scope, self._attempt, self._above = storage, directory, scope, attempt, above
-        written = attempt.written if attempt else Written()
-        self._tables, self._partitions, self._events = written.tables, written.partitions, written.events
-        self._functions: dict[str, int] = {}
+        self._storage, self.directory, self._scope, self._above = storage, directory, scope, above
+        self._count(attempt)
         self._waiting: dict[Key, Record] = {}
         self._weight = 0
         self._where: dict[Key, str] = {}
@@ -103,10 +97,6 @@ class PackedWriter(Resumable):
         self._events[record.notification.evid] = number_of_files(record)
         self._put(record)
 
-    @property
-    def number_of_events(self) -> int:
-        return len(self._events)
-
     def table(self, name: str) -> TableRecord | None:
         return cast("TableRecord | None", self._get(Key("table", name=name)))
 
@@ -129,27 +119,14 @@ class PackedWriter(Resumable):
         self._partitions.pop((table, name), None)
         self._drop(Key("partition", table, name))
 
-    def suspend(self) -> None:
-        if self._attempt is None or not self._attempt.release():
-            self.abandon()
-
-    def abandon(self) -> None:
-        self._storage.delete(self.directory, recursive=True)
-
     def finish(self, header: DumpHeader) -> DumpResult:
         if not self._rows and len(self._waiting) <= self._above:
             return self._as_tree().finish(header)
-        if self._attempt is not None:
-            self._attempt.check()
-            self._attempt.seal()
+        self._close()
         self._flush()
         parts = dict(filter(None, map(self._settled, sorted(self._rows))))
         self._storage.write(f"{self.directory}/_dumpmetadata", encoding.header_text(header))
-        counts = {"tables": len(self._tables), "partitions": len(self._partitions), "events": len(self._events)}
-        ack = counts | {"functions": len(self._functions), "parts": parts}
-        self._storage.write_once(f"{self.directory}/{ACK}", json.dumps(ack).encode())
-        files = sum(sum(numbers.values()) for numbers in (self._tables, self._partitions, self._events, self._functions))
-        return DumpResult(self.directory, header.to_evid, header, files=files, **counts)
+        return self._acknowledge(header, parts=parts)
 
     def _as_tree(self) -> TreeWriter:
         """The same dump in the ``tree`` layout."""

@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -25,7 +24,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from hive_replication.dump import encoding
-from hive_replication.dump.attempts import Attempt, Resumable, Written, interrupted, left_over
+from hive_replication.dump.attempts import Attempt, interrupted, left_over
+from hive_replication.dump.counted import CountedRecords
 from hive_replication.dump.ordered import ordered
 from hive_replication.dump.records import (
     DumpHeader,
@@ -37,7 +37,7 @@ from hive_replication.dump.records import (
     TableRecord,
 )
 from hive_replication.dump.store import DumpReader, DumpWriter
-from hive_replication.dump.tree_reader import ACK, FUNCTIONS, THREADS, Tree, TreeReader
+from hive_replication.dump.tree_reader import ACK, FUNCTIONS, THREADS, Tree, TreeReader, acknowledged
 from hive_replication.events.files import FileRef
 from hive_replication.metastore import tjson
 from hive_replication.storage import Storage
@@ -71,7 +71,11 @@ class TreeStore:
 
     def open(self, directory: str) -> DumpReader:
         """Opens a complete dump; see :class:`hive_replication.dump.store.DumpStore`."""
-        return TreeReader(self.storage, self.storage.check(directory).rstrip("/"))
+        directory = self.storage.check(directory).rstrip("/")
+        return self._reader(directory, acknowledged(self.storage, directory))
+
+    def _reader(self, directory: str, ack: dict[str, Any]) -> DumpReader:
+        return TreeReader(self.storage, directory, ack)
 
     def dumps(self, database: str) -> list[str]:
         """Directories of the complete dumps of a source database and of its tables."""
@@ -90,7 +94,7 @@ class TreeStore:
         return size
 
 
-class TreeWriter(Tree, Resumable):
+class TreeWriter(Tree, CountedRecords):
     """A dump in the ``tree`` layout being written; see :class:`hive_replication.dump.store.DumpWriter`.
 
     Writes run in threads, since closing a small HDFS file takes long; all reads wait for them.
@@ -101,10 +105,7 @@ class TreeWriter(Tree, Resumable):
         self._database = scope.database
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dump")
         self._writes: dict[str, Future[Any]] = {}
-        self._attempt = attempt
-        written = attempt.written if attempt else Written()
-        self._tables, self._partitions, self._events = written.tables, written.partitions, written.events
-        self._functions: dict[str, int] = {}
+        self._count(attempt)
 
     def put_table(self, record: TableRecord) -> None:
         self._put(self._table_path(self._database, record.name), encoding.table_text(record), record.files)
@@ -159,19 +160,12 @@ class TreeWriter(Tree, Resumable):
         if self._partitions.pop((table, name), None) is not None:
             self._storage.delete(f"{self._table_path(self._database, table)}/{name}", recursive=True)
 
-    @property
-    def number_of_events(self) -> int:
-        return len(self._events)
-
     def suspend(self) -> None:
         self._pool.shutdown(cancel_futures=True)
-        if self._attempt is None or not self._attempt.release():
-            self._storage.delete(self.directory, recursive=True)
+        super().suspend()
 
     def finish(self, header: DumpHeader) -> DumpResult:
-        if self._attempt is not None:
-            self._attempt.check()
-            self._attempt.seal()
+        self._close()
         if header.kind == "bootstrap":
             self._write(
                 f"{self.directory}/{self._database}/_metadata", encoding.text({"db": tjson.dumps(header.source_database)})
@@ -179,14 +173,11 @@ class TreeWriter(Tree, Resumable):
         self._write(f"{self.directory}/_dumpmetadata", encoding.header_text(header))
         self._flush()
         self._pool.shutdown()
-        counts = {"tables": len(self._tables), "partitions": len(self._partitions), "events": len(self._events)}
-        self._storage.write_once(f"{self.directory}/{ACK}", json.dumps(counts | {"functions": len(self._functions)}).encode())
-        files = sum(sum(numbers.values()) for numbers in (self._tables, self._partitions, self._events, self._functions))
-        return DumpResult(self.directory, header.to_evid, header, files=files, **counts)
+        return self._acknowledge(header)
 
     def abandon(self) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._storage.delete(self.directory, recursive=True)
+        super().abandon()
 
     def _put(self, path: str, metadata: bytes, files: tuple[FileRef, ...]) -> None:
         if files:

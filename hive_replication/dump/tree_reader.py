@@ -71,13 +71,17 @@ class TreeReader(Tree):
     """A complete dump in the ``tree`` layout; see :class:`hive_replication.dump.store.DumpReader`.
 
     Every stream checks at its end that nothing the ack file counted is missing.
+
+    Args:
+        storage: where it lies.
+        directory: its directory.
+        counts: numbers of records, of the ack file.
     """
 
-    def __init__(self, storage: Storage, directory: str) -> None:
+    def __init__(self, storage: Storage, directory: str, counts: dict[str, Any]) -> None:
         super().__init__(storage, directory)
-        self._counts = acknowledged(storage, directory)
+        self._counts = counts
         self.header: DumpHeader = self._guard(lambda: encoding.header_of(storage.read(f"{directory}/_dumpmetadata")))
-        self._partitions_seen = 0
 
     def tables(self) -> Iterator[TableRecord]:
         root = f"{self.directory}/{self.header.scope.database}"

@@ -41,12 +41,13 @@ def require_not_passed(storage: Storage, location: str, state: ReplicaState, evi
     Raises:
         Refused: one may have; which objects stand there, nobody can tell without comparing.
     """
-    entries = Journal(storage, location).entries()
+    journal = Journal(storage, location)
+    entries = journal.entries()
     for number, entry in enumerate(entries):
         beyond = entry.status == "open" and entry.to_evid > evid
         if not beyond or any(later.status == "done" and later.to_evid >= entry.to_evid for later in entries[number + 1 :]):
             continue
-        written = Journal(storage, location).state(entry)
+        written = journal.state(entry)
         if written is None or written.parameters() != state.parameters():  # else it was killed after its last step
             raise Refused(
                 f"a load up to event {entry.to_evid} was interrupted and may have brought objects beyond event {evid}: "
