@@ -10,6 +10,7 @@ from typing import Annotated, Literal, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from hive_replication.cron import valid_cron
 from hive_replication.errors import BadRequest
 from hive_replication.hours import valid_hours, valid_zone
 from hive_replication.yaml_place import place
@@ -157,11 +158,15 @@ class Policy(_Settings):
     )
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default=None,
+        description="When windows start: a cron expression in time_zone, e.g. */15 * * * *; where absent, when there are events",
+    )
     hours: tuple[Annotated[str, AfterValidator(valid_hours)], ...] = Field(
         default=(), description="When new windows may begin, e.g. 22:00-06:00 or Sat-Sun 00:00-24:00; always where empty"
     )
     time_zone: Annotated[str, AfterValidator(valid_zone)] = Field(
-        default="UTC", description="Time zone of hours, e.g. Europe/Berlin"
+        default="UTC", description="Time zone of schedules and hours, e.g. Europe/Berlin"
     )
     priorities: dict[str, int] = Field(
         default_factory=dict[str, int],

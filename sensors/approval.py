@@ -43,7 +43,7 @@ def with_approval(
         for database in start.databases
         for step in _steps(now, replace(start, databases=(database,)), planned.get(database), last_plans.get(database), waiting)
     ]
-    return Decision(tuple(merged(starts)), tuple(waiting), decision.settled)
+    return replace(decision, starts=tuple(merged(starts)), waiting=tuple(waiting))
 
 
 def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRun | None, waiting: list[str]) -> Iterator[Start]:

@@ -22,16 +22,24 @@ class Cursor:
         settled: id of the source at which nothing was left to do, or None.
         checked: when that was found, seconds since the epoch.
         idle: by database, ``(applied, scanned)``: the log has no event of it in between.
+        scheduled: by database that waits for the policy's schedule, since when, seconds since the epoch.
+        rests_until: before this time of the schedule nothing is due.
     """
 
     policy: str
     settled: int | None = None
     checked: float = 0.0
     idle: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    scheduled: Mapping[str, float] = field(default_factory=dict[str, float])
+    rests_until: float = 0.0
 
     def ends_tick(self, current: int, now: float) -> bool:
         """Whether the source's id alone tells that there is nothing to do."""
         return self.settled == current and now - self.checked < LOOK_AGAIN
+
+    def rests(self, now: float) -> bool:
+        """Whether the time alone tells that there is nothing to do."""
+        return now < self.rests_until and now - self.checked < LOOK_AGAIN
 
     def scanned(self, database: str, applied: int) -> int:
         """Event id up to which a database that stands at ``applied`` has nothing."""
@@ -49,7 +57,7 @@ _CURSOR = TypeAdapter(Cursor)
 def read_cursor(text: str | None, policy: Policy) -> Cursor:
     """The cursor of the last tick; an empty one where there is none, it is damaged, or the policy is another one."""
     mine = hashlib.sha256(
-        policy.model_dump_json(include={"source", "target", "databases", "tables", "exclude"}).encode()
+        policy.model_dump_json(include={"source", "target", "databases", "tables", "exclude", "schedule", "time_zone"}).encode()
     ).hexdigest()[:16]
     try:
         cursor = _CURSOR.validate_json(text or "")

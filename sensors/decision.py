@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hive_replication.load.hold import CATCH_UP_DELAY, delay
@@ -50,6 +51,7 @@ class Replica:
         last_catch_up: its last catch-up run.
         priority: of its runs; those of the highest are asked for first.
         next_attempt: when held lanes are to be tried again, seconds since the epoch; 0 where the target does not know.
+        since: when what it has to move for came: the commit of its first event, else when that was first seen.
     """
 
     database: str
@@ -62,10 +64,15 @@ class Replica:
     last_catch_up: PastRun | None = None
     priority: int = 0
     next_attempt: float = 0.0
+    since: float = 0.0
 
     def lost(self, current: int) -> bool:
         """Whether only a bootstrap helps: no replica, or one ahead of the source's log (its metastore was restored)."""
         return self.applied is None or self.applied > current
+
+    def moves(self, current: int) -> bool:
+        """Whether there is something to bring."""
+        return self.lost(current) or self.first_event is not None
 
     def unfinished(self, current: int) -> PastRun | None:
         """The last window, if what it was to bring is not there: it failed, or some of its bootstrap did."""
@@ -95,11 +102,13 @@ class Decision:
         starts: the runs.
         waiting: reasons, one for each database that waits for a run or for a delay to end.
         settled: whether nothing can be due before the source's id changes.
+        scheduled: by database that waits for the schedule, since when.
     """
 
     starts: tuple[Start, ...]
     waiting: tuple[str, ...]
     settled: bool
+    scheduled: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def needs_log(replica: Replica, current: int) -> bool:
@@ -109,7 +118,7 @@ def needs_log(replica: Replica, current: int) -> bool:
     return replica.first_event is None and replica.scanned < current
 
 
-def decide(now: float, current: int, replicas: Sequence[Replica], max_events: int) -> Decision:
+def decide(now: float, current: int, replicas: Sequence[Replica], max_events: int, due: float = math.inf) -> Decision:
     """Decides what to run.
 
     A window that did not get through comes again, the same one, until it does; its database gets no other before. New events
@@ -120,6 +129,7 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
         current: the source's newest event id.
         replicas: the policy's databases that exist at the source or the target.
         max_events: most events of a new window.
+        due: the schedule's latest time, seconds since the epoch: what came before it is brought now, all else at a later one.
     """
     starts: list[Start] = []
     waiting: list[str] = []
@@ -133,12 +143,14 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
             continue
         else:
             fresh.append(replica)
+    scheduled = {replica.database: replica.since for replica in fresh if replica.moves(current) and replica.since >= due}
+    fresh = [replica for replica in fresh if replica.database not in scheduled]
     starts += _first_windows(fresh, current)
     starts += _next_windows(fresh, current, max_events)
     priorities = {replica.database: replica.priority for replica in replicas}
     starts = [replace(start, priority=priorities[start.databases[0]]) for start in starts]
-    settled = not starts and not waiting and all(replica.scanned >= current for replica in replicas)
-    return Decision(tuple(merged(starts)), tuple(waiting), settled)
+    settled = not starts and not waiting and not scheduled and all(replica.scanned >= current for replica in replicas)
+    return Decision(tuple(merged(starts)), tuple(waiting), settled, scheduled)
 
 
 def _again(

@@ -26,7 +26,7 @@ from resources.connection import ReplicationConnection
 from sensors.approval import needed, pending, with_approval
 from sensors.cursor import Cursor, read_cursor
 from sensors.decision import Decision, Kind, Replica, Start, decide
-from sensors.held_back import outside_hours, paused
+from sensors.held_back import due, next_due, off_schedule, outside_hours, paused, with_since
 from sensors.look import Scan, idle, read_log, replicas, states, with_gaps
 from sensors.runs import RunHistory, run_history
 
@@ -79,6 +79,8 @@ def tick(
     if reason := outside_hours(policy, now):
         return dg.SkipReason(reason)
     cursor = read_cursor(context.cursor, policy)
+    if cursor.rests(now):
+        return dg.SkipReason(off_schedule(policy, cursor.scheduled, now))
     current = connection.source.metastore.current_event_id()
     if cursor.ends_tick(current, now):
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
@@ -88,14 +90,16 @@ def tick(
     history = run_history(context.instance, names, policy.databases)
     asked = with_gaps(connection, replicas(policy, found, history, cursor), found, current)
     seen, scan = read_log(connection, asked, current)
-    decision = decide(now, current, seen, policy.max_events)
+    seen = with_since(seen, scan, cursor, now)
+    decision = decide(now, current, seen, policy.max_events, due(policy, now))
     if policy.approval:
         decision = _with_approval(policy, now, current, seen, decision, history)
     _advance_idle(connection, settings, now, seen, found, decision)
-    left = Cursor(cursor.policy, current if decision.settled and not waiting else None, now, dict(idle(seen)))
+    why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
+    left = _cursor(cursor, policy, now, current, seen, decision, others=bool(waiting))
     if not decision.starts:
         context.update_cursor(left.to_json())
-        return dg.SkipReason(_why_nothing(found, current, (*waiting.values(), *decision.waiting)))
+        return dg.SkipReason(_why_nothing(found, current, why))
     _forget_old_windows(context.instance, names)
     return dg.SensorResult(
         run_requests=[_request(names, start, policy) for start in decision.starts],
@@ -103,6 +107,19 @@ def tick(
         asset_events=list(_observations(names, seen, scan, current, now)),
         cursor=left.to_json(),
     )
+
+
+def _cursor(
+    before: Cursor, policy: Policy, now: float, current: int, seen: Sequence[Replica], decision: Decision, *, others: bool
+) -> Cursor:
+    """What this tick leaves.
+
+    Events of a later time are followed by still later ones only: where one waits for the schedule, nothing else can be due.
+    """
+    settled = current if decision.settled and not others else None
+    events = any(one.first_event is not None for one in seen if one.database in decision.scheduled)
+    rests = events and not others and not decision.starts and not decision.waiting
+    return Cursor(before.policy, settled, now, dict(idle(seen)), decision.scheduled, next_due(policy, now) if rests else 0.0)
 
 
 def _with_approval(

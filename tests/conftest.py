@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from hypothesis import settings
 
@@ -18,6 +19,7 @@ from hive_replication.policy import load_policy
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, write_policy
+from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
 settings.register_profile("shared cores", deadline=None)
@@ -118,3 +120,12 @@ def warehouse(connection: Connection, hive3: HiveDriver, unique: str) -> Warehou
     results = hive3.run([f"CREATE DATABASE {unique}", f"ALTER DATABASE {unique} SET OWNER USER hive"])
     assert not [result.error for result in results if result.error]
     return Warehouse(connection, hive3, unique)
+
+
+@pytest.fixture
+def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
+    """The sensor on the log of a database with one table, ``plain``, which is not replicated yet."""
+    warehouse.sql("CREATE TABLE plain (a INT)")
+    warehouse.load_data("plain", "1\n")
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Sensor(warehouse, instance)

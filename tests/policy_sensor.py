@@ -49,6 +49,12 @@ class Sensor:
         self.policy = policy
         self.cursor: str | None = None
 
+    def set_policy(self, **settings: object) -> None:
+        """Changes settings of the policy."""
+        self.policy = self.policy.model_copy(update=settings)
+        sides = {side: replace(getattr(self.connection, side), policy=self.policy) for side in ("source", "target")}
+        self.connection = replace(self.connection, **sides)
+
     def tick(self, *, later: float = 0.0, event_ttl: float = 10 * DAY) -> dg.SensorResult | dg.SkipReason:
         """One tick, some seconds from now."""
         self.source.calls = self.target.calls = 0

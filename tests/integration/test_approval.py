@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -29,9 +28,7 @@ def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
     warehouse.load_data("plain", "1\n")
     with dg.DagsterInstance.ephemeral() as instance:
         made = Sensor(warehouse, instance)
-        made.policy = made.policy.model_copy(update={"approval": True})
-        sides = (replace(side, policy=made.policy) for side in (made.connection.source, made.connection.target))
-        made.connection = replace(made.connection, **dict(zip(("source", "target"), sides, strict=True)))
+        made.set_policy(approval=True)
         yield made
 
 

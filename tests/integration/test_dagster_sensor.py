@@ -20,7 +20,6 @@ from repl_assets.worker import PROCESS_TAG, this_process
 from resources.connection import ReplicationConnection
 from sensors.decision import CATCH_UP_DELAY, RETRY_DELAY
 from tests.policy_sensor import Sensor
-from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
@@ -44,14 +43,6 @@ class PurgedConnection(ReplicationConnection):
     def connect(self) -> Connection:
         made = super().connect()
         return replace(made, source=replace(made.source, metastore=PurgedLog(made.source.metastore.uri)))
-
-
-@pytest.fixture
-def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
-    warehouse.sql("CREATE TABLE plain (a INT)")
-    warehouse.load_data("plain", "1\n")
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield Sensor(warehouse, instance)
 
 
 def test_bootstrap_then_windows(sensor: Sensor) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,18 +12,10 @@ import yaml
 
 from hive_replication.cli.main import run
 from hive_replication.load.state import replica_state
+from repl_assets.keys import Window
 from tests.policy_sensor import Sensor
-from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
-
-
-@pytest.fixture
-def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
-    warehouse.sql("CREATE TABLE plain (a INT)")
-    warehouse.load_data("plain", "1\n")
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield Sensor(warehouse, instance)
 
 
 def test_a_paused_database_waits_in_every_instance_until_resumed(
@@ -54,8 +44,35 @@ def test_nothing_begins_outside_of_the_hours_then_with_its_priority(sensor: Sens
     now = datetime.now(UTC)
     begins = (now + timedelta(hours=2)).strftime("%H:00")
     hours = f"{begins}-{(now + timedelta(hours=3)).strftime('%H:00')}"
-    policy = sensor.policy.model_copy(update={"hours": (hours,), "priorities": {"t*": 7}})
-    sensor.connection = replace(sensor.connection, source=replace(sensor.connection.source, policy=policy))
+    sensor.set_policy(hours=(hours,), priorities={"t*": 7})
     assert re.fullmatch(rf"outside of the hours {begins}-\d\d:00: goes on .* {begins} UTC, in 1 h \d+ min", sensor.reason())
     assert (sensor.source.calls, sensor.target.calls) == (0, 0)
     assert sensor.request(later=2 * 3600.0).tags["dagster/priority"] == "7"
+
+
+def test_windows_start_at_the_times_of_the_schedule_once_each(sensor: Sensor) -> None:
+    soon = datetime.now(UTC) + timedelta(minutes=30)
+    sensor.set_policy(schedule=f"{soon.minute} * * * *")
+    at = soon.replace(second=0, microsecond=0)
+    until = (at - datetime.now(UTC)).total_seconds() + 1
+    name = sensor.warehouse.database
+    waits = rf"{name}: waits for the schedule {soon.minute} \* \* \* \*: goes on {at:%a %Y-%m-%d %H:%M} UTC, in \d+ min( \d+ s)?"
+    assert re.fullmatch(waits, sensor.reason())
+    assert sensor.run(sensor.request(later=until)).success  # the bootstrap
+    assert "no events" in sensor.reason()
+    sensor.warehouse.load_data("plain", "2\n")
+    assert re.fullmatch(waits, sensor.reason())
+    assert re.fullmatch(waits, sensor.reason())
+    assert (sensor.source.calls, sensor.target.calls) == (0, 0)
+    before = sensor.cursor
+    request = sensor.request(later=until)
+    run = sensor.record(request, dg.DagsterRunStatus.STARTED)
+    sensor.warehouse.load_data("plain", "3\n")
+    assert "is under way" in sensor.reason(later=until)
+    sensor.instance.report_run_canceled(run)
+    assert sensor.run(request).success
+    assert re.fullmatch(waits, sensor.reason())  # the event after the window is for the next time
+    sensor.cursor = before
+    assert Window.parse(str(sensor.request(later=until).partition_key)).start == sensor.warehouse.applied()
+    sensor.cursor = None  # what a lost cursor knew is found again
+    assert re.fullmatch(waits, sensor.reason())

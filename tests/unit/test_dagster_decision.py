@@ -51,6 +51,17 @@ def test_new_events_make_a_window() -> None:
     assert decided(moving()).starts == (Start("window", Window(100, 200), 1, ("a",)),)
 
 
+def test_a_schedule_brings_what_came_before_its_last_time() -> None:
+    before, after = replace(moving("a", 100, 101), since=LONG_AGO - 1), replace(moving("b", 100, 190), since=LONG_AGO)
+    lost = replace(Replica("c", None), since=NOW)
+    decision = decide(NOW, 200, [before, after, lost, level("d")], 1000, due=LONG_AGO)
+    assert decision.starts == (Start("window", Window(100, 200), 1, ("a",)),)
+    assert decision.scheduled == {"b": LONG_AGO, "c": NOW}
+    assert not decide(NOW, 200, [after], 1000, due=LONG_AGO).settled
+    failed = replace(after, first_event=None, last=window(100, 200))
+    assert decide(NOW, 200, [failed], 1000, due=LONG_AGO).starts  # has begun
+
+
 def test_databases_share_a_window() -> None:
     starts = decided(moving("a", 100), moving("b", 150, 160), level("c")).starts
     assert starts == (Start("window", Window(100, 200), 1, ("a", "b")),)

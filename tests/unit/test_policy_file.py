@@ -74,13 +74,14 @@ def test_errors_name_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixtu
     lines = path.read_text(encoding="utf-8").splitlines()
     number = next(n for n, line in enumerate(lines) if "hdfs://s:8020/" in line)
     lines[number] = lines[number].replace("hdfs://s:8020/", "nowhere")
-    path.write_text("\n".join([*lines, "max_events: 0", "unknown: 1"]), encoding="utf-8")
+    path.write_text("\n".join([*lines, "max_events: 0", "unknown: 1", "schedule: 61 * * * *"]), encoding="utf-8")
     assert run(["--config", str(path), "policy", "check"]) == 2
     message = capsys.readouterr().err
     column = lines[number].index("nowhere") + 1
     assert f"line {number + 1}, column {column}, source.roots.0.uri: " in message
     assert f"line {len(lines) + 1}, column 13, max_events: " in message
     assert f"line {len(lines) + 2}, column 10, unknown: " in message
+    assert f"line {len(lines) + 3}, column 11, schedule: Value error, '61 * * * *' is not a cron expression" in message
 
 
 def test_the_published_schema_is_this_one(capsys: pytest.CaptureFixture[str]) -> None:
