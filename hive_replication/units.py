@@ -32,6 +32,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def unbroken(text: str) -> str:
+    """A figure and its unit, never parted at the end of a line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def when(moment: float) -> str:
     """A time in seconds since the epoch: ``2026-11-23 22:00 UTC``."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -9,7 +10,7 @@ from urllib.parse import quote
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from hive_replication.units import size
+from hive_replication.units import count, size, unbroken
 from repl_assets.keys import Names
 
 if TYPE_CHECKING:
@@ -96,15 +97,10 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
     """What a load did, as tables; those without rows are left out."""
     strangers, changed = ([(one.object, one.outcome) for one in found] for found in (report.strangers, report.changed_on_target))
     tables: dict[str, tuple[Sequence[str], Sequence[Sequence[object]]]] = {
-        "touched": (
-            ("table", "event", "partitions", "dropped partitions", ""),
-            [_touched(one, names, database) for one in report.touched],
-        ),
+        "touched": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
         "operations by kind": (("operation", "number"), sorted(report.applied.items())),
-        "proofs": (
-            ("object", "file", "from", "size", "proof", "value (end)", "copies"),
-            [_proof(copy) for copy in report.copies[:_ROWS]],
-        ),
+        "proven by": (("checksum", "files"), sorted(Counter(copy.proof.algorithm for copy in report.copies).items())),
+        "proofs": (("object", "file", "size", "from", "checksum ends with"), [_proof(copy) for copy in report.copies[:_ROWS]]),
         "in the way": (("object", "what"), strangers),
         "changed on the target": (("object", "what"), changed),
         "kept as external tables": (("table",), [(table,) for table in report.translated]),
@@ -122,14 +118,16 @@ def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
 
 
 def _proof(copy: CopyResult) -> Sequence[object]:
-    value = copy.proof.value[-16:]
-    return copy.task.object_name, copy.task.file.name, copy.origin, size(copy.size), copy.proof.algorithm, value, copy.attempts
+    origin = copy.origin if copy.attempts == 1 else f"{copy.origin}, {copy.attempts} attempts"
+    return copy.task.object_name, copy.task.file.name, unbroken(size(copy.size)), origin, copy.proof.value[-8:]
 
 
 def _touched(one: Touched, names: Names, database: str) -> Sequence[object]:
     asset, partition = names.shown(database, one.source_table, one.partitions[0] if len(one.partitions) == 1 else None)
     link = f"[{one.table}]({asset_url(asset, partition)})"
-    return link, one.evid, len(one.partitions), len(one.dropped_partitions), "dropped" if one.dropped else ""
+    numbers = ((one.partitions, ""), (one.dropped_partitions, " dropped"))
+    changed = ", ".join(count(len(parts), "partition") + what for parts, what in numbers if parts)
+    return link, one.evid, "dropped" if one.dropped else changed
 
 
 def asset_url(key: dg.AssetKey, partition: str | None = None) -> str:

@@ -76,7 +76,16 @@ def plan_load(
     session = Session(target, reader, database, table, None, lambda: None, Silent(), _lookahead(source, reader))
     _run(session, repair=repair, only=None)
     header = reader.header
-    return LoadPlan(reader.directory, database, header.from_evid, header.to_evid, tuple(session.planned), tuple(session.skipped))
+    return LoadPlan(
+        reader.directory,
+        database,
+        header.from_evid,
+        header.to_evid,
+        tuple(session.planned),
+        tuple(session.skipped),
+        kind=header.kind,
+        creates=header.kind == "bootstrap" and target.metastore.database(database) is None,
+    )
 
 
 def _lookahead(source: Metastore | None, reader: DumpReader) -> Lookahead:

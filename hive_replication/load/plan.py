@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from hive_replication.load.operations import AlterDatabase, CreateDatabase, DropDatabase, Operation
 from hive_replication.load.report import Skipped
@@ -56,6 +57,8 @@ class LoadPlan:
         from_evid, to_evid: the dump's window.
         segments: in order.
         skipped: events and objects left alone.
+        kind: of the dump.
+        creates: whether a bootstrap creates the target database first.
     """
 
     directory: str
@@ -64,6 +67,8 @@ class LoadPlan:
     to_evid: int
     segments: tuple[SegmentPlan, ...]
     skipped: tuple[Skipped, ...]
+    kind: Literal["bootstrap", "incremental"] = "incremental"
+    creates: bool = False
 
     @property
     def lanes(self) -> Iterator[LanePlan]:

@@ -4,6 +4,6 @@ Belongs here: figures and reports of a plan that ``load`` has made. Does not bel
 """
 
 from hive_replication.plans.report import PlanReport, plan_report
-from hive_replication.plans.written import as_html, as_markdown
+from hive_replication.plans.written import as_html, as_markdown, figures
 
-__all__ = ["PlanReport", "as_html", "as_markdown", "plan_report"]
+__all__ = ["PlanReport", "as_html", "as_markdown", "figures", "plan_report"]

@@ -6,9 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from hive_replication.events.files import FileRef
+from hive_replication.load.operations import object_name
 from hive_replication.load.plan import LoadPlan
 from hive_replication.load.rates import rates_of
 from hive_replication.load.report import Collapsed
@@ -16,9 +17,26 @@ from hive_replication.load.resolutions import Resolution
 from hive_replication.load.savings import savings
 from hive_replication.load.target import Target
 from hive_replication.plans.estimate import Estimate, estimate
-from hive_replication.plans.files import FoundFile, find_files
+from hive_replication.plans.files import find_files
 from hive_replication.plans.rows import PlanRow, plan_rows
 from hive_replication.progress import Progress, Silent
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A file to copy that is not, or not as it was, where its event says.
+
+    Args:
+        object: e.g. ``sales.orders/ds=1``.
+        file: its name.
+        size: bytes, -1 where unknown.
+        place: where it is taken from; ``gone``: from nowhere.
+    """
+
+    object: str
+    file: str
+    size: int
+    place: Literal["source", "cmroot", "gone"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,7 @@ class PlanReport:
         bytes: of those that are there.
         collapsed: what collapsing spares.
         estimate: how long it may take.
+        elsewhere: files that are not taken from their path.
     """
 
     plan: LoadPlan
@@ -44,6 +63,7 @@ class PlanReport:
     bytes: int
     collapsed: Collapsed
     estimate: Estimate
+    elsewhere: tuple[Elsewhere, ...] = ()
 
     @property
     def conflicts(self) -> Iterator[tuple[str, str]]:
@@ -67,6 +87,7 @@ class PlanReport:
             "bytes": self.bytes,
             "collapsed": asdict(self.collapsed),
             "estimate": asdict(self.estimate),
+            "elsewhere": [asdict(one) for one in self.elsewhere],
             "conflicts": [{"object": name, "outcome": outcome} for name, outcome in self.conflicts],
             "plan": [asdict(row) for row in self.rows],
         }
@@ -83,7 +104,8 @@ def plan_report(target: Target, plan: LoadPlan, *, progress: Progress | None = N
     found = find_files(target.source_storage, plan, progress or Silent())
     sizes = {file: one.size for file, one in found.items()}
     rows = tuple(plan_rows(plan, sizes))
-    copied = _copied(plan, found)
+    objects = _copied(plan)
+    copied = {file: found[file] for file in objects}
     total = sum(max(one.size, 0) for one in copied.values())
     done = Counter(row.operation for row in rows if row.operation)
     database = target.metastore.database(plan.database)
@@ -97,17 +119,17 @@ def plan_report(target: Target, plan: LoadPlan, *, progress: Progress | None = N
         total,
         savings(plan.lanes, sizes),
         estimate(len(copied), total, done.total(), rates, target.policy.bandwidth),
+        tuple(Elsewhere(objects[file], file.name, one.size, one.place) for file, one in copied.items() if one.place != "source"),
     )
 
 
-def _copied(plan: LoadPlan, found: Mapping[FileRef, FoundFile]) -> dict[FileRef, FoundFile]:
-    """The files that are to be copied, without those that only a lane without collapsing would bring."""
-    files = {
-        file
+def _copied(plan: LoadPlan) -> dict[FileRef, str]:
+    """The files that are to be copied with their objects, without those that only a lane without collapsing would bring."""
+    return {
+        file: object_name(plan.database, one.table, partition)
         for lane in plan.lanes
         for one in lane.operations
         if lane.obstacle is None or one.evid < lane.obstacle.evid
-        for _, content in one.contents
+        for partition, content in one.contents
         for file in content.files
     }
-    return {file: found[file] for file in files}

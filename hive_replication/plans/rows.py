@@ -11,7 +11,7 @@ from hive_replication.load.plan import LanePlan, LoadPlan
 from hive_replication.load.resolutions import KeepAside, KeepPartitionsAside
 from hive_replication.units import size
 
-COLUMNS = ("lane", "evid", "operation", "object", "files", "size", "why not")
+COLUMNS = ("lane", "event", "operation", "object", "files", "size", "why not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]
         sizes: bytes of its files, -1 where unknown.
     """
     number = 0
+    if plan.creates:
+        yield PlanRow("database", plan.to_evid, op.CreateDatabase.__name__, plan.database)
     for segment in plan.segments:
         for lane in segment.lanes:
             if lane.operations or lane.obstacle:
@@ -105,4 +107,6 @@ def _about(database: str, operation: op.Operation) -> tuple[str, tuple[str, ...]
             parts = (operation.partition,) if operation.partition else ()
         case _:
             parts = ()
-    return f"{table} ({len(parts)} partitions)" if len(parts) > 1 else "/".join((table, *parts)), parts
+    if len(parts) > 1:
+        return f"{table} ({len(parts):,} partitions: {min(parts)} … {max(parts)})", parts
+    return "/".join((table, *parts)), parts

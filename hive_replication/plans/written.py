@@ -10,10 +10,13 @@ from jinja2 import Environment, PackageLoader
 
 from hive_replication.plans.report import PlanReport
 from hive_replication.plans.rows import COLUMNS
-from hive_replication.units import count, duration, size, when
+from hive_replication.units import count, duration, size, unbroken, when
 
 _MOST_ROWS = 5_000
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&#!])")
+_SPACE = re.compile(r"[^\S\u00a0]+")
+_FIGURES = frozenset({"files", "size"})  # columns whose cells end below each other
+_PLACES = {"cmroot": "cmroot: the source has deleted or replaced it", "gone": "nowhere: neither its path nor cmroot has it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,29 @@ class Section:
     rows: tuple[tuple[object, ...], ...]
     more: int = 0
 
+    @property
+    def columns(self) -> Iterator[tuple[str, bool]]:
+        """Headings, and whether a column holds figures."""
+        return ((name, name in _FIGURES) for name in self.head)
+
+    @property
+    def cells(self) -> Iterator[Iterator[tuple[object, bool]]]:
+        """The cells of each row, and whether each is a figure."""
+        return (
+            (
+                (unbroken(str(_shown(cell))) if name in _FIGURES else cell, name in _FIGURES)
+                for cell, name in zip(row, self.head, strict=True)
+            )
+            for row in self.rows
+        )
+
 
 def as_markdown(report: PlanReport, *, window: str = "", most_rows: int = _MOST_ROWS) -> str:
     """The report as Markdown.
 
     Args:
         report: the report.
-        window: how the window is called, by default by its event ids.
+        window: how Dagster calls the window, where it does.
         most_rows: of one table; the number of the others is told.
     """
     return _rendered(_MARKDOWN, "plan.md.j2", report, window, most_rows)
@@ -52,24 +71,29 @@ def as_html(report: PlanReport, *, window: str = "", most_rows: int = _MOST_ROWS
 def _rendered(environment: Environment, template: str, report: PlanReport, window: str, most_rows: int) -> str:
     plan = report.plan
     return environment.get_template(template).render(
-        database=plan.database,
-        window=window or f"{plan.from_evid}-{plan.to_evid}",
+        title=f"Plan of {plan.database}: {_about(report)}",
+        window=window,
         directory=plan.directory,
         made=when(report.made),
-        figures=list(_figures(report)),
+        figures=list(figures(report)),
         sections=list(_sections(report, most_rows)),
     )
 
 
-def _figures(report: PlanReport) -> Iterator[tuple[str, str]]:
-    """What is to be known at first sight."""
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(report.operations.items())) or "none: nothing to do"
-    yield "Operations", kinds
+def _about(report: PlanReport) -> str:
+    plan = report.plan
+    return f"bootstrap at {plan.to_evid}" if plan.kind == "bootstrap" else f"window {plan.from_evid}-{plan.to_evid}"
+
+
+def figures(report: PlanReport) -> Iterator[tuple[str, str]]:
+    """What is to be known at first sight, each with its name."""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(report.operations.items()))
+    yield "Operations", f"{sum(report.operations.values()):,}: {kinds}" if kinds else "none: nothing to do"
     files = sum(report.files.values())
     yield "Files to copy", f"{count(files, 'file')}, {size(report.bytes)}" if files else "none"
-    for place, what in (("cmroot", "of them from cmroot"), ("gone", "of them neither at the source nor in cmroot")):
+    for place, what in (("cmroot", "Of them from cmroot"), ("gone", "Of them nowhere to be found")):
         if report.files.get(place):
-            yield what.capitalize(), count(report.files[place], "file")
+            yield what, count(report.files[place], "file")
     yield "Time", f"about {duration(report.estimate.seconds)}; {report.estimate.basis}"
     if report.collapsed.events:
         spared = report.collapsed
@@ -91,10 +115,12 @@ def _sections(report: PlanReport, most_rows: int) -> Iterator[Section]:
     doing = [row.cells[:-1] for row in report.rows if row.lane not in ("held", "skipped")]
     held = [(row.evid, row.object, row.reason) for row in report.rows if row.lane == "held"]
     skipped = [(row.evid, row.object, row.reason) for row in report.rows if row.lane == "skipped"]
+    elsewhere = [(one.object, one.file, _size(one.size), _PLACES[one.place]) for one in report.elsewhere]
     for title, head, rows in (
         ("In the way on the target", ("object", "what becomes of it"), list(report.conflicts)),
         ("Held: cannot go beyond an event", ("event", "tables", "why"), held),
         ("Operations", COLUMNS[:-1], doing),
+        ("Files that are no longer at their path", ("object", "file", "size", "taken from"), elsewhere),
         ("Skipped", ("event", "object", "why"), skipped),
     ):
         if rows:
@@ -105,13 +131,17 @@ def _section(title: str, head: Sequence[str], rows: Sequence[Iterable[object]], 
     return Section(title, tuple(head), tuple(map(tuple, rows[:most])), max(0, len(rows) - most))
 
 
+def _size(number: int) -> str:
+    return size(number) if number >= 0 else ""
+
+
 def _shown(value: object) -> object:
     return "" if value is None else value
 
 
 def _escaped(value: object) -> str:
     """Text that Markdown takes as it stands, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(_shown(value)).split()))
+    return _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", str(_shown(value))).strip())
 
 
 _LOADER = PackageLoader("hive_replication.plans")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hive_metastore.ttypes import Table
+from hive_metastore.ttypes import Partition, Table
 
 from hive_replication.cli.main import run
 from hive_replication.events.files import FileRef
@@ -19,6 +19,7 @@ from hive_replication.load.resolutions import DropStranger
 from hive_replication.plans import PlanReport, as_html, as_markdown
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.plans.files import FoundFile, find_files
+from hive_replication.plans.report import Elsewhere
 from hive_replication.plans.rows import plan_rows
 from hive_replication.policy import Root
 from hive_replication.progress import Silent
@@ -44,16 +45,17 @@ def report(made: LoadPlan) -> PlanReport:
     found = {FILE: FoundFile(2048, "cmroot")}
     rows = tuple(plan_rows(made, {file: one.size for file, one in found.items()}))
     collapsed = Collapsed(events=4, operations=1, files=3, bytes=2048)
+    elsewhere = (Elsewhere("sales.orders", FILE.name, 2048, "cmroot"),)
     return PlanReport(
-        made, 0.0, rows, {"CreateTable": 1, "DropStranger": 1}, {"cmroot": 1}, 2048, collapsed, Estimate(90, "assumed")
+        made, 0.0, rows, {"CreateTable": 1, "DropStranger": 1}, {"cmroot": 1}, 2048, collapsed, Estimate(90, "assumed"), elsewhere
     )
 
 
 def test_markdown_says_all_of_it() -> None:
     text = as_markdown(report(plan()), window="5-9")
     for line in (
-        "## Plan of sales, window 5-9",
-        "- **Operations**: 1 CreateTable, 1 DropStranger",
+        "## Plan of sales: window 5-9",
+        "- **Operations**: 2: 1 CreateTable, 1 DropStranger",
         "- **Files to copy**: 1 file, 2.0 KiB",
         "- **Of them from cmroot**: 1 file",
         "- **Time**: about 1 min 30 s; assumed",
@@ -61,13 +63,23 @@ def test_markdown_says_all_of_it() -> None:
         "- **Conflicts**: 2",
         "| sales.orders | replaced; its files are kept in retention |",
         "| 8 | sales.items | both gone |",
-        "| lane | evid | operation | object | files | size |",
-        "| 1 | 9 | CreateTable | sales.orders | 1 | 2.0 KiB |",
-        "|---|---|---|",
+        "| lane | event | operation | object | files | size |",
+        "| 1 | 9 | CreateTable | sales.orders | 1 | 2.0\u00a0KiB |",
+        "|---|---|---|---|---:|---:|",
+        "| sales.orders | part-0 | 2.0\u00a0KiB | cmroot: the source has deleted or replaced it |",
     ):
         assert f"\n{line}\n" in f"\n{text}"
     assert r"| 6 | \<script\>alert(1)\</script\>\|\`x\` \[a\](http://b) |" in text
     assert "… and 1 more" in as_markdown(report(plan()), most_rows=1)
+
+
+def test_a_bootstrap_says_where_it_stands_and_what_it_creates() -> None:
+    parts = tuple(op.NewPartition(f"ds={day}", Partition(), op.Content((), "9-0")) for day in (3, 1, 2))
+    lane = LanePlan(("orders",), 0, (op.AddPartitions(9, "orders", parts),))
+    text = as_markdown(report(LoadPlan("d", "sales", 5, 9, (SegmentPlan((lane,)),), (), kind="bootstrap", creates=True)))
+    assert text.startswith("## Plan of sales: bootstrap at 9\n")
+    assert "\n| database | 9 | CreateDatabase | sales |  |  |\n" in text
+    assert "| AddPartitions | sales.orders (3 partitions: ds=1 … ds=3) |" in text
 
 
 class Seen(HTMLParser):
@@ -88,7 +100,7 @@ def test_html_is_one_escaped_file() -> None:
     page = Seen()
     page.feed(as_html(report(plan())))
     assert "script" not in page.tags
-    assert page.tags.count("table") == 4
+    assert page.tags.count("table") == 5
     assert EVIL in page.text
     assert "about 1 min 30 s" in page.text
     assert "None" not in page.text

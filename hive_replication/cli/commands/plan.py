@@ -53,7 +53,7 @@ def plan(
         raise BadRequest("only a REPL LOAD has a plan to show")
     wanted = _form(form, output)
     from hive_replication.load.command import plan_load
-    from hive_replication.plans import plan_report
+    from hive_replication.plans import figures, plan_report
     from hive_replication.plans.rows import COLUMNS
 
     chosen = settings(context, config, json)
@@ -65,8 +65,7 @@ def plan(
         _write(_text(report, wanted), output)
     if wanted is None or (output and chosen.json):
         chosen.output.table(COLUMNS, (row.cells for row in report.rows), report.data())
-        if report.collapsed.events:
-            chosen.output.remark(f"collapsed: {report.collapsed}")
+        chosen.output.remark(*(f"{name}: {value}" for name, value in figures(report)))
 
 
 def _form(form: Form | None, output: Path | None) -> Form | None:
