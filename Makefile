@@ -10,7 +10,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint bench test test-fast test-long ui-test crash-test demo demo-reset clean python java
+.PHONY: help install lint bench test test-fast test-long ui-test crash-test test-acid demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ ui-test: java $(READY) ## The console in a real browser (Chromium); PICTURES nam
 
 crash-test: java $(READY) ## Kill dumps, loads and repairs at every step, and compare what is left with the source
 	$(BIN)/python -m tests.crash
+
+test-acid: java $(READY) ## Transactions by real Hive, compacted, replicated in windows, and read by it on both sides
+	$(BIN)/python -m tests.acid
 
 bench: java $(READY) ## Replicate the same by real Hive and by this project, and print both times and their ratio
 	$(BIN)/python -m bench

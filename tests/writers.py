@@ -34,16 +34,24 @@ class Writer:
         answer = self.metastore.call("allocate", lambda client: client.allocate_table_write_ids(request))
         return answer.txnToWriteIds[0].writeId
 
-    def insert(self, table: str, text: str, partition: str = "") -> str:
-        """Writes a file, and tells the metastore of it; answers where it lies."""
+    def lock(self, table: str, partition: str = "") -> None:
+        """Takes the lock that a writer takes, by which the metastore knows where the transaction wrote when it is aborted."""
+        level = t.LockLevel.PARTITION if partition else t.LockLevel.TABLE
+        component = t.LockComponent(t.LockType.SHARED_READ, level, self.database, table, partition or None)
+        component.operationType, component.isTransactional = t.DataOperationType.INSERT, True
+        request = t.LockRequest([component], txnid=self.transaction, user="test", hostname="localhost")
+        self.metastore.call("lock", lambda client: client.lock(request))
+
+    def insert(self, table: str, text: str | bytes, partition: str = "", statement: int = 0) -> str:
+        """Writes a file as a statement of the transaction, and tells the metastore of it; answers where it lies."""
         write_id = self.write_id(table)
         thing: Table | Partition | None = self.metastore.table(self.database, table)
         if partition:
             thing = next(self.metastore.partitions(self.database, table, [partition]))
         assert thing is not None
-        below = f"delta_{write_id:07d}_{write_id:07d}_0000"
+        below = f"delta_{write_id:07d}_{write_id:07d}_{statement:04d}"
         path = f"{thing.sd.location}/{below}/000000_0"
-        self.storage.write(path, text.encode())
+        self.storage.write(path, text if isinstance(text, bytes) else text.encode())
         checksum = self.storage.checksum(path)
         data = t.InsertEventRequestData(
             replace=False, filesAdded=[path], filesAddedChecksum=[checksum.value if checksum else ""], subDirectoryList=[below]

@@ -29,6 +29,11 @@ _BY_VERSION = {
         "hive.support.concurrency": "true",
         "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
         "hive.metastore.client.capabilities": _CAPABILITIES,
+        # A map join needs the hadoop script; jobs in this process are over sooner than the first look at them by default.
+        "hive.auto.convert.join": "false",
+        "hive.exec.counters.pull.interval": "50",
+        "mapreduce.client.progressmonitor.pollinterval": "50",
+        "mapreduce.client.completion.pollinterval": "50",
     },
 }
 
@@ -59,11 +64,13 @@ class HiveDriver:
         repl_root: URI for Hive's own dumps (``hive.repl.rootdir``); on the side's HDFS by default. Hive 4.2.0 finds the
             dump to load there, so that the drivers of source and target need the same.
         properties: added to its configuration, over the defaults.
+        compacts: whether it also compacts transactional tables when the metastore asks, as a HiveServer2 of Hive 4 does.
     """
 
     side: Side
     repl_root: str = ""
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
+    compacts: bool = False
 
     def __post_init__(self) -> None:
         self.repl_root = self.repl_root or f"{self.side.hdfs}{self.side.name}/repl"
@@ -75,7 +82,7 @@ class HiveDriver:
         self._configure(self._folder)
         with (self._folder / "driver.log").open("wb") as log:
             self._process = subprocess.Popen(
-                _command(self.side.hive),
+                [*_command(self.side.hive), *(["worker"] if self.compacts else [])],
                 cwd=self._folder,
                 env={**os.environ, "HIVE_DRIVER_CP": _class_path(self.side.hive, self._folder)},
                 stdin=subprocess.PIPE,

@@ -17,6 +17,8 @@ import java.util.List;
  * <p>Lines are made of Base64 texts separated by tabs: a statement; an answer is nanoseconds (plain), error ("" if none), rows.
  * All of Hive is reached by reflection, so that this file needs no jars to compile. The class path is the environment variable
  * HIVE_DRIVER_CP: Hive 3 casts its class loader to URLClassLoader, which Java no longer gives, so it is loaded inside one.
+ *
+ * <p>With the argument "worker" it also runs, as a HiveServer2 does, a worker that carries out what the metastore wants compacted.
  */
 public class HiveDriver {
   private final Class<?> hiveConf;
@@ -43,6 +45,7 @@ public class HiveDriver {
     PrintStream answers = System.out;
     System.setOut(System.err); // Hive prints there too
     HiveDriver driver = new HiveDriver(loader);
+    if (List.of(args).contains("worker")) driver.startWorker(loader);
     answers.println("ready");
     BufferedReader statements = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
     for (String line = statements.readLine(); line != null; line = statements.readLine()) {
@@ -66,6 +69,15 @@ public class HiveDriver {
     StringBuilder line = new StringBuilder().append(System.nanoTime() - start).append('\t').append(encoded(error));
     for (Object row : rows) line.append('\t').append(encoded(String.valueOf(row)));
     return line.toString();
+  }
+
+  private void startWorker(ClassLoader loader) throws Exception {
+    String compactor = "org.apache.hadoop.hive.ql.txn.compactor.";
+    Class<?> thread = loader.loadClass(compactor + "CompactorThread");
+    Object worker = loader.loadClass(compactor + "Worker").getConstructor().newInstance();
+    Object own = hiveConf.getConstructor(hiveConf).newInstance(conf);
+    Class<?> settings = loader.loadClass("org.apache.hadoop.conf.Configuration");
+    thread.getMethod("initializeAndStartThread", thread, settings).invoke(null, worker, own);
   }
 
   private String set(String assignment) throws Exception {

@@ -1,0 +1,21 @@
+"""The short form of ``make test-acid``."""
+
+from __future__ import annotations
+
+import pytest
+
+from resources.embedded.cluster import Cluster
+from tests.acid.servers import servers
+from tests.acid.workload import Workload
+
+SEED = 3
+
+
+@pytest.mark.servers
+@pytest.mark.hive
+def test_forty_transactions_in_four_windows_are_the_same_on_both_sides(cluster: Cluster) -> None:
+    with servers(cluster) as running:
+        work = Workload(running, SEED)
+        assert work.run(transactions=40, windows=4) == []
+        print(work.figures)
+    assert work.done["reads"] > 4

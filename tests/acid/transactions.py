@@ -1,0 +1,232 @@
+"""Transactions at random: statements of real Hive, and raw ones of several statements that stay open while others come and go."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pyarrow as pa
+import pyarrow.orc
+
+from hive_replication.connect import Connection
+from hive_replication.errors import ReplicationError
+from resources.embedded.hive import HiveDriver
+from tests.acid.servers import request_compaction
+from tests.writers import Writer
+
+_FULL = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+_INSERT_ONLY = "STORED AS TEXTFILE TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
+_COLUMNS = "(k INT, v STRING)"
+_TABLES = {
+    "whole": f"{_COLUMNS} {_FULL}",
+    "parts": f"{_COLUMNS} PARTITIONED BY (d STRING) {_FULL}",
+    "buckets": f"{_COLUMNS} CLUSTERED BY (k) INTO 2 BUCKETS {_FULL}",
+    "lines": f"{_COLUMNS} {_INSERT_ONLY}",
+    "days": f"{_COLUMNS} PARTITIONED BY (d STRING) {_INSERT_ONLY}",
+    "plain": f"{_COLUMNS} STORED AS TEXTFILE",
+    "accounts": f"(k INT, v INT) {_FULL}",
+    "debit": f"(k INT, v INT) {_INSERT_ONLY}",
+    "credit": f"(k INT, v INT) {_INSERT_ONLY}",
+}
+FULL_ACID = ("whole", "parts", "buckets", "accounts")
+_KEYED = ("whole", "parts", "buckets")
+_ACCOUNTS, _EACH = 4, 100
+#: What the accounts hold together, whatever is moved between them.
+TOTAL = _ACCOUNTS * _EACH
+_OPEN = 3  # raw transactions at a time, at most
+_DAYS = ("1", "2", "3")
+
+
+@dataclass
+class Raw:
+    """A raw transaction under way."""
+
+    writer: Writer
+    statements: int
+    number: Iterator[int] = field(default_factory=itertools.count)
+
+
+@dataclass
+class Transactions:
+    """Source databases that are worked on.
+
+    Args:
+        connection: to the source.
+        hive: Hive there.
+        databases: two names.
+        random: decides all.
+        done: what was done.
+    """
+
+    connection: Connection
+    hive: HiveDriver
+    databases: tuple[str, str]
+    random: Random
+    done: Counter[str] = field(default_factory=Counter[str])
+    open: list[Raw] = field(default_factory=list[Raw])
+    _keys: Iterator[int] = field(default_factory=itertools.count)
+
+    def create(self) -> None:
+        """The databases with their tables, and some rows."""
+        first, second = self.databases
+        for database in self.databases:
+            self.hive.execute(f"CREATE DATABASE {database} WITH DBPROPERTIES ('repl.source.for'='test')")
+        self.hive.execute(*(f"CREATE TABLE {first}.{name} {what}" for name, what in _TABLES.items()))
+        self.hive.execute(*(f"CREATE TABLE {second}.{name} {_TABLES[name]}" for name in ("whole", "lines")))
+        accounts = ", ".join(f"({k}, {_EACH})" for k in range(_ACCOUNTS))
+        self.hive.execute(f"INSERT INTO {first}.accounts VALUES {accounts}")
+        # Raw transactions write into these partitions.
+        self.hive.execute(
+            *(f"INSERT INTO {first}.{name} PARTITION (d) SELECT -1, 'first', '{d}'" for name in ("parts", "days") for d in _DAYS)
+        )
+
+    def one(self) -> None:
+        """One transaction, or a part of some."""
+        choices: dict[Callable[[], None], int] = {
+            self._hive: 10,
+            self._begin: 4 if len(self.open) < _OPEN else 0,
+            self._go_on: 4 if self.open else 0,
+            self._end: 3 if self.open else 0,
+            self._moved: 2,
+        }
+        (step,) = self.random.choices(list(choices), list(choices.values()))
+        step()
+
+    @property
+    def number(self) -> int:
+        """Transactions begun."""
+        return self.done["by Hive"] + self.done["failed in Hive"] + self.done["raw"]
+
+    def compact(self) -> None:
+        """Asks for a compaction of a table or partition."""
+        table = self.random.choice([*FULL_ACID, "lines", "days"])
+        partition = f"d={self.random.choice(_DAYS)}" if table in ("parts", "days") else None
+        database = self.databases[0]
+        request_compaction(self.connection.source.metastore, database, table, partition, major=self.random.random() < 0.5)
+
+    def forget(self) -> None:
+        """The raw transactions under way were aborted by somebody else."""
+        self.done["aborted by a bootstrap"] += len(self.open)
+        self.open.clear()
+
+    def _hive(self) -> None:
+        """A statement of Hive, or one that fails when it has written already."""
+        statements = (self._insert, self._update, self._delete, self._merge, self._several, self._overwrite, self._fails)
+        (make,) = self.random.choices(statements, (6, 4, 2, 3, 3, 1, 2))
+        (result,) = self.hive.run([make()])
+        expected = make == self._fails
+        if bool(result.error) != expected:
+            raise ReplicationError(f"{result.statement}: {result.error or 'it did not fail'}")
+        self.done["failed in Hive" if expected else "by Hive"] += 1
+
+    def _insert(self) -> str:
+        table = self.random.choice(["whole", "parts", "buckets", "lines", "days", "plain"])
+        into = f"{table} PARTITION (d)" if table in ("parts", "days") else table
+        day = f", '{self.random.choice(_DAYS)}'" if table in ("parts", "days") else ""
+        rows = ", ".join(f"({next(self._keys)}, 'inserted'{day})" for _ in range(self.random.randint(1, 5)))
+        return f"INSERT INTO {self.databases[0]}.{into} VALUES {rows}"
+
+    def _update(self) -> str:
+        if self.random.random() < 0.5:
+            one, other = self.random.sample(range(_ACCOUNTS), 2)
+            by = self.random.randint(1, 9)
+            change = f"CASE k WHEN {one} THEN -{by} WHEN {other} THEN {by} ELSE 0 END"
+            return f"UPDATE {self.databases[0]}.accounts SET v = v + {change} WHERE k IN ({one}, {other})"
+        return (
+            f"UPDATE {self.databases[0]}.{self.random.choice(_KEYED)} SET v = 'updated {next(self._keys)}' WHERE {self._some()}"
+        )
+
+    def _delete(self) -> str:
+        return f"DELETE FROM {self.databases[0]}.{self.random.choice(_KEYED)} WHERE {self._some()}"
+
+    def _merge(self) -> str:
+        table, new = self.random.choice(("whole", "buckets")), next(self._keys)
+        rows = f"SELECT k, 'merged' AS v FROM {self.databases[0]}.{table} WHERE {self._some()} UNION ALL SELECT {new}, 'new'"
+        return (
+            f"MERGE INTO {self.databases[0]}.{table} t USING ({rows}) s ON t.k = s.k WHEN MATCHED AND s.k % 2 = 0 THEN DELETE "
+            "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.v)"
+        )
+
+    def _several(self) -> str:
+        """Several tables, of both databases."""
+        first, second = self.databases
+        return (
+            f"FROM {first}.whole INSERT INTO {first}.lines SELECT k, 'several' WHERE {self._some()} "
+            f"INSERT INTO {first}.parts PARTITION (d) SELECT k, 'several', '{self.random.choice(_DAYS)}' WHERE {self._some()} "
+            f"INSERT INTO {second}.{self.random.choice(('whole', 'lines'))} SELECT k, v WHERE {self._some()}"
+        )
+
+    def _overwrite(self) -> str:
+        into = self.random.choice(("lines", f"days PARTITION (d = '{self.random.choice(_DAYS)}')", "whole"))
+        return f"INSERT OVERWRITE TABLE {self.databases[0]}.{into} SELECT k, 'overwritten' FROM {self.databases[0]}.buckets"
+
+    def _fails(self) -> str:
+        table = f"{self.databases[0]}.{self.random.choice(('whole', 'buckets'))}"
+        return f"INSERT INTO {table} SELECT k, CAST(ASSERT_TRUE(k > 1000000) AS STRING) FROM {self.databases[0]}.accounts"
+
+    def _some(self) -> str:
+        divisor = self.random.randint(2, 5)
+        return f"k % {divisor} = {self.random.randrange(divisor)}"
+
+    def _begin(self) -> None:
+        source = self.connection.source
+        writer = Writer.begin(source.metastore, source.storage, self.databases[0])
+        self.open.append(Raw(writer, self.random.randint(1, 4)))
+        self.done["raw"] += 1
+        self._go_on(self.open[-1])
+
+    def _go_on(self, raw: Raw | None = None) -> None:
+        """Another statement of a raw transaction."""
+        raw = raw or self.random.choice(self.open)
+        second = self.random.random() < 0.25
+        table = self.random.choice(("whole", "lines") if second else ("whole", "lines", "days", "parts"))
+        partition = f"d={self.random.choice(_DAYS)}" if table in ("days", "parts") else ""
+        writer = replace(raw.writer, database=self.databases[second])
+        writer.lock(table, partition)
+        rows = [(next(self._keys), "raw") for _ in range(self.random.randint(1, 3))]
+        writer.insert(table, _orc(rows) if table in FULL_ACID else _text(rows), partition, next(raw.number))
+
+    def _end(self) -> None:
+        """A raw transaction is committed or aborted; not in the order in which they began."""
+        raw = self.open.pop(self.random.randrange(len(self.open)))
+        if self.random.random() < 0.35:
+            raw.writer.abort()
+            self.done["raw aborted"] += 1
+        else:
+            raw.writer.commit()
+
+    def _moved(self) -> None:
+        """What is added to one table is taken from another, in a raw transaction."""
+        source, amount = self.connection.source, self.random.randint(1, 9)
+        writer = Writer.begin(source.metastore, source.storage, self.databases[0])
+        for table, change in (("debit", -amount), ("credit", amount)):
+            writer.lock(table)
+            writer.insert(table, _text([(next(self._keys), change)]))
+        if self.random.random() < 0.2:
+            writer.abort()
+            self.done["raw aborted"] += 1
+        else:
+            writer.commit()
+        self.done["raw"] += 1
+
+    def directories(self, side: str, database: str, table: str) -> list[str]:
+        """What lies below a table, for a report."""
+        one = self.connection.source if side == "source" else self.connection.target
+        found = one.metastore.table(database, table)
+        location = str(found.sd.location) if found else ""
+        return sorted(file.uri.removeprefix(f"{location}/") for file in one.storage.files(location)) if location else []
+
+
+def _text(rows: list[tuple[int, object]]) -> bytes:
+    return "".join(f"{k}\x01{v}\n" for k, v in rows).encode()
+
+
+def _orc(rows: list[tuple[int, object]]) -> bytes:
+    """Rows without the columns of ACID, as LOAD DATA leaves them in a delta directory; Hive numbers them as it reads."""
+    sink = pa.BufferOutputStream()
+    keys, values = zip(*rows, strict=True)
+    pa.orc.write_table(pa.table({"k": pa.array(keys, pa.int32()), "v": pa.array(values, pa.string())}), sink)
+    return sink.getvalue().to_pybytes()
