@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from hive_replication.dump.source import Source
+from hive_replication.dump.source import Source, is_transactional
 from hive_replication.errors import BadRequest
 from hive_replication.load.target import Target
 from hive_replication.metastore.partitions import by_name
@@ -63,6 +63,8 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
     found = side.metastore.table(database, table)
     if found is None:
         raise BadRequest(f"{side.metastore.uri} has no table {database}.{table}")
+    if is_transactional(found):
+        raise BadRequest(f"Spark does not read rows of the transactional table {database}.{table}; the check replica_equal does")
     parts = {"": found} if not found.partitionKeys else by_name(found, side.metastore.partitions(database, table, partitions))
     files: dict[str, dict[str, str]] = {}
     for name, part in parts.items():

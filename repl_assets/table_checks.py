@@ -110,6 +110,7 @@ class Examiner:
             "files at source": found.files_source,
             "files at target": found.files_target,
             "files proven equal": found.files_proven,
+            **({"compared by rows (compacted)": found.by_rows} if found.by_rows else {}),
             "kept as external table": found.translated,
         }
         if found.differences:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 
 from hive_replication.dump.bootstrap import dump_objects
 from hive_replication.dump.incremental import dump_events
@@ -50,7 +51,8 @@ def repl_dump(
     try:
         if statement.from_evid is None:
             return dump_objects(source, scope, writer, told, known)
-        return dump_events(source, scope, statement.from_evid, statement.to_evid, statement.batch, writer, told)
+        dump_table = partial(_dump_table, store, statement.database)
+        return dump_events(source, scope, statement.from_evid, statement.to_evid, statement.batch, writer, told, dump_table)
     except (BadRequest, Refused, MissingEvents):
         writer.abandon()
         raise
@@ -70,6 +72,11 @@ def repl_dumps(
 def databases_of(source: Source, statement: ReplDump) -> list[str]:
     """The databases of a ``REPL DUMP``: all of the policy for ``*``."""
     return sorted(source.policy.databases) if statement.database == EVERY else [statement.database]
+
+
+def _dump_table(store: DumpStore, database: str, source: Source, table: str) -> DumpResult:
+    """A table of a window that has to be made anew."""
+    return repl_dump(source, ReplDump(database, table), store)
 
 
 def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore) -> DumpWriter:

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
+from hive_replication.dump.anew import DumpTable, TablesAnew
 from hive_replication.dump.attached import function_record
 from hive_replication.dump.attempts import Checkpoint
 from hive_replication.dump.moves import Moves
@@ -25,7 +26,14 @@ from hive_replication.progress import Progress
 
 
 def dump_events(
-    source: Source, scope: Scope, from_evid: int, to_evid: int | None, batch: int, writer: DumpWriter, progress: Progress
+    source: Source,
+    scope: Scope,
+    from_evid: int,
+    to_evid: int | None,
+    batch: int,
+    writer: DumpWriter,
+    progress: Progress,
+    dump_table: DumpTable | None = None,
 ) -> DumpResult:
     """Writes the events of ``(from_evid, to_evid]`` that belong to the scope; data stays where it is.
 
@@ -37,6 +45,7 @@ def dump_events(
         batch: stop after so many events *of the scope*; 0 for no limit. The header's ``to_evid`` then names the last one.
         writer: where to.
         progress: who is told.
+        dump_table: dumps a table that the load has to make anew; where None, its lane is held.
 
     Raises:
         BadRequest: ``to_evid`` or ``from_evid`` lies beyond the source's log, or the database does not exist.
@@ -52,6 +61,7 @@ def dump_events(
     database = _database(source, scope)
     _, from_hash = source.reach(from_evid)
     grouper = _Grouper(source, scope, from_evid)
+    anew = TablesAnew(source, scope.database, from_evid, dump_table)
     transactions = TransactionReader(source, scope.database, partial(_includes, source, scope))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
@@ -60,7 +70,7 @@ def dump_events(
         row = notification(event)
         record = transactions.record(row) if row.type in TYPES else None
         if source.policy.takes(row.type) and of_policy(row, scope.database, partial(_includes, source, scope)):
-            record = EventRecord(row, grouper.groups(row))
+            record = EventRecord(anew.told(row), grouper.groups(row))
         if record is not None:
             writer.put_event(replace(record, hash=message_hash(event.message)))
             if writer.number_of_events == batch:

@@ -63,8 +63,6 @@ class ObjectReader:
         if table is None:
             return
         metadata_only = self.source.policy.metadata_only
-        if self.scope.partitions is not None and is_transactional(table):
-            raise BadRequest(f"{self.scope} is transactional: repair the whole table, not partitions of it")
         reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
         if reason:
             self.skipped[name] = reason

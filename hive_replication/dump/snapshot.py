@@ -22,7 +22,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.log import notifications
 from hive_replication.events.transactions import TYPES, concerns
 from hive_replication.metastore.tables import batches
-from hive_replication.storage import paths
+from hive_replication.storage import Storage, paths
 
 _BATCH = 500
 _THREADS = 32
@@ -93,7 +93,7 @@ class Snapshot:
             record = writer.table(name)
             if record is None:
                 continue
-            listed = partial(self._files, lister, write_ids, hidden)
+            listed = partial(seen_files, self.source.storage, lister, write_ids, hidden)
             files = listed(record.table.sd.location) if has_files(record.table) else ()
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
@@ -102,14 +102,26 @@ class Snapshot:
                     for part, part_files in zip(batch, found, strict=True):
                         writer.put_partition(replace(part, files=part_files))
 
-    def _files(self, lister: Lister, write_ids: WriteIds, hidden: frozenset[int], location: str | None) -> tuple[FileRef, ...]:
-        if not location:
-            return ()
-        try:
-            names = [paths.name(status.uri.rstrip("/")) for status in self.source.storage.ls(location) if status.is_dir]
-        except FileNotFoundError:
-            return ()
-        return tuple(needed(lister.files(location), names, write_ids, hidden))
+
+def seen_files(
+    storage: Storage, lister: Lister, write_ids: WriteIds, hidden: frozenset[int], location: str | None
+) -> tuple[FileRef, ...]:
+    """The files of a transactional table's or partition's directory that a reader needs; none where it is absent.
+
+    Args:
+        storage: that it lies on.
+        lister: lists files of this storage.
+        write_ids: what the reader sees.
+        hidden: transactions that are not committed.
+        location: URI of the directory; None where there is none.
+    """
+    if not location:
+        return ()
+    try:
+        names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
+    except FileNotFoundError:
+        return ()
+    return tuple(needed(lister.files(location), names, write_ids, hidden))
 
 
 def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, hidden: Iterable[int]) -> Iterator[FileRef]:

@@ -7,6 +7,7 @@ import time
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.store import DumpReader, DumpStore
 from hive_replication.errors import BadRequest
+from hive_replication.load.anew import with_tables_anew
 from hive_replication.load.lookahead import LogLookahead, Lookahead, NoLookahead
 from hive_replication.load.objects import load_objects
 from hive_replication.load.plan import LoadPlan
@@ -61,6 +62,8 @@ def repl_load(
         if statement.to_evid is not None and session.exists:
             require_not_passed(target.storage, session.location(), session.state, statement.to_evid)
         _run(session, repair=repair, only=only)
+        if only is None and reader.header.kind == "incremental":
+            session = with_tables_anew(session, store)
         report = session.report(began)
         if session.exists:
             remember(target.storage, session.location(), report)

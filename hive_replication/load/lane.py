@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from hive_replication.dump.source import is_transactional
 from hive_replication.errors import Refused
 from hive_replication.load import operations as op
 from hive_replication.load.conflicts import Conflicts, is_stranger
@@ -87,7 +88,10 @@ class LanePlanning:
 
     def content(self, event: WindowEvent, partition: str = "") -> op.Content:
         """The files of an event for one object."""
-        return op.Content(event.files(partition).files, f"{event.evid}-0", plain=not self.renames)
+        table = getattr(event.event, "after", None) or getattr(event.event, "table_object", None)
+        transactional = isinstance(table, Table) and is_transactional(table)
+        staging = op.staging(event.evid, 0, transactional=transactional)
+        return op.Content(event.files(partition).files, staging, plain=not self.renames)
 
     def new_content(self, event: WindowEvent, partition: str, what: str) -> op.Content:
         """The files of an object that an event creates: none where they are superseded, so that later events find the object."""

@@ -13,6 +13,18 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Database, Partition, Table
 
+#: What names of directories begin with that hold data of transactional tables, and no table can be called.
+OPEN_STAGING = "repl-"
+
+
+def staging(evid: int, number: int, *, transactional: bool) -> str:
+    """Name of a directory for data that cannot take Hive's plain path: ``<evid>-<n>`` below ``.repl``.
+
+    Of a transactional table Hive reads nothing below a hidden directory (``HIDDEN_FILES_FULL_PATH_FILTER``): of such a table it
+    is ``repl-<evid>-<n>``, beside the tables.
+    """
+    return f"{OPEN_STAGING if transactional else ''}{evid}-{number}"
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -20,7 +32,7 @@ class Content:
 
     Args:
         files: source files.
-        staging: name below ``.repl`` for data that cannot take Hive's plain path: ``<evid>-<n>``.
+        staging: name for the directory of data that cannot take Hive's plain path (:func:`staging`).
         plain: whether a new object may take Hive's plain path (not while the lane renames: a directory made there would
             be in the way of the metastore's own move).
         evids: event id of each file, () where all are of the operation's event.

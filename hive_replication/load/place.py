@@ -252,7 +252,8 @@ class Placer:
     def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str = "") -> str:
         for attempt in range(1_000):
             token = content.staging + (f"-{attempt}" if attempt else "")
-            directory = "/".join(filter(None, (self._location, ".repl", token, partition)))
+            hidden = "" if token.startswith(op.OPEN_STAGING) else ".repl"
+            directory = "/".join(filter(None, (self._location, hidden, token, partition)))
             if directory != live and self._free(directory, wanted):
                 return directory
         raise AssertionError(f"no free staging directory for {content.staging}")

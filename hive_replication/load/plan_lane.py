@@ -7,8 +7,9 @@ does not bring it back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
+from hive_replication.dump.anew import why_anew
 from hive_replication.dump.source import is_transactional, why_skipped
 from hive_replication.events import records as r
 from hive_replication.events import transactions as tx
@@ -45,6 +46,7 @@ class LanePlanner:
         metadata_only: whether the dump has neither data nor partitions.
         acid: whether it has transactional tables and transactions.
         unable: why the target cannot hold such, or "".
+        anew: target tables that this load made anew, so that they stand ahead of the window.
     """
 
     def __init__(
@@ -61,11 +63,12 @@ class LanePlanner:
         metadata_only: bool = False,
         acid: bool = False,
         unable: str = "",
+        anew: Container[str] = (),
     ) -> None:
         self._lane, self._view, self._mapping, self._includes, self._ended = lane, view, mapping, includes, ended
         self._lives: dict[int, Life] = {}
         self._written: dict[tuple[int, str], Life] = {}
-        self._acid, self._unable = acid, unable
+        self._acid, self._unable, self._anew = acid, unable, anew
         self._replicas: dict[int, Replica] = {}
         renames = any(_renames(event.event) for event in lane.events)
         settling = Conflicts(conflicts, mapping.source, mapping.target_database)
@@ -153,7 +156,7 @@ class LanePlanner:
             reason = f"the table is gone at event {life.dropped}, and the target does not have it"
             self._planning.skip(event.evid, what, reason)
         elif replica.present or isinstance(event.event, r.CreateTable):
-            self._handle(event, replica)
+            self._handle(event, replica, life)
         elif isinstance(event.event, tx.AllocateWriteIds):
             reason = "the target does not have the table; where the transaction creates it, its commit gives the write id"
             self._planning.skip(event.evid, what, reason)
@@ -184,6 +187,8 @@ class LanePlanner:
         for name in ended.tables:
             replica = self._replica(self._written[event.evid, name])
             passed = max(self._view.state.position(self._mapping.table(name)), replica.state_id)
+            # A table that stands ahead of the window was made anew: what wrote to it before has to end on the target, too.
+            due |= self._acid and (self._mapping.table(name) in self._anew or event.evid > (self._view.state.applied or 0))
             if not self._acid or event.evid <= passed:
                 reason = f"applied already (state id {passed})" if self._acid else _NO_ACID
                 lane.skip(event.evid, f"{event.row.type} {name}", reason)
@@ -206,9 +211,11 @@ class LanePlanner:
             reason = f"the table is gone at event {dropped}, and the target does not have it"
             self._planning.skip(event.evid, f"{event.row.type} {table}", reason)
 
-    def _handle(self, event: WindowEvent, replica: Replica) -> None:
+    def _handle(self, event: WindowEvent, replica: Replica, life: Life) -> None:
         change = event.event
-        if isinstance(change, r.AlterTable) and change.rename and not self._stays(change):
+        leaves = isinstance(change, r.AlterTable) and change.rename and not self._stays(change)
+        # A table that would have to be made anew, and goes away in this window: nothing tells what it held in between.
+        if leaves or (life.dropped is not None and change is not None and why_anew(change)):
             tables.drop_table(self._planning, event, replica)
         else:
             handlers()[event.row.type](self._planning, event, replica)

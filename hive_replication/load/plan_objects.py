@@ -78,8 +78,9 @@ class ObjectPlanner:
         if existing is not None and object_id(existing) > self.evid and not self.other_history:
             reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
             return LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
+        staging = op.staging(self.evid, number, transactional=record.write_ids is not None)
         try:
-            return LanePlan((name,), base, tuple(self._settled(f"{self.evid}-{number}", record, existing, partitions))), []
+            return LanePlan((name,), base, tuple(self._settled(staging, record, existing, partitions))), []
         except Refused as error:
             return LanePlan((name,), base, (), Obstacle(self.evid, str(error), refused=True)), []
 
@@ -97,7 +98,7 @@ class ObjectPlanner:
         self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
         name = self.mapping.table(record.name)
-        if record.write_ids is not None:
+        if record.write_ids is not None and self.whole:  # else partitions alone: the table has the write ids of their files
             yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
             return
         image = self.mapping.new_table(record.table, self.evid)

@@ -16,6 +16,7 @@ from hive_replication.dump.store import DumpStore
 from hive_replication.errors import BadRequest
 from hive_replication.load.journal import Entry, Journal, LaneFile, token_time
 from hive_replication.load.locations import Locations, live_locations
+from hive_replication.load.operations import OPEN_STAGING
 from hive_replication.load.retired import former_lives, retired
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.load.target import Target
@@ -161,9 +162,12 @@ class _Sweeper:
                 yield status.uri
 
     def _staged(self) -> Iterator[str]:
-        for status in self._storage.ls(f"{self._location}/.repl"):
-            if _STAGED.fullmatch(paths.name(status.uri)) and self._idle(status.uri, status.modified):
-                yield status.uri
+        for below, prefix in (("/.repl", ""), ("", OPEN_STAGING)):
+            for status in self._storage.ls(f"{self._location}{below}"):
+                name = paths.name(status.uri)
+                staged = name.startswith(prefix) and _STAGED.fullmatch(name.removeprefix(prefix))
+                if staged and self._idle(status.uri, status.modified):
+                    yield status.uri
 
     def _idle(self, directory: str, modified: float) -> bool:
         files = self._storage.files(directory, hidden=True)

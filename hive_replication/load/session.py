@@ -43,6 +43,7 @@ class Session:
         check: raises where the lock is lost.
         progress: who is told.
         lookahead: what becomes of objects after the dump.
+        anew: target tables that this load made anew, so that they stand ahead of the dump.
     """
 
     target: Target
@@ -53,6 +54,7 @@ class Session:
     check: Callable[[], None]
     progress: Progress
     lookahead: Lookahead = field(default_factory=NoLookahead)
+    anew: frozenset[str] = frozenset()
     state: ReplicaState = field(init=False)
     exists: bool = field(init=False)
     work: Work = field(default_factory=Work)

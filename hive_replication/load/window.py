@@ -151,7 +151,8 @@ class _Planner:
         args = lane, self.view, self.mapping, session.includes, self.ended, session.lookahead, self.gone
         header, conflicts = session.reader.header, session.target.policy.conflicts
         unable = why_unable(session.target.metastore) if header.acid else ""
-        planner = LanePlanner(*args, conflicts=conflicts, metadata_only=header.metadata_only, acid=header.acid, unable=unable)
+        settings = {"metadata_only": header.metadata_only, "acid": header.acid}
+        planner = LanePlanner(*args, conflicts=conflicts, **settings, unable=unable, anew=session.anew)
         plan, skipped = planner.plan()
         self.lanes[plan.names] = lane
         return plan, skipped

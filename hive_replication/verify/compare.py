@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hive_replication.acid.rows import Rows
 from hive_replication.events.files import FileRef
 from hive_replication.load.state import object_id
 from hive_replication.load.translation import is_translated
@@ -28,6 +29,8 @@ class TableComparison:
         partitions_source, partitions_target: numbers of partitions.
         files_source, files_target: numbers of data files.
         files_proven: files that are on both sides with the same checksum.
+        by_rows: of a transactional table, number of objects whose files differ, as after a compaction of one side, and whose rows
+            are equal by their hashes.
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
         last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
         repairs: partitions that differ, "" for the table itself or a partition that the source does not have; what to repair.
@@ -40,6 +43,7 @@ class TableComparison:
     files_source: int = 0
     files_target: int = 0
     files_proven: int = 0
+    by_rows: int = 0
     translated: bool = False
     last_id: int = field(default=0, compare=False)
     repairs: tuple[str, ...] = ()
@@ -48,11 +52,19 @@ class TableComparison:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A table or partition of one side, its column statistics in ``colStats``, with its files and its own constraints."""
+    """A table or partition of one side, its column statistics in ``colStats``, with its files and its own constraints.
+
+    Args:
+        thing: the object.
+        files: of a transactional table those that a reader needs.
+        constraints: its own.
+        rows: of a transactional table adds up the rows that a reader sees; None where they cannot be read.
+    """
 
     thing: Table | Partition
     files: tuple[FileRef, ...]
     constraints: tuple[Constraint, ...] = ()
+    rows: Callable[[], Rows] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +103,10 @@ class Comparer:
         untold = 0
         repairs: dict[str, None] = {}
         for pair in pairs:
-            proven, differences = self._pair(pair)
+            proven, by_rows, differences = self._pair(pair)
             if differences:
                 repairs[pair.name if pair.source else ""] = None
-            total = _add(total, pair, proven)
+            total = _add(total, pair, proven, by_rows=by_rows)
             for difference in differences:
                 if len(told) < TOLD:
                     told.append(difference)
@@ -103,17 +115,19 @@ class Comparer:
         more = (f"and {untold} more differences",) if untold else ()
         return replace(total, repairs=tuple(repairs), differences=(*told, *more))
 
-    def _pair(self, pair: Pair) -> tuple[int, list[str]]:
+    def _pair(self, pair: Pair) -> tuple[int, bool, list[str]]:
         what = f"partition {pair.name}" if pair.name else "the table"
         if pair.source is None or pair.target is None:
             missing, present = ("target", "source") if pair.target is None else ("source", "target")
-            return 0, [f"{what} is on the {present}, not on the {missing}"]
+            return 0, False, [f"{what} is on the {present}, not on the {missing}"]
         proven, differences = self._files(pair.source.files, pair.target.files)
+        by_rows = bool(differences) and _same_rows(pair.source, pair.target)
+        differences = [] if by_rows else differences
         differences += self._metadata(pair.source.thing, pair.target.thing)
         differences += constraint_differences(pair.source.constraints, pair.target.constraints)
         differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
         prefix = f"partition {pair.name}: " if pair.name else ""
-        return proven, [prefix + difference for difference in differences]
+        return proven, by_rows, [prefix + difference for difference in differences]
 
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
         ours, theirs = (_shape(thing) for thing in (source, target))
@@ -138,7 +152,17 @@ def _shape(thing: Table | Partition) -> dict[str, str]:
     return table_shape(thing) if isinstance(thing, Table) else partition_shape(thing)
 
 
-def _add(total: TableComparison, pair: Pair, proven: int) -> TableComparison:
+def _same_rows(source: Listed, target: Listed) -> bool:
+    """Whether files that differ hold the same rows for a reader, as after a compaction."""
+    if source.rows is None or target.rows is None:
+        return False
+    try:
+        return source.rows() == target.rows()
+    except (ValueError, OSError):  # a file that is not of its format, or went away: the files' differences are told
+        return False
+
+
+def _add(total: TableComparison, pair: Pair, proven: int, *, by_rows: bool) -> TableComparison:
     return replace(
         total,
         partitions_source=total.partitions_source + bool(pair.name and pair.source),
@@ -146,6 +170,7 @@ def _add(total: TableComparison, pair: Pair, proven: int) -> TableComparison:
         files_source=total.files_source + (len(pair.source.files) if pair.source else 0),
         files_target=total.files_target + (len(pair.target.files) if pair.target else 0),
         files_proven=total.files_proven + proven,
+        by_rows=total.by_rows + by_rows,
         translated=total.translated or _translated(pair),
         last_id=max(total.last_id, object_id(pair.target.thing if pair.target else None)),
     )

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hive_replication.copy.proof import Crc32c
 from hive_replication.dump.attached import function_record, why_left_out, with_statistics
 from hive_replication.dump.listing import Lister
-from hive_replication.dump.source import Source, has_files, why_skipped
+from hive_replication.dump.source import Source, has_files, is_transactional, why_skipped
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import function_name
@@ -19,6 +19,7 @@ from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Function, Table
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
+from hive_replication.verify.acid import Seen
 from hive_replication.verify.attached import function_differences
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
 
@@ -70,18 +71,19 @@ def compare_database(
 class _Side:
     """One side's copy of the database."""
 
-    def __init__(self, metastore: Metastore, storage: Storage, database: str, *, metadata_only: bool) -> None:
+    def __init__(self, metastore: Metastore, storage: Storage, database: str, *, metadata_only: bool, acid: bool) -> None:
         self.metastore = metastore
         self.database = database
-        self._metadata_only = metadata_only
-        self._lister = Lister(storage, "", nothing=metadata_only)
+        self._metadata_only, self._acid = metadata_only, acid
+        self._storage, self._lister = storage, Lister(storage, "", nothing=metadata_only)
 
     def names(self) -> list[str]:
         return self.metastore.table_names(self.database) if self.metastore.database(self.database) else []
 
     def table(self, name: str) -> Table | None:
         found = self.metastore.table(self.database, name)
-        return None if found is None or why_skipped(found, metadata_only=self._metadata_only) else found
+        skipped = found is None or why_skipped(found, metadata_only=self._metadata_only, acid=self._acid)
+        return None if skipped else found
 
     def partition_names(self, table: Table | None) -> list[str]:
         if table is None or not table.partitionKeys or self._metadata_only:
@@ -91,26 +93,31 @@ class _Side:
     def listed(self, table: Table | None, includes: Callable[[str], bool]) -> Listed | None:
         if table is None:
             return None
-        files = self._lister.files(table.sd.location or "") if has_files(table) else ()
+        seen = self._seen(table) if has_files(table) and is_transactional(table) else None
+        files = seen.files(table) if seen else self._lister.files(table.sd.location or "") if has_files(table) else ()
         if table.tableType == "VIRTUAL_VIEW":
             return Listed(table, files)
         columns = [column.name for column in table.sd.cols]
         found = self.metastore.table_statistics(self.database, table.tableName, columns)
         constraints = self.metastore.constraints(self.database, table.tableName)
         kept = (one for one in constraints if one.parent is None or (one.parent[0] == self.database and includes(one.parent[1])))
-        return Listed(with_statistics(table, found), files, tuple(kept))
+        return Listed(with_statistics(table, found), files, tuple(kept), seen.rows(table, files) if seen else None)
 
     def partitions(self, table: Table | None, names: list[str]) -> dict[str, Listed]:
         if table is None or not table.partitionKeys:
             return {}
         found = by_name(table, self.metastore.partitions(self.database, table.tableName, names))
-        files = self._lister.many(partition.sd.location or "" for partition in found.values())
+        seen = self._seen(table) if is_transactional(table) else None
+        files = seen.many(found.values()) if seen else self._lister.many(part.sd.location or "" for part in found.values())
         columns = [column.name for column in table.sd.cols]
         known = self.metastore.partition_statistics(self.database, table.tableName, columns, names)
         return {
-            name: Listed(with_statistics(part, known.get(name, ())), listed)
+            name: Listed(with_statistics(part, known.get(name, ())), listed, rows=seen.rows(part, listed) if seen else None)
             for (name, part), listed in zip(found.items(), files, strict=True)
         }
+
+    def _seen(self, table: Table) -> Seen:
+        return Seen.now(self.metastore, self._storage, self._lister, self.database, table)
 
     def functions(self) -> dict[str, Function]:
         return {one.functionName.lower(): one for one in self.metastore.functions(self.database)}
@@ -124,8 +131,9 @@ class _Comparison:
         self._storages = source.storage, target.storage
         self._includes = source.policy.includes
         metadata_only = source.policy.metadata_only
-        self._source = _Side(source.metastore, source.storage, database, metadata_only=metadata_only)
-        self._target = _Side(target.metastore, target.storage, target_database, metadata_only=metadata_only)
+        kinds = {"metadata_only": metadata_only, "acid": source.acid}
+        self._source = _Side(source.metastore, source.storage, database, **kinds)
+        self._target = _Side(target.metastore, target.storage, target_database, **kinds)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         logged = source.metastore.features.major >= 4
         self._comparer = Comparer(source_roots, target_roots, self._same_content, logged)

@@ -50,6 +50,8 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
     if translated:
         names = ", ".join(translated)
         chosen.output.remark(f"kept as external tables by the target's metastore, which is equal: {len(translated)} ({names})")
+    if by_rows := [f"{comparison.table} ({comparison.by_rows})" for comparison in found if comparison.by_rows]:
+        chosen.output.remark(f"compared by rows, since one side was compacted: {', '.join(by_rows)}")
     raise typer.Exit(1 if different else 0)
 
 

@@ -6,7 +6,7 @@ from hive_replication.dump.source import is_transactional
 from hive_replication.events import records as r
 from hive_replication.load import operations as op
 from hive_replication.load.handlers import transactions
-from hive_replication.load.lane import LanePlanning, Replica, Stop
+from hive_replication.load.lane import LanePlanning, Replica
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.metastore.types import Partition
 
@@ -52,6 +52,8 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
     assert isinstance(change, r.AlterPartition)  # noqa: S101 - the decoder of this type
     passed = [one for one in change.changes if lane.passes(event, one.before_name, replica)]
     transactional = is_transactional(change.table_object)
+    if passed:
+        transactions.require_told(event)
     for one in passed:
         if transactional and not one.rename:
             image = lane.mapping.new_partition(one.after, replica.name, event.evid)
@@ -91,8 +93,7 @@ def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     change = event.event
     assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
     name = change.partition_name
-    if is_transactional(change.table_object):
-        raise Stop(f"the source's transactional table was written to without a transaction at event {event.evid}: repair it")
+    transactions.require_told(event)
     if name and not lane.passes(event, name, replica):
         return
     if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):

@@ -74,14 +74,8 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
 
 
 def _alter_transactional(lane: LanePlanning, event: WindowEvent, change: r.AlterTable, replica: Replica) -> None:
-    """Data of a transactional table comes with commits; here its metadata, and what a truncation hides.
-
-    Raises:
-        Stop: the data that it has now was not written in transactions that were replicated.
-    """
-    if not is_transactional(change.before) or change.relocated:
-        how = "got another location" if change.relocated else "was made transactional"
-        raise Stop(f"the source table {how} at event {event.evid}: repair it")
+    """Data of a transactional table comes with commits; here its metadata, and what a truncation hides."""
+    transactions.require_told(event)
     lane.add(op.AlterTable(event.evid, replica.name, lane.mapping.new_table(change.after, event.evid)))
     if change.truncate:
         transactions.truncate(lane, event, replica, ("",), change.write_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hive_replication.dump.anew import dump_of, why_anew
 from hive_replication.events import transactions as tx
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
@@ -66,11 +67,17 @@ def abort_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica) 
 
 
 def truncate(lane: LanePlanning, event: WindowEvent, replica: Replica, partitions: tuple[str, ...], write_id: int) -> None:
-    """A truncation of a transactional table ("" for the table itself) or of partitions of it.
+    """A truncation of a transactional table ("" for the table itself) or of partitions of it."""
+    lane.add(TruncateTransactional(event.evid, replica.name, partitions, write_id))
+
+
+def require_told(event: WindowEvent) -> None:
+    """Makes sure that transactions tell of all that an event did to a transactional table.
 
     Raises:
-        Stop: it was done without a transaction, so that the replica has no way to hide what it has.
+        Stop: they do not; the table is made anew, if the dump could get hold of it.
     """
-    if not write_id:
-        raise Stop(f"the source table was truncated at event {event.evid} without a transaction: repair it")
-    lane.add(TruncateTransactional(event.evid, replica.name, partitions, write_id))
+    how = why_anew(event.event) if event.event else ""
+    if how:
+        advice = "it is made anew from a dump" if dump_of(event.row) else "repair it, or let its open transactions end"
+        raise Stop(f"the source table {how} at event {event.evid}: {advice}")

@@ -1,0 +1,64 @@
+"""What a reader sees of a transactional table on one side now: its files, and if it must be their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from hive_replication.acid.rows import Kind, Rows, kind_of, rows_of
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.snapshot import seen_files
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import Storage
+
+_THREADS = 32
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table as a reader sees it who begins now.
+
+    Args:
+        storage: that it lies on.
+        lister: lists files of this storage.
+        insert_only: whether it is an insert-only table.
+        write_ids: what the reader sees.
+        hidden: transactions that are not committed.
+    """
+
+    storage: Storage
+    lister: Lister
+    insert_only: bool
+    write_ids: WriteIds
+    hidden: frozenset[int]
+
+    @classmethod
+    def now(cls, metastore: Metastore, storage: Storage, lister: Lister, database: str, table: Table) -> Seen:
+        """Asks a side's metastore."""
+        name = table.tableName.lower()
+        insert_only = (table.parameters or {}).get("transactional_properties", "").lower() == "insert_only"
+        write_ids = metastore.write_ids(database, [name])[name]
+        return cls(storage, lister, insert_only, write_ids, metastore.unfinished_transactions())
+
+    def files(self, thing: Table | Partition) -> tuple[FileRef, ...]:
+        """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""
+        return seen_files(self.storage, self.lister, self.write_ids, self.hidden, thing.sd.location)
+
+    def many(self, things: Iterable[Partition]) -> Iterator[tuple[FileRef, ...]]:
+        """Those of several partitions, in order."""
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
+            yield from pool.map(self.files, things)
+
+    def rows(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Callable[[], Rows] | None:
+        """Adds up the rows of such files when called; None where their format cannot be read here."""
+        kind = kind_of(thing.sd.inputFormat or "", insert_only=self.insert_only)
+        return None if kind is None else partial(self._rows, files, kind)
+
+    def _rows(self, files: tuple[FileRef, ...], kind: Kind) -> Rows:
+        found = [(file.relative, partial(self.storage.read, file.uri)) for file in files]
+        return rows_of(found, kind, self.write_ids)

@@ -1,0 +1,91 @@
+"""What no transaction tells of a transactional table, done by real Hive 4.2.0 and read by it on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hive_replication.connect import Connection, connect
+from resources.embedded.cluster import Cluster, Side
+from resources.embedded.hive import HiveDriver
+from resources.embedded.policy import policy
+from tests.integration.test_acid import FULL, rows
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+PLAIN = "TBLPROPERTIES ('transactional'='false')"
+
+
+@pytest.fixture(scope="module")
+def connection(cluster: Cluster, source4: Side, target4: Side) -> Connection:
+    return connect(policy(cluster, {"x": "x"}, source4.name, target4.name))
+
+
+@pytest.fixture
+def acid(connection: Connection, hive4: HiveDriver, unique: str) -> Iterator[Warehouse]:
+    hive4.execute(f"CREATE DATABASE {unique}")
+    yield Warehouse(connection, hive4, unique)
+    hive4.run([f"DROP DATABASE {unique} CASCADE"])
+
+
+def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriver) -> None:
+    """Plain tables made transactional in a window; TRUNCATE without a base; partitions and tables added, renamed, dropped."""
+    acid.sql(
+        f"CREATE TABLE c (a INT, b STRING) STORED AS ORC {PLAIN}",
+        f"CREATE TABLE p (a INT) PARTITIONED BY (d STRING) STORED AS ORC {PLAIN}",
+        f"CREATE TABLE m (a INT) STORED AS TEXTFILE {PLAIN}",
+        f"CREATE TABLE gone (a INT) STORED AS ORC {PLAIN}",
+        # Hive 4 keeps plain tables as external ones, and makes no external table transactional.
+        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('EXTERNAL'='FALSE')" for name in ("c", "p", "m", "gone")),
+        f"CREATE TABLE t (a INT, b STRING) {FULL}",
+        "INSERT INTO c VALUES (1, 'x'), (2, 'y')",
+        "INSERT INTO p VALUES (1, '1'), (2, '2')",
+        "INSERT INTO m VALUES (5)",
+        "INSERT INTO t VALUES (1, 'x')",
+    )
+    assert acid.replicate().held == ()
+    acid.sql(
+        "INSERT INTO c VALUES (3, 'plain')",
+        "ALTER DATABASE {db} SET DBPROPERTIES ('repl.source.for'='')",  # Hive refuses it in a source of replication
+        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('transactional'='true')" for name in ("c", "p", "gone")),
+        "ALTER TABLE m SET TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')",
+        "FROM c INSERT INTO t SELECT * INSERT INTO p PARTITION (d) SELECT a, '3'",
+        "UPDATE c SET b = 'z' WHERE a = 2",
+        "INSERT INTO gone VALUES (1)",
+        "DROP TABLE gone",
+        "ALTER TABLE p PARTITION (d = '1') RENAME TO PARTITION (d = '11')",
+        "ALTER TABLE p ADD PARTITION (d = '4')",
+    )
+    report = acid.replicate()
+    assert report.held == ()
+    assert report.applied["ImpressWriteIds"] == 3
+    _assert_same(acid, hive4_target)
+
+    acid.sql(
+        "SET hive.acid.truncate.usebase=false",
+        "TRUNCATE TABLE t",
+        "TRUNCATE TABLE p PARTITION (d = '2')",
+        "SET hive.acid.truncate.usebase=true",
+        "INSERT INTO t VALUES (9, 'after')",
+        "INSERT INTO p VALUES (9, '4')",
+        "ALTER TABLE p PARTITION (d = '11') RENAME TO PARTITION (d = '12')",
+        "INSERT INTO p VALUES (10, '12')",
+        "ALTER TABLE p DROP PARTITION (d = '3')",
+        "ALTER TABLE p RENAME TO q",
+        "UPDATE q SET a = 11 WHERE a = 10",
+        "CREATE TABLE n LIKE t",
+        "INSERT INTO n VALUES (1, 'n')",
+        "DROP TABLE c",
+    )
+    assert acid.replicate().held == ()
+    _assert_same(acid, hive4_target)
+    acid.sql("INSERT INTO t VALUES (10, 'last')", "DELETE FROM q WHERE a = 9")
+    report = acid.replicate()
+    assert (report.held, report.applied["CommitTransaction"]) == ((), 2)
+    _assert_same(acid, hive4_target)
+
+
+def _assert_same(acid: Warehouse, target: HiveDriver) -> None:
+    assert rows(target, acid.database) == rows(acid.hive, acid.database)
