@@ -96,6 +96,9 @@ class Checks(_Settings):
         default=(), description="Checks whose failure keeps assets that depend on the checked one from running"
     )
     repair: bool = Field(default=False, description="Repair what a failed check of a table names, once until it passes again")
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
+    )
     sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
 
 

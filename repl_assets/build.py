@@ -9,6 +9,7 @@ import dagster as dg
 
 from hive_replication.policy import Policy
 from repl_assets.catalog import Catalog, CatalogDatabase
+from repl_assets.check_runs import checks_job, overflow_checks
 from repl_assets.checks import database_checks
 from repl_assets.databases import dump_asset, load_asset, rebuild_job
 from repl_assets.overflow import limited, tables_asset
@@ -20,9 +21,10 @@ from repl_assets.tables import dump_tables_asset, load_tables_asset
 from repl_assets.unrecorded import record_job
 from resources.connection import ReplicationConnection
 from sensors.alarms import alarm_sensor
+from sensors.checks import checks_schedule
 from sensors.drift import drift_sensor
 from sensors.failed_checks import failed_checks_sensor
-from sensors.lag import lag_sensor
+from sensors.lag import KeptReader, lag_sensor
 from sensors.notification_log import SensorSettings, notification_log_sensor
 from sensors.recording import recording_sensor
 from sensors.retention import retention_schedule
@@ -58,8 +60,18 @@ def policy_definitions(
     repairs = [repair_job(specs, database) for database in databases]
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
     failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
-    sensors = [recording_sensor(names, record.name), *drift, *failed, lag_sensor(policy, databases), alarm_sensor(policy)]
+    reader = KeptReader()
+    sensors = [
+        recording_sensor(names, record.name),
+        *drift,
+        *failed,
+        lag_sensor(policy, databases, reader),
+        alarm_sensor(policy, reader),
+    ]
     checks = [check for database in databases for check in database_checks(specs, database)]
+    checks += [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
+    schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
+    schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
@@ -68,8 +80,9 @@ def policy_definitions(
             *repairs,
             record,
             retention_job(specs, policy),
+            checks_job(specs, databases),
         ],
-        schedules=[retention_schedule(policy, policy.retention_at)] if policy.retention_at else [],
+        schedules=schedules,
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
         resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )

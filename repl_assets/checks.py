@@ -8,6 +8,8 @@ so a check is green when all that was found has been repaired. Checks that need 
 from collections.abc import Iterator, Mapping
 
 import dagster as dg
+from dagster._core.event_api import PartitionKeyFilter
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
 from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
@@ -15,13 +17,14 @@ from dagster._core.storage.tags import (
     PARTITION_NAME_TAG,
 )
 
+from hive_replication.connect import Connection
 from hive_replication.verify import strays
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.freshness import up_to_date_check
 from repl_assets.keys import Names, partition_name
 from repl_assets.reporting import markdown_table
 from repl_assets.specs import Specs
-from repl_assets.table_checks import Examiner, Partitions, TableCheck, checks_of, told
+from repl_assets.table_checks import Examiner, Finding, Partitions, Place, TableCheck, checks_of, told
 from repl_assets.work import failures
 from resources.connection import ReplicationConnection
 
@@ -50,12 +53,18 @@ def check_specs(specs: Specs, database: CatalogDatabase, check: TableCheck) -> d
     }
 
 
-def last_failure(instance: dg.DagsterInstance, key: dg.AssetCheckKey) -> dg.AssetCheckEvaluation | None:
+def last_failure(instance: dg.DagsterInstance, place: Place) -> dg.AssetCheckEvaluation | None:
     """The newest answer of a check, if it is a failure."""
-    answers = {Status.SUCCEEDED, Status.FAILED}
-    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=answers)
-    found = records[0].evaluation if records else None
+    record = last_answer(instance, place, {Status.SUCCEEDED, Status.FAILED})
+    found = record.evaluation if record else None
     return None if found is None or found.passed else found
+
+
+def last_answer(instance: dg.DagsterInstance, place: Place, status: set[Status]) -> AssetCheckExecutionRecord | None:
+    """The newest answer of a check that is one of these."""
+    partition = PartitionKeyFilter(key=place.partition) if place.partition else None
+    history = instance.event_log_storage.get_asset_check_execution_history
+    return next(iter(history(place.key, limit=1, status=status, partition_filter=partition)), None)
 
 
 def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:
@@ -86,7 +95,7 @@ def _table_check(
                     continue
                 partitions: Partitions = None
                 if context.run.asset_selection:  # a repair
-                    failed = last_failure(context.instance, spec.key)
+                    failed = last_failure(context.instance, Place(spec.key))
                     if check.spark and failed is None:
                         continue
                     partitions = with_failed(_partitions(context, names, database.name, table), failed)
@@ -126,14 +135,18 @@ def _no_strays(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinit
         required_resource_keys={names.connection},
     )
     def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection and last_failure(context.instance, spec.key) is None:
+        if context.run.asset_selection and last_failure(context.instance, Place(spec.key)) is None:
             return  # a window, which is not to wait until all partitions and directories are read
         resource: ReplicationConnection = getattr(context.resources, names.connection)
         with failures():
-            connection = resource.connect()
-            found = list(strays(connection.source, connection.target, database.name))
-        rows = ((stray.kind, stray.name, stray.location) for stray in found)
-        table = {"found": markdown_table(("kind", "name", "location"), rows, len(found))} if found else {}
-        yield dg.AssetCheckResult(passed=not found, metadata={"strays": len(found), **table})
+            yield strays_found(resource.connect(), database.name).result(spec)
 
     return no_strays
+
+
+def strays_found(connection: Connection, database: str) -> Finding:
+    """The answer of ``no_strays``, which no repair mends."""
+    found = list(strays(connection.source, connection.target, database))
+    rows = ((stray.kind, stray.name, stray.location) for stray in found)
+    table = {"found": markdown_table(("kind", "name", "location"), rows, len(found))} if found else {}
+    return Finding({"strays": len(found), **table}, passed=not found)

@@ -159,7 +159,7 @@ class Recorder:
         metadata = {
             "evid": touched.evid,
             "partitions": len(touched.partitions),
-            "dropped_partitions": len(touched.dropped_partitions),
+            "dropped partitions": len(touched.dropped_partitions),
             "dropped": touched.dropped,
             UNRECORDED: unrecorded,
         }

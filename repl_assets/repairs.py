@@ -6,13 +6,13 @@ import dagster as dg
 from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog import CatalogDatabase
-from repl_assets.checks import check_specs, last_failure, with_failed
+from repl_assets.checks import last_failure, with_failed
 from repl_assets.databases import load_pool
 from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names, partition_key
 from repl_assets.record import Recorder
 from repl_assets.reporting import dump_materializations, held_table
 from repl_assets.specs import Specs
-from repl_assets.table_checks import Examiner, checks_of
+from repl_assets.table_checks import Examiner, Place, checks_of
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
 
@@ -49,11 +49,11 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         repair_table(context, work, names, database, table, partitions)
         examiner = Examiner(work.connection, specs.policy, database.name)
         for check in checks_of(specs.policy):
-            spec = check_specs(specs, database, check).get(table) if check.name in context.op_config["checks"] else None
-            if spec is not None:
-                again = with_failed(partitions or None, last_failure(context.instance, spec.key))
+            if check.name in context.op_config["checks"]:
+                place = Place.of(names, database.name, table, check)
+                again = with_failed(partitions or None, last_failure(context.instance, place))
                 with failures():
-                    answer = check.answer(examiner, table, again).evaluation(spec, again)
+                    answer = check.answer(examiner, table, again).evaluation(place, again)
                 context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
 
     @dg.job(

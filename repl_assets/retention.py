@@ -3,23 +3,22 @@
 # No postponed annotations here: Dagster compares those of contexts as types.
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
-from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.retention import Swept, sweep
 from hive_replication.policy import Policy
 from hive_replication.units import size, when
-from repl_assets.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from repl_assets.dagster_records import forget_answers, forget_observations, forget_run, old_runs
+from repl_assets.keys import POLICY_TAG, Names
 from repl_assets.reporting import markdown_table
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
 
 DAY = 86_400.0
-_MOST_RUNS = 500  # that one run of the job looks at, some 10 s; the next one goes on
 
 
 def retention_job_name(names: Names) -> str:
@@ -48,7 +47,8 @@ def retention_job(specs: Specs, policy: Policy) -> dg.JobDefinition:
         dry_run = bool(context.op_config["dry_run"])
         work = Work.of(getattr(context.resources, names.connection), context.log)
         swept, left = _sweep(work, policy, dry_run=dry_run)
-        runs = _forget(context, names, policy, dry_run=dry_run)
+        days = policy.keep_runs_days
+        forgotten = forget(context.instance, names, policy, time.time() - days * DAY, dry_run=dry_run) if days else {}
         rows = [(name, one.what, size(one.size), one.path, one.moved_to or "deleted") for name, one in swept]
         freed = sum(one.size for _, one in swept if not one.moved_to)
         moved = sum(one.size for _, one in swept if one.moved_to)
@@ -60,9 +60,7 @@ def retention_job(specs: Specs, policy: Policy) -> dg.JobDefinition:
                 "moved aside": size(moved),
                 "old data": markdown_table(("database", "what", "size", "path", "to"), rows, len(rows)),
                 "left for later": markdown_table(("database", "why"), left, len(left)),
-                "runs forgotten": markdown_table(
-                    ("run", "job", "ended"), [(run.run_id, run.job_name, when(ended)) for run, ended in runs], len(runs)
-                ),
+                **forgotten,
             },
         )
 
@@ -91,50 +89,14 @@ def _sweep(work: Work, policy: Policy, *, dry_run: bool) -> tuple[list[tuple[str
     return swept, left
 
 
-def _forget(context: dg.OpExecutionContext, names: Names, policy: Policy, *, dry_run: bool) -> list[tuple[dg.DagsterRun, float]]:
-    if policy.keep_runs_days is None:
-        return []
-    found = list(old_runs(context.instance, names, policy, time.time() - policy.keep_runs_days * DAY))
-    for run, _ in found if not dry_run else ():
-        context.instance.delete_run(run.run_id)
-    return found
-
-
-def old_runs(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float) -> Iterator[tuple[dg.DagsterRun, float]]:
-    """Runs of a policy that ended long ago and of which nothing in Dagster shows the latest state, with their ends.
-
-    A run stays that has materialized the latest version of an asset or of a table's partition; of windows only the newest counts.
-    So does one whose objects are still to be recorded.
-
-    Args:
-        instance: Dagster's.
-        names: of the policy.
-        policy: its databases.
-        before: seconds since the epoch.
-    """
-    windows = {names.database(database, stage) for database in policy.databases for stage in ("dump", "load")}
-    wanted = dg.RunsFilter(
-        tags={POLICY_TAG: names.policy}, statuses=list(FINISHED_STATUSES), updated_before=datetime.fromtimestamp(before, UTC)
-    )
-    for record in instance.get_run_records(wanted, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True):
-        run = record.dagster_run
-        if not run.tags.get(UNRECORDED_TAG) and not _shown(instance, run.run_id, windows):
-            yield run, record.end_time or record.update_timestamp.timestamp()
-
-
-def _shown(instance: dg.DagsterInstance, run_id: str, windows: set[dg.AssetKey]) -> bool:
-    """Whether a run made the latest materialization of an asset, or of a partition of a table."""
-    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    for record in instance.get_records_for_run(run_id, of_type=kind).records:
-        made = record.event_log_entry.asset_materialization
-        if made is None:
-            continue
-        key, partition = made.asset_key, made.partition
-        latest = instance.get_latest_materialization_event(key)
-        if latest is not None and latest.run_id == run_id:
-            return True
-        if partition is not None and key not in windows:
-            ids = instance.event_log_storage.get_latest_storage_id_by_partition(key, kind, {partition})
-            if ids.get(partition) == record.storage_id:
-                return True
-    return False
+def forget(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> dict[str, Any]:
+    """Deletes what Dagster keeps of a policy that is older than ``before``, seconds since the epoch; says what, as metadata."""
+    runs = list(old_runs(instance, names, policy, before))
+    for run, _ in runs if not dry_run else ():
+        forget_run(instance, run.run_id)
+    rows = [(run.run_id, run.job_name, when(ended)) for run, ended in runs]
+    return {
+        "runs forgotten": markdown_table(("run", "job", "ended"), rows, len(rows)),
+        "answers of checks forgotten": forget_answers(instance, names, before, dry_run=dry_run),
+        "observations forgotten": forget_observations(instance, names, before, dry_run=dry_run),
+    }

@@ -13,6 +13,7 @@ from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import CheckName, Policy
 from hive_replication.verify import compare_database, schema_differences
+from repl_assets.keys import Names
 from repl_assets.reporting import markdown_table
 from repl_assets.row_counts import count_rows, spark_session
 from repl_assets.row_diff import diff_rows
@@ -37,25 +38,28 @@ class Finding:
         repairs: partitions that differ, "" for the table; empty where all is well.
         differences: sentences; the first are shown at once, Dagster shows tables after a click only.
         undecided: why there is no answer, or "".
+        passed: whether all is well; where nothing is to be repaired, if not said otherwise.
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     repairs: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     undecided: str = ""
+    passed: bool = True
 
-    def result(self, spec: dg.AssetCheckSpec, partitions: Partitions) -> dg.AssetCheckResult:
+    def result(self, spec: dg.AssetCheckSpec, partitions: Partitions = None) -> dg.AssetCheckResult:
         """As Dagster takes it; one without an answer warns."""
         return dg.AssetCheckResult(asset_key=spec.asset_key, check_name=spec.name, **self._answer(partitions))
 
-    def evaluation(self, spec: dg.AssetCheckSpec, partitions: Partitions) -> dg.AssetCheckEvaluation:
+    def evaluation(self, place: Place, partitions: Partitions = None) -> dg.AssetCheckEvaluation:
         """The same as an event, for runs of other jobs."""
-        return dg.AssetCheckEvaluation(asset_key=spec.asset_key, check_name=spec.name, **self._answer(partitions))
+        key, answer = place.key, self._answer(partitions)
+        return dg.AssetCheckEvaluation(asset_key=key.asset_key, check_name=key.name, partition=place.partition, **answer)
 
     def _answer(self, partitions: Partitions) -> dict[str, Any]:
         checked = {} if partitions is None else {"partitions checked": len(partitions)}
         return {
-            "passed": not self.repairs and not self.undecided,
+            "passed": self.passed and not self.repairs and not self.undecided,
             "severity": dg.AssetCheckSeverity.WARN if self.undecided else dg.AssetCheckSeverity.ERROR,
             "description": self.undecided or "; ".join(self.differences[:3]) or None,
             "metadata": {**checked, **self.metadata, **({REPAIR: _told(self.repairs)} if self.repairs else {})},
@@ -92,6 +96,11 @@ class Examiner:
     def spark(self) -> SparkSession:
         """The session of the process."""
         return spark_session(self.policy)
+
+    def is_view(self, table: str) -> bool:
+        """Whether the replica is a view."""
+        found = self.connection.target.metastore.table(self.policy.target_of(self.database), table)
+        return found is not None and found.tableType == "VIRTUAL_VIEW"
 
     def schema_equal(self, table: str, partitions: Partitions) -> Finding:
         """Columns, types, formats and parameters."""
@@ -190,6 +199,29 @@ class TableCheck:
                 raise
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             return Finding(undecided=f"Spark cannot read the rows of both sides: {reason}")
+
+    def answered(self, examiner: Examiner, table: str) -> Finding | None:
+        """The answer about all of a table; None for rows of a view."""
+        return None if self.spark and examiner.is_view(table) else self.answer(examiner, table, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where Dagster keeps the answers of a check about a table.
+
+    Args:
+        key: of the check.
+        partition: of a database in overflow the table, which is a partition of the asset of all tables; else None.
+    """
+
+    key: dg.AssetCheckKey
+    partition: str | None = None
+
+    @classmethod
+    def of(cls, names: Names, database: str, table: str, check: TableCheck) -> Place:
+        """Of a table, by its name at the source."""
+        asset, partition = names.shown(database, table)
+        return cls(dg.AssetCheckKey(asset, check.name), partition)
 
 
 TABLE_CHECKS = (

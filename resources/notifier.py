@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import smtplib
+import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.message import EmailMessage
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +18,7 @@ from hive_replication.errors import BadRequest
 MAIL_TO = "HIVE_REPL_ALARM_MAIL_TO"
 MAIL_FROM = "HIVE_REPL_ALARM_MAIL_FROM"
 SMTP = "HIVE_REPL_ALARM_SMTP"
+SMTP_CA = "HIVE_REPL_ALARM_SMTP_CA"
 SLACK = "HIVE_REPL_ALARM_SLACK_URL"
 WEBHOOK = "HIVE_REPL_ALARM_WEBHOOK_URL"
 
@@ -73,11 +76,20 @@ class LogChannel:
 
 @dataclass(frozen=True, slots=True)
 class MailChannel:
-    """Sends mail through an SMTP server: ``smtp``, ``smtp+starttls`` or ``smtps`` ``://[user:password@]host[:port]``."""
+    """Sends mail through an SMTP server: ``smtp``, ``smtp+starttls`` or ``smtps`` ``://[user:password@]host[:port]``.
+
+    Args:
+        server: its address.
+        sender: an address.
+        recipients: addresses.
+        tls: whom to trust as the server, where it is not ``smtp``.
+        name: one word.
+    """
 
     server: str
     sender: str
     recipients: tuple[str, ...]
+    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
     name: str = "mail"
 
     def send(self, notice: Notice) -> None:
@@ -86,11 +98,11 @@ class MailChannel:
         message["From"], message["To"], message["Subject"] = self.sender, ", ".join(self.recipients), notice.subject
         message.set_content(notice.text)
         url = urlsplit(self.server)
-        connect = smtplib.SMTP_SSL if url.scheme == "smtps" else smtplib.SMTP
+        connect = partial(smtplib.SMTP_SSL, context=self.tls) if url.scheme == "smtps" else smtplib.SMTP
         try:
             with connect(url.hostname or "", url.port or _PORTS[url.scheme], timeout=_TIMEOUT) as client:
                 if url.scheme == "smtp+starttls":
-                    client.starttls()
+                    client.starttls(context=self.tls)  # without a context smtplib trusts every server
                 if url.username:
                     client.login(unquote(url.username), unquote(url.password or ""))
                 client.send_message(message)
@@ -132,11 +144,19 @@ def channels(environment: Mapping[str, str]) -> Iterator[Channel]:
     if recipients := tuple(filter(None, (one.strip() for one in environment.get(MAIL_TO, "").split(",")))):
         server = environment.get(SMTP, "smtp://localhost")
         _require(SMTP, server, tuple(_PORTS))
-        yield MailChannel(server, environment.get(MAIL_FROM) or recipients[0], recipients)
+        yield MailChannel(server, environment.get(MAIL_FROM) or recipients[0], recipients, _trusted(environment.get(SMTP_CA)))
     for variable, made in ((SLACK, SlackChannel), (WEBHOOK, WebhookChannel)):
         if url := environment.get(variable):
             _require(variable, url, ("http", "https"))
             yield made(url)
+
+
+def _trusted(authorities: str | None) -> ssl.SSLContext:
+    """Whom to trust: the machine's certificate authorities, or those of a PEM file."""
+    try:
+        return ssl.create_default_context(cafile=authorities or None)
+    except OSError as error:
+        raise BadRequest(f"{SMTP_CA} has to name a PEM file of certificate authorities: {error.strerror or error}") from error
 
 
 def _require(variable: str, url: str, schemes: tuple[str, ...]) -> None:

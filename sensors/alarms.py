@@ -33,10 +33,9 @@ _INTERVAL = 60
 Look = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
 
 
-def alarm_sensor(policy: Policy) -> dg.SensorDefinition:
-    """The sensor of a policy; it runs from the start."""
+def alarm_sensor(policy: Policy, reader: KeptReader) -> dg.SensorDefinition:
+    """The sensor of a policy, with the reader of its lags; it runs from the start."""
     names = Names.of(policy)
-    readers = KeptReader()
 
     @dg.sensor(
         name=names.local("alarms"),
@@ -50,7 +49,7 @@ def alarm_sensor(policy: Policy) -> dg.SensorDefinition:
 
         def look() -> tuple[Sequence[Lag], Sequence[Finding]]:
             connection = resource.connect()
-            lags = readers.of(connection).read()
+            lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
 

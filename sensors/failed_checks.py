@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import dagster as dg
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
 from dagster._core.storage.tags import RUN_KEY_TAG
 
 from repl_assets.catalog import CatalogDatabase
-from repl_assets.checks import check_specs
-from repl_assets.keys import DATABASE_TAG, POLICY_TAG
+from repl_assets.checks import check_specs, last_answer, last_failure
+from repl_assets.keys import DATABASE_TAG, POLICY_TAG, partition_name
 from repl_assets.repairs import repair_job_name, repair_op_name
 from repl_assets.specs import Specs
-from repl_assets.table_checks import TableCheck, checks_of, told
+from repl_assets.table_checks import Place, TableCheck, checks_of, told
 
 _INTERVAL = 30
 
@@ -41,29 +40,34 @@ def failed_checks_sensor(specs: Specs, database: CatalogDatabase) -> dg.SensorDe
 def requests(instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase) -> Iterator[dg.RunRequest]:
     """One run for each failed check that has had none since it passed last."""
     for check in checks_of(specs.policy):
-        tables = {spec.key: table for table, spec in check_specs(specs, database, check).items()}
-        latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(list(tables))
-        for key, record in latest.items():
-            request = _request(instance, specs, database, tables[key], check, record)
+        for table in _failed(instance, specs, database, check):
+            request = _request(instance, specs, database, table, check)
             if request is not None:
                 yield request
 
 
+def _failed(instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase, check: TableCheck) -> list[str]:
+    """Tables of which the newest answer is a failure."""
+    storage = instance.event_log_storage
+    if database.overflow:
+        found = storage.get_asset_check_partition_info([dg.AssetCheckKey(specs.names.tables(database.name), check.name)])
+        partitions = [one.partition_key for one in found if one.latest_execution_status == Status.FAILED]
+        return [partition_name(partition) for partition in partitions if partition]
+    tables = {spec.key: table for table, spec in check_specs(specs, database, check).items()}
+    latest = storage.get_latest_asset_check_execution_by_key(list(tables))
+    return [tables[key] for key, record in latest.items() if record.status == Status.FAILED]
+
+
 def _request(
-    instance: dg.DagsterInstance,
-    specs: Specs,
-    database: CatalogDatabase,
-    table: str,
-    check: TableCheck,
-    record: AssetCheckExecutionRecord,
+    instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase, table: str, check: TableCheck
 ) -> dg.RunRequest | None:
-    found = record.evaluation if record.status == Status.FAILED else None
+    names, place = specs.names, Place.of(specs.names, database.name, table, check)
+    found = last_failure(instance, place)
     partitions = told(found.metadata) if found else None
     if partitions is None:
         return None
-    names, history = specs.names, instance.event_log_storage.get_asset_check_execution_history
-    passed = history(record.key, limit=1, status={Status.SUCCEEDED})
-    run_key = f"{names.policy}:check:{database.name}.{table}:{check.name}:{passed[0].id if passed else 0}"
+    passed = last_answer(instance, place, {Status.SUCCEEDED})
+    run_key = f"{names.policy}:check:{database.name}.{table}:{check.name}:{passed.id if passed else 0}"
     if instance.get_run_records(dg.RunsFilter(tags={RUN_KEY_TAG: run_key}), limit=1):
         return None
     config = {"table": table, "partitions": list(partitions), "checks": [check.name]}

@@ -6,6 +6,7 @@ does any more, and one an hour at rest.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,29 +57,38 @@ _CURSOR = TypeAdapter(LagCursor)
 
 
 class KeptReader:
-    """Keeps a reader between ticks, which need not read again what waits, until the policy has other databases."""
+    """A reader that sensors share and keep between ticks, which need not read again what waits.
+
+    It stays until the policy has other databases. Sensors tick in threads: one reads at a time.
+    """
 
     def __init__(self) -> None:
         self._kept: tuple[Policy, LagReader] | None = None
+        self._reading = threading.Lock()
 
-    def of(self, connection: Connection) -> LagReader:
-        """The reader for a connection's policy."""
+    def read(self, connection: Connection) -> Sequence[Lag]:
+        """The lags of a connection's policy.
+
+        Raises:
+            Unreachable: a metastore does not answer.
+        """
         policy = connection.source.policy
-        if self._kept is None or self._kept[0] != policy:
-            self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
-        return self._kept[1]
+        with self._reading:
+            if self._kept is None or self._kept[0] != policy:
+                self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+            return self._kept[1].read()
 
 
-def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase]) -> dg.SensorDefinition:
+def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: KeptReader) -> dg.SensorDefinition:
     """The sensor of a policy; it runs from the start.
 
     Args:
         policy: the policy.
         databases: those of it, with the tables that have assets.
+        reader: of the policy's lags.
     """
     names = Names.of(policy)
     assets = {f"{database.name}/{table.name}" for database in databases for table in database.tables}
-    readers = KeptReader()
 
     @dg.sensor(
         name=names.local("lag"),
@@ -89,7 +99,7 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase]) -> dg.Senso
     )
     def observe_lag(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         resource: ReplicationConnection = getattr(context.resources, names.connection)
-        return tick(context.cursor, readers.of(resource.connect()).read(), policy, assets, time.time())
+        return tick(context.cursor, reader.read(resource.connect()), policy, assets, time.time())
 
     return observe_lag
 

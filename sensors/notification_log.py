@@ -174,10 +174,10 @@ def _observations(names: Names, seen: Sequence[Replica], scan: Scan, current: in
             yield dg.AssetObservation(
                 names.database(replica.database, "source"),
                 metadata={
-                    "last_event_id": current,
-                    "applied_event_id": replica.applied,
-                    "events_waiting": max(0, current - oldest[0] + 1),
-                    "seconds_behind": dg.MetadataValue.float(max(0.0, now - oldest[1])),
+                    "source event id": current,
+                    "applied event id": replica.applied,
+                    "events waiting": max(0, current - oldest[0] + 1),
+                    "behind (s)": dg.MetadataValue.float(max(0.0, now - oldest[1])),
                 },
             )
 

@@ -68,12 +68,12 @@ class MailServer:
 
 
 @contextmanager
-def mail_server() -> Iterator[MailServer]:
-    """A server on a free port."""
+def mail_server(scheme: str = "smtp", **options: Any) -> Iterator[MailServer]:
+    """A server on a free port; ``options`` of aiosmtpd's controller."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]  # the server wants to know its port before it starts
-    kept = MailServer(f"smtp://127.0.0.1:{port}")
-    controller = Controller(kept, hostname="127.0.0.1", port=port)
+    kept = MailServer(f"{scheme}://127.0.0.1:{port}")
+    controller = Controller(kept, hostname="127.0.0.1", port=port, **options)
     controller.start()
     try:
         yield kept

@@ -103,7 +103,7 @@ class LoadReport:
         directory: the dump.
         database: target database.
         from_evid: where the dump begins.
-        to_evid: where the target stands now (held lanes excepted).
+        to_evid: where the database stands now, or the one table that was loaded (held lanes excepted).
         applied: number of operations done, by kind (``AddPartitions``: 3).
         copies: one result per file, with its proof.
         skipped: events and objects left alone.

@@ -283,6 +283,13 @@ class Session:
         if noted:
             self.journal().done(state.applied if whole else None)
 
+    def _stands(self) -> int:
+        """Where the database stands, or the table that the load is of; a repair brings one ahead of the others."""
+        state, end = self.state, self.reader.header.to_evid
+        if self.table is not None:
+            return max(end, state.position(self.table))
+        return end if state.applied is None else state.applied
+
     def report(self, began: float) -> LoadReport:
         """What was done; ``began`` is the monotonic time of the load's begin."""
         header = self.reader.header
@@ -294,7 +301,7 @@ class Session:
             directory=self.reader.directory,
             database=self.database,
             from_evid=header.from_evid,
-            to_evid=self.state.applied if self.state.applied is not None else header.to_evid,
+            to_evid=self._stands(),
             applied=dict(self.work.applied),
             copies=tuple(self.work.copies),
             skipped=tuple(self.skipped),

@@ -70,7 +70,7 @@ def test_window(replicated: Project) -> None:
     assert {name for name, value in made.metadata.items() if isinstance(value, dg.JsonMetadataValue)} == set()
     assert made.metadata["from_evid"].value == before
     assert made.metadata["to_evid"].value == warehouse.applied()
-    assert made.metadata["seconds_behind"].value == 0
+    assert made.metadata["behind (s)"].value == 0
     assert "ds=3" in replicated.partitions("parts")
     assert "ds=1" not in replicated.partitions("parts")
     newest = replicated.events(replicated.table("parts"))[0]
@@ -93,8 +93,14 @@ def test_a_partition_that_is_dropped_and_comes_again(replicated: Project) -> Non
     assert shown() == [f"dropped at {dropped}", first]
     warehouse.load_data("parts PARTITION (ds='1')", "4\n")
     replicated.next_window()
-    assert int(shown()[0]) > dropped
+    again = int(shown()[0])
+    assert again > dropped
     assert "ds=1" in replicated.partitions("parts")
+    metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    warehouse.load_data("parts PARTITION (ds='1')", "5\n")
+    replicated.run(replicated.table("parts"), partition_key="ds=1")  # without the window that dropped it
+    assert int(shown()[0]) > again
+    warehouse.assert_equal()
 
 
 def test_a_database_in_overflow(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +146,9 @@ def test_repair_of_a_partition(replicated: Project, partition: str) -> None:
     warehouse.assert_equal()
     (made,) = result.asset_materializations_for_node(result.get_asset_materialization_events()[0].node_name)[-1:]
     assert made.metadata["files"].value == 1
+    dumped = replicated.events(replicated.table("parts", "dump"))[0].metadata["to_evid"].value
+    assert made.metadata["from_evid"].value <= dumped == made.metadata["to_evid"].value
+    assert (made.tags or {})["dagster/data_version"] == str(dumped)
     dump, load = (
         replicated.instance.fetch_materializations(replicated.table("parts", stage), limit=1).records[0]
         for stage in ("dump", "load")

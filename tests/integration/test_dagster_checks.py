@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import dagster as dg
 import pytest
@@ -126,6 +127,41 @@ def test_a_failure_that_stays_is_repaired_once(project: Project) -> None:
     assert list(requests(project.instance, specs, known)) == []
     project.checked("schema_equal")
     assert list(requests(project.instance, specs, known)) == []
+
+
+def test_checks_of_tables_without_assets_of_their_own(project: Project) -> None:
+    """Each table has answers of its own: from the job of the schedule, a repair by hand, and one that a failure starts."""
+    run = ("replica_equal", "row_counts", "no_strays")
+    project.policy = project.policy.model_copy(update={"checks": Checks(run=run, repair=True)})
+    project.settings = {"most_tables": 0}
+    database = project.warehouse.database
+    project.warehouse.load_data("plain", "3\n")
+    project.next_window()
+    tables = project.names.tables(database)
+
+    def answered(result: dg.ExecuteInProcessResult) -> dict[tuple[str | None, str], bool]:
+        return {(one.partition, one.check_name): one.passed for one in result.get_asset_check_evaluations()}
+
+    def by_schedule() -> dict[tuple[str | None, str], bool]:
+        result = project.defs.resolve_job_def("checks").execute_in_process(instance=project.instance)
+        assert result.success
+        return answered(result)
+
+    well = {(table, check): True for table in ("parts", "plain") for check in run[:2]} | {("seen", "replica_equal"): True}
+    assert by_schedule() == well | {(None, "no_strays"): True}
+    write(project, "ds=2", "1\n1\n2\n")
+    wrong = {("parts", "replica_equal"): False}
+    assert by_schedule() == well | wrong | {(None, "no_strays"): True}
+    (known,) = read_catalog(project.warehouse.connection.source.metastore, project.policy).databases
+    specs, overflow = Specs(project.policy, overflow=frozenset([database])), replace(known, tables=(), overflow=3)
+    (request,) = requests(project.instance, specs, overflow)
+    job = project.defs.resolve_job_def(f"repair_{database}")
+    tags = {**request.tags, RUN_KEY_TAG: str(request.run_key)}
+    repaired = job.execute_in_process(instance=project.instance, run_config=request.run_config, tags=tags)
+    assert answered(repaired) == {("parts", "replica_equal"): True}
+    project.warehouse.assert_equal()
+    assert list(requests(project.instance, specs, overflow)) == []
+    assert answered(project.run(tables, partition_key="plain")) == {("plain", "replica_equal"): True}
 
 
 def latest(project: Project, table: str, check: str) -> dg.AssetCheckEvaluation:

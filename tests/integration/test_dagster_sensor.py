@@ -80,8 +80,8 @@ def test_a_tick_with_work_says_how_far_behind(sensor: Sensor) -> None:
     assert isinstance(result, dg.SensorResult)
     (seen,) = result.asset_events
     assert seen.asset_key == sensor.names.database(sensor.warehouse.database, "source")
-    assert seen.metadata["events_waiting"].value >= 1
-    assert 99 <= float(str(seen.metadata["seconds_behind"].value)) < 200
+    assert seen.metadata["events waiting"].value >= 1
+    assert 99 <= float(str(seen.metadata["behind (s)"].value)) < 200
 
 
 @pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import dagster as dg
 import pytest
@@ -50,6 +52,24 @@ class Log(Metastore):
         for event in super().events(after, until, batch=batch, patience=patience):
             self.read += 1
             yield event
+
+
+class LoggedConnection(ReplicationConnection):
+    """The policy's servers, with a source whose log tells which events were read."""
+
+    read: ClassVar[list[int]] = []
+
+    def connect(self) -> Connection:
+        class Told(Metastore):
+            def events(
+                self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
+            ) -> Iterator[NotificationEvent]:
+                for event in super().events(after, until, batch=batch, patience=patience):
+                    LoggedConnection.read.append(event.eventId)
+                    yield event
+
+        made = super().connect()
+        return replace(made, source=replace(made.source, metastore=Told(made.source.metastore.uri)))
 
 
 @pytest.fixture
@@ -146,6 +166,7 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
 
     main = [sys.executable, "-c", "from hive_replication.cli import main; main()", "--config", str(policy_file)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    watched_in_a_terminal([*main, "lag", "--watch", "1"])
     watch = subprocess.Popen([*main, "lag", "--watch", "1", "--json"], stdout=subprocess.PIPE, text=True, env=environment)
     serve = subprocess.Popen(
         [*main, "metrics", "--port", "0", "--every", "1"], stderr=subprocess.PIPE, text=True, env=environment
@@ -173,6 +194,21 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
             process.communicate()
 
 
+def watched_in_a_terminal(command: list[str]) -> None:
+    """The table is drawn again in its place, and Ctrl-C leaves with one line and the terminal as it was."""
+    inside = ["script", "--quiet", "--flush", "--return", "--command", shlex.join(command), os.devnull]
+    with subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as terminal:
+        assert terminal.stdin
+        assert terminal.stdout
+        shown = b""
+        while shown.count(b"Ctrl-C ends") < 2 and (more := os.read(terminal.stdout.fileno(), 65536)):
+            shown += more
+        assert b"\x1b[1A\x1b[2K" in shown  # up and over the old one
+        rest, _ = terminal.communicate(b"\x03", timeout=60)
+    assert rest.endswith(b"\r\n\x1b[?25hhive-repl: interrupted\r\n")
+    assert terminal.returncode == 130
+
+
 def test_a_port_that_cannot_be_listened_at(policy_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--config", str(policy_file), "metrics", "--address", "192.0.2.1"]) == 2
     assert "cannot listen at 192.0.2.1:9468" in capsys.readouterr().err
@@ -181,7 +217,8 @@ def test_a_port_that_cannot_be_listened_at(policy_file: Path, capsys: pytest.Cap
 def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = of_one(replicated, Log(replicated.connection.source.metastore.uri))
     policy = connection.source.policy.model_copy(update={"lag_target_seconds": 1})
-    names, resources = Names.of(policy), {"connection": ReplicationConnection.of(policy)}
+    names, resources = Names.of(policy), {"connection": LoggedConnection.of(policy)}
+    LoggedConnection.read.clear()
     defs = build_defs(policy, read_catalog(connection.source.metastore, policy))
     sensors = {sensor.name: sensor for sensor in defs.sensors or ()}
     load, plain = names.database(replicated.database, "load"), names.table(replicated.database, "plain", "load")
@@ -205,12 +242,12 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
         tick("alarms")
         tick("lag")
         assert web.take() == {}
-        assert observed(load)["seconds_behind"] == 0
+        assert observed(load)["behind (s)"] == 0
         replicated.load_data("plain", "12345\n")
         time.sleep(2)
         tick("lag")
         tick("alarms")
-        assert observed(load)["bytes_waiting"] == observed(plain)["bytes_waiting"] == 6
+        assert observed(load)["waiting (MB)"] == observed(plain)["waiting (MB)"] == 6e-6
         (alarm,) = web.take()["/"]["alarms"]
         assert (alarm["state"], alarm["about"]) == ("begins", replicated.database)
         check = dg.AssetCheckKey(load, "up_to_date")
@@ -219,7 +256,8 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
         replicated.replicate()
         tick("lag")
         tick("alarms")
-        assert observed(plain)["events_waiting"] == 0
+        assert observed(plain)["events waiting"] == 0
         assert [one["state"] for one in web.take()["/"]["alarms"]] == ["ends"]
+        assert len(LoggedConnection.read) == len(set(LoggedConnection.read)) > 0  # both sensors read each event once
         (found,) = instance.event_log_storage.get_asset_check_execution_history(check, limit=1)
         assert found.status == AssetCheckExecutionRecordStatus.SUCCEEDED

@@ -8,14 +8,14 @@ import pytest
 from hive_replication.policy import Checks
 from repl_assets.checks import with_failed
 from repl_assets.definitions import build_defs
-from repl_assets.table_checks import WHOLE_TABLE, Finding, told
+from repl_assets.table_checks import WHOLE_TABLE, Finding, Place, told
 from tests.unit.test_dagster_definitions import CATALOG, policy
 
-SPEC = dg.AssetCheckSpec("replica_equal", asset=dg.AssetKey("orders"))
+PLACE = Place(dg.AssetCheckKey(dg.AssetKey("orders"), "replica_equal"))
 
 
 def failure(*repairs: str) -> dg.AssetCheckEvaluation:
-    return Finding(repairs=repairs).evaluation(SPEC, None)
+    return Finding(repairs=repairs).evaluation(PLACE)
 
 
 def test_the_policy_chooses() -> None:
@@ -39,7 +39,7 @@ def test_what_a_failed_check_names_for_repair(repairs: tuple[str, ...], expected
 
 
 def test_a_check_that_cannot_be_made_warns_and_has_nothing_repaired() -> None:
-    found = Finding(undecided="Spark does not know avro").evaluation(SPEC, None)
+    found = Finding(undecided="Spark does not know avro").evaluation(PLACE)
     assert (found.passed, found.severity, told(found.metadata)) == (False, dg.AssetCheckSeverity.WARN, None)
 
 

@@ -38,7 +38,7 @@ def _shown(event: object) -> tuple[str, object]:
     if isinstance(event, dg.AssetCheckEvaluation):
         return "check", event.passed
     assert isinstance(event, dg.AssetObservation)
-    behind = event.metadata.get("seconds_behind")
+    behind = event.metadata.get("behind (s)")
     return event.asset_key.path[-1], behind and behind.value
 
 
