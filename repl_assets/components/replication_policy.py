@@ -67,7 +67,8 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             try:
                 return Policy.model_validate(self.policy)
             except ValidationError as error:
-                raise BadRequest(f"the policy is not valid: {error}") from error
+                places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+                raise BadRequest(f"the policy is not valid: {places}") from error
         return load_policy(Path(self.policy_file)) if self.policy_file else None
 
     def write_state_to_path(self, state_path: Path) -> None:

@@ -287,3 +287,13 @@ def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert "two policies are named 'default' (defs.yaml, defs.yaml): give each a name of its own" in done.stderr
+
+
+def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> None:
+    given = {**policy().model_dump(), "schedule": "61 * * * *", "checks": {"schedule": "weekly"}}
+    with pytest.raises(BadRequest) as error:
+        component(policy=given).settings()
+    message = str(error.value)
+    assert message.startswith("the policy is not valid: schedule: Value error, '61 * * * *' is not a cron expression")
+    assert "; checks.schedule: Value error, 'weekly' is not" in message
+    assert "\n" not in message
