@@ -87,10 +87,12 @@ def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], 
         reader.reads |= {name: Read(*read) for name, read in writer.done.reads.items()}
         reader.go_on()
     checkpoint = Checkpoint(begin, source.reach(begin)[1])
-    for name in progress.over([name for name in reader.names() if name not in {*reader.reads, *left}], "tables read"):
-        reader.read(name)
-        if writer.due():
-            writer.keep(replace(checkpoint, reads={name: (read.begin, read.end) for name, read in reader.reads.items()}))
+    names = [name for name in reader.names() if name not in {*reader.reads, *left}]
+    for _ in progress.count(reader.read_all(names), "tables read", len(names)):
+        with reader.writing:
+            if writer.due():
+                reads = {name: (read.begin, read.end) for name, read in list(reader.reads.items())}
+                writer.keep(replace(checkpoint, reads=reads))
     writer.seal()
 
 

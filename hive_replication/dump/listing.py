@@ -28,6 +28,7 @@ class Lister:
         self._storage = storage
         self._cm_root = cm_root
         self._nothing = nothing
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="list")
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open; an absent directory holds none.
@@ -48,8 +49,7 @@ class Lister:
 
     def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
         """Lists several directories in parallel; results in order."""
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
-            yield from pool.map(partial(self.files, kept=kept), locations)
+        return self._pool.map(partial(self.files, kept=kept), locations)
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:

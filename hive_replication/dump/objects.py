@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from hive_replication.dump.attached import with_statistics
 from hive_replication.dump.listing import Lister
@@ -17,6 +19,7 @@ from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 
 _BATCH = 500
+_TABLES = 8  # read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class ObjectReader:
     """Reads tables of one database into a dump.
 
     ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
-    tables have foreign keys that point at a table.
+    tables have foreign keys that point at a table. ``writing`` is held while the writer is in use.
     """
 
     source: Source
@@ -42,6 +45,7 @@ class ObjectReader:
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    writing: Lock = field(default_factory=Lock)
 
     def names(self) -> list[str]:
         """Tables of the scope at this moment.
@@ -55,6 +59,15 @@ class ObjectReader:
             return [self.scope.table]
         names = self.source.metastore.table_names(self.scope.database)
         return sorted(name for name in names if self.source.policy.includes(name))
+
+    def read_all(self, names: Sequence[str]) -> Iterator[None]:
+        """Reads tables, several at once; yields whenever one is done."""
+        pool = ThreadPoolExecutor(_TABLES, thread_name_prefix="table")
+        try:
+            for done in as_completed([pool.submit(self.read, name) for name in names]):
+                yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def read(self, name: str) -> None:
         """Reads one table, its partitions and files; a table that is no longer there leaves nothing."""
@@ -70,11 +83,15 @@ class ObjectReader:
         listed = has_files(table) and not is_transactional(table)  # those of transactional tables are listed last (snapshot)
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if listed else ()
         try:
-            self.writer.put_table(self._with_attached(TableRecord(table, files)))
-            for record in self._partitions(table) if table.partitionKeys and not metadata_only else ():
-                self.writer.put_partition(record)
+            record = self._with_attached(TableRecord(table, files))
+            with self.writing:
+                self.writer.put_table(record)
+            for part in self._partitions(table) if table.partitionKeys and not metadata_only else ():
+                with self.writing:
+                    self.writer.put_partition(part)
         except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
-            self.writer.drop_table(name)
+            with self.writing:
+                self.writer.drop_table(name)
             return
         self.reads[name] = Read(begin, self.source.metastore.current_event_id())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 from contextlib import suppress
-from itertools import cycle
-from typing import TypedDict
-from urllib.parse import quote, urlencode
+from itertools import count, cycle
+from typing import NamedTuple, TypedDict
+from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -20,6 +20,7 @@ _CONNECTIONS = 256  # To one host: as many as there are threads of a copier.
 _TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
 _REDIRECTS = urllib3.Retry(connect=0, read=0, other=0, redirect=3)
 _ATTEMPTS = 4
+_ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that work goes to all DataNodes, new ones too.
 
 
 class _Busy(OSError):
@@ -41,10 +42,26 @@ class _Filesystem(TypedDict):
     CapacityRemaining: int
 
 
+class _DataNode(NamedTuple):
+    """Where the NameNode has sent us: any DataNode answers for any file, so it is asked at once the next time."""
+
+    address: str
+    query: str
+
+    @classmethod
+    def of(cls, url: str | None) -> _DataNode | None:
+        """The one that a redirect led to; None where there was none, or where it came with a token."""
+        found = urlsplit(url or "")
+        if not found.netloc or "namenoderpcaddress=" not in found.query or "delegation=" in found.query:
+            return None
+        return cls(f"{found.scheme}://{found.netloc}", found.query)
+
+
 class WebHdfs:
     """The WebHDFS of one cluster. Safe to use from many threads.
 
-    ``requests`` would need three times the CPU per checksum, which is most of the CPU that copying a small file needs.
+    ``requests`` would need three times the CPU per checksum, which is most of the CPU that copying a small file needs. So would
+    asking the NameNode each time: it redirects to a DataNode, and half of the time goes there.
 
     Args:
         addresses: e.g. ``http://namenode:9870``; several, comma-separated, are tried in turn (standby NameNodes refuse).
@@ -55,6 +72,9 @@ class WebHdfs:
         self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, timeout=_TIMEOUT, retries=_REDIRECTS)
         # As hdfs-native and Hadoop's simple authentication do.
         self._user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
+        self._datanodes: dict[_DataNode, None] = {}
+        self._asked = count()
 
     def checksum(self, path: str) -> FileChecksum:
         """The checksum of a file's bytes as they lie in HDFS.
@@ -85,16 +105,28 @@ class WebHdfs:
         return None
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
-        query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
+        known, number = list(self._datanodes), next(self._asked)
+        if not known or number % _ASK_AGAIN == 0:
+            return self._asked_for(path, address, self._query)
+        datanode = known[number % len(known)]
+        try:
+            return self._asked_for(path, *datanode)
+        except (_Busy, _Failing):
+            self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
+            raise
+
+    def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
         try:
             response = self._pool.request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
         except urllib3.exceptions.HTTPError as error:
             raise _Busy(f"no answer from WebHDFS: {error}") from error
-        if response.status == 200:
-            answer: _Answer = response.json()["FileChecksum"]
-            # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
-            return FileChecksum(answer["algorithm"], answer["bytes"][: 2 * answer["length"]].lower())
-        raise _error(path, response.status, response.data.decode(errors="replace"))
+        if response.status != 200:
+            raise _error(path, response.status, response.data.decode(errors="replace"))
+        if datanode := _DataNode.of(response.geturl()):
+            self._datanodes[datanode] = None
+        answer: _Answer = response.json()["FileChecksum"]
+        # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
+        return FileChecksum(answer["algorithm"], answer["bytes"][: 2 * answer["length"]].lower())
 
 
 def _error(path: str, status: int, body: str) -> Exception:
