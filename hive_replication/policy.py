@@ -157,7 +157,7 @@ class Policy(_Settings):
     )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     packed_above: int = Field(
-        default=500, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"
+        default=50, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"
     )
     driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")

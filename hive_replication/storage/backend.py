@@ -38,6 +38,10 @@ class Backend(Protocol):
         """Writes a file, making its directories; bytes written. A file that could not be written whole is removed."""
         ...
 
+    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Writes a small file, making its directories."""
+        ...
+
     def rename(self, source: str, target: str) -> None:
         """Gives a file or directory another name that must be free and whose directory must exist."""
         ...

@@ -85,6 +85,10 @@ class FsspecBackend:
             raise
         return size
 
+    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Writes a small file."""
+        self.create(path, [data], overwrite=overwrite)
+
     def rename(self, source: str, target: str) -> None:
         """Moves a file or directory to a free name."""
         source, target = self._key(source), self._key(target)

@@ -1,4 +1,4 @@
-"""HDFS through ``hdfs-native`` (no JVM) and, for checksums, WebHDFS.
+"""HDFS through ``hdfs-native`` (no JVM) and, for checksums and small files, WebHDFS.
 
 ``hdfs-native``'s own fsspec class cuts paths at ``#`` and ``?``; its client takes them literally, so the client is used.
 """
@@ -10,11 +10,13 @@ from contextlib import suppress
 
 import hdfs_native
 
+from hive_replication.errors import ReplicationError
 from hive_replication.storage.records import FileChecksum, FileStatus, Space
 from hive_replication.storage.webhdfs import WebHdfs
 
 # hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
 _DEFAULTS = {"dfs.client.failover.max.attempts": "3"}
+_SMALL = 8 << 20  # bytes that are sent in one request
 
 
 class HdfsBackend:
@@ -66,6 +68,19 @@ class HdfsBackend:
                 self._client.delete(path)
             raise
         return size
+
+    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Writes a small file, over WebHDFS if it can be: ``hdfs-native`` waits half a second at each close."""
+        if self._webhdfs and len(data) <= _SMALL:
+            try:
+                self._webhdfs.write(path, data, overwrite=overwrite)
+            except (FileExistsError, PermissionError):
+                raise
+            except (OSError, ReplicationError):
+                pass  # it may be closed to writers
+            else:
+                return
+        self.create(path, [data], block_size=None, replication=None, overwrite=overwrite)
 
     def rename(self, source: str, target: str) -> None:
         """Moves a file or directory to a free name."""

@@ -122,8 +122,10 @@ class Storage:
             return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite)
 
     def write(self, uri: str, data: bytes, *, overwrite: bool = True) -> None:
-        """Writes a small file."""
-        self.create(uri, [data], overwrite=overwrite)
+        """Writes a small file and makes its directories; see :meth:`create`."""
+        _, path, root = self._locate(uri)
+        with translated(uri, root.uri):
+            self._backend(uri, root).write(path, data, overwrite=overwrite)
 
     def write_once(self, uri: str, data: bytes) -> None:
         """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.

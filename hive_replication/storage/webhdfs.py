@@ -1,4 +1,4 @@
-"""What HDFS tells over HTTP only: ``GETFILECHECKSUM``, the bytes of Hadoop's ``FileSystem.getFileChecksum``, and free space."""
+"""What HDFS does over HTTP: ``GETFILECHECKSUM``, the bytes of Hadoop's ``FileSystem.getFileChecksum``, free space, small files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.storage.records import FileChecksum, Space, StillOpen
 
 _HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
-_CONNECTIONS = 256  # To one host: as many as there are threads of a copier.
+_CONNECTIONS = 32  # To one host, at once: enough to keep it busy.
 _TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
 _REDIRECTS = urllib3.Retry(connect=0, read=0, other=0, redirect=3)
 _ATTEMPTS = 4
@@ -69,7 +69,7 @@ class WebHdfs:
 
     def __init__(self, addresses: str) -> None:
         self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
-        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, timeout=_TIMEOUT, retries=_REDIRECTS)
+        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_REDIRECTS)
         # As hdfs-native and Hadoop's simple authentication do.
         self._user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
@@ -104,6 +104,31 @@ class WebHdfs:
                 return Space(found["CapacityTotal"], found["CapacityRemaining"])
         return None
 
+    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+        """Writes a small file.
+
+        Raises:
+            FileExistsError: there is one, and it is not to be replaced.
+            PermissionError: the user may not write it.
+            OSError: no answer.
+            ReplicationError: another answer.
+        """
+        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user})
+        for address in self._addresses:
+            url = f"{address}/webhdfs/v1{quote(path)}?{query}"
+            try:
+                sent = self._pool.request("PUT", url, redirect=False)
+                if sent.status == 307:
+                    sent = self._pool.request("PUT", sent.headers["Location"], body=data, redirect=False, retries=False)
+            except urllib3.exceptions.HTTPError as error:
+                raise _Busy(f"no answer from WebHDFS: {error}") from error
+            if sent.status == 201:
+                return
+            error = _error(path, sent.status, sent.data.decode(errors="replace"))
+            if not isinstance(error, _Busy):
+                raise error
+        raise _Busy(f"none of {', '.join(self._addresses)} takes files")
+
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)
         if not known or number % _ASK_AGAIN == 0:
@@ -134,6 +159,8 @@ def _error(path: str, status: int, body: str) -> Exception:
     text = " ".join(body.split())[:300]
     if status == 404:
         return FileNotFoundError(path)
+    if "FileAlreadyExistsException" in text:
+        return FileExistsError(path)
     if "StandbyException" in text or "RetriableException" in text:
         return _Busy(f"WebHDFS answered {status}: {text}")
     if "is under construction" in text:
@@ -141,4 +168,4 @@ def _error(path: str, status: int, body: str) -> Exception:
     if status == 401 or "AccessControlException" in text or "SecurityException" in text:
         return PermissionError(f"WebHDFS refused the checksum of {path}: {text}")
     # Hadoop answers 403 to any IOException that it knows no better code for.
-    return (_Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for the checksum of {path}: {text}")
+    return (_Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for {path}: {text}")

@@ -84,8 +84,17 @@ class Trap:
         """Wraps the seams of this process."""
         attempt = Connections._attempt
         Connections._attempt = lambda owner, what, do, repeatable: self._call(attempt, owner, what, do, repeatable)
-        create, rename, delete, mkdirs = Storage.create, Storage.rename, Storage.delete, Storage.mkdirs
+        create, write, rename, delete, mkdirs = (
+            Storage.create,
+            Storage.write,
+            Storage.rename,
+            Storage.delete,
+            Storage.mkdirs,
+        )
         Storage.create = lambda owner, uri, chunks, **options: self._create(create, owner, uri, chunks, options)
+        Storage.write = lambda owner, uri, data, **options: self._effect(
+            f"{self._side(uri)}.storage.create[{kind(uri)}]", lambda: write(owner, uri, data, **options)
+        )
         Storage.rename = lambda owner, old, new: self._rename(rename, owner, old, new)
         Storage.delete = lambda owner, uri, **options: self._effect(
             f"{self._side(uri)}.storage.delete[{kind(uri)}]", lambda: delete(owner, uri, **options)
