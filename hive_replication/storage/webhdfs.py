@@ -1,4 +1,4 @@
-"""What HDFS does over HTTP: ``GETFILECHECKSUM``, the bytes of Hadoop's ``FileSystem.getFileChecksum``, free space, small files."""
+"""HDFS over HTTP: small files, free space, and ``GETFILECHECKSUM``: the bytes of Hadoop's ``FileSystem.getFileChecksum``."""
 
 from __future__ import annotations
 

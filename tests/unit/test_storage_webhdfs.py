@@ -13,7 +13,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.storage.records import FileChecksum
 from hive_replication.storage.webhdfs import WebHdfs
 
-Answer = tuple[int, dict[str, object]]
+Answer = tuple[int, dict[str, object] | str]  # a text is where a redirect leads to
 GOOD: Answer = (200, {"FileChecksum": {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": "AB" * 28 + "00000000", "length": 28}})
 
 
@@ -39,10 +39,16 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         status, body = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         data = json.dumps(body).encode()
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(status)
+        if isinstance(body, str):
+            self.send_header("Location", f"{body}{self.path}&namenoderpcaddress=nn:8020")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def do_PUT(self) -> None:
+        self.do_GET()
 
     def log_message(self, *args: object) -> None:
         """Says nothing."""
@@ -96,3 +102,45 @@ def test_other_answers(serve: Callable[..., Server], answer: Answer, error: type
 def test_trouble_passes(serve: Callable[..., Server]) -> None:
     server = serve(bad(500, "RuntimeException"), GOOD)
     assert WebHdfs(server.address).checksum("/x").value == "ab" * 28
+
+
+def test_the_datanode_that_answered_is_asked_at_once_the_next_time(serve: Callable[..., Server]) -> None:
+    datanode = serve(GOOD)
+    namenode = serve((307, datanode.address))
+    hdfs = WebHdfs(namenode.address)
+    for name in "abc":
+        assert hdfs.checksum(f"/{name}").value == "ab" * 28
+    assert (len(namenode.asked), len(datanode.asked)) == (1, 3)
+    assert datanode.asked[2].startswith("/webhdfs/v1/c?op=GETFILECHECKSUM&user.name=")
+    assert datanode.asked[2].endswith("&namenoderpcaddress=nn:8020")
+
+
+def test_a_lost_datanode_is_asked_no_more(serve: Callable[..., Server]) -> None:
+    lost, datanode = serve(GOOD, bad(500, "IOException")), serve(GOOD)
+    namenode = serve((307, lost.address), (307, datanode.address))
+    hdfs = WebHdfs(namenode.address)
+    for name in "abc":
+        assert hdfs.checksum(f"/{name}").value == "ab" * 28
+    assert (len(namenode.asked), len(lost.asked), len(datanode.asked)) == (2, 2, 2)
+
+
+def test_a_small_file_is_sent_to_the_datanode(serve: Callable[..., Server]) -> None:
+    datanode = serve((201, {}))
+    standby, active = serve(bad(403, "StandbyException")), serve((307, datanode.address))
+    WebHdfs(f"{standby.address},{active.address}").write("/a b", b"text", overwrite=True)
+    assert [len(one.asked) for one in (standby, active, datanode)] == [1, 1, 1]
+    assert datanode.asked[0].startswith("/webhdfs/v1/a%20b?op=CREATE&overwrite=true&user.name=")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (bad(403, "FileAlreadyExistsException"), FileExistsError),
+        (bad(403, "AccessControlException"), PermissionError),
+        (bad(403, "StandbyException"), OSError),
+        (bad(500, "RuntimeException"), ReplicationError),
+    ],
+)
+def test_files_that_cannot_be_written(serve: Callable[..., Server], answer: Answer, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        WebHdfs(serve(answer).address).write("/x", b"", overwrite=False)

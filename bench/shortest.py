@@ -1,0 +1,21 @@
+"""``dagster dev -m bench.shortest``: the project with the policy of HIVE_REPL_CONFIG, its sensor looking every second."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dagster as dg
+
+from hive_replication.connect import connect
+from hive_replication.policy_file import load_policy
+from repl_assets.build import policy_definitions
+from repl_assets.catalog import read_catalog
+from sensors.notification_log import SensorSettings
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """All of the policy."""
+    policy = load_policy(Path(os.environ["HIVE_REPL_CONFIG"]))
+    return policy_definitions(policy, read_catalog(connect(policy).source.metastore, policy), settings=SensorSettings(interval=1))
