@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,9 +13,13 @@ from hive_replication.connect import Connection
 from hive_replication.metastore.types import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table, copy_of
 
 _THREADS = 128
-_IN = "org.apache.hadoop.mapred.TextInputFormat"
-_OUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
-_SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+_TEXT = (
+    "org.apache.hadoop.mapred.TextInputFormat",
+    "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+)
+_ORC_PACKAGE = "org.apache.hadoop.hive.ql.io.orc"
+_ORC = f"{_ORC_PACKAGE}.OrcInputFormat", f"{_ORC_PACKAGE}.OrcOutputFormat", f"{_ORC_PACKAGE}.OrcSerde"
 
 
 @dataclass
@@ -36,21 +40,24 @@ class SourceDatabase:
         marked = {"repl.source.for": "bench"}
         self._metastore.create_database(Database(name=self.name, locationUri=location, parameters=marked, ownerName="hive"))
 
-    def table(self, name: str, *, partitioned: bool = True) -> Table:
-        """Creates a managed text table with one column, by default partitioned by ``p``."""
+    def table(
+        self, name: str, *, partitioned: bool = True, orc: bool = False, parameters: Mapping[str, str] | None = None
+    ) -> Table:
+        """Creates a managed table with one column, of text or ORC files, by default partitioned by ``p``."""
+        reads, writes, serde = _ORC if orc else _TEXT
         database = self._metastore.database(self.name)
         assert database is not None
         sd = StorageDescriptor(
             cols=[FieldSchema("a", "string", "")],
             location=f"{database.locationUri}/{name}",
-            inputFormat=_IN,
-            outputFormat=_OUT,
+            inputFormat=reads,
+            outputFormat=writes,
             numBuckets=-1,
-            serdeInfo=SerDeInfo(serializationLib=_SERDE, parameters={}),
+            serdeInfo=SerDeInfo(serializationLib=serde, parameters={}),
             parameters={},
         )
         keys = [FieldSchema("p", "string", "")] if partitioned else []
-        made = Table(tableName=name, dbName=self.name, owner="hive", sd=sd, partitionKeys=keys, parameters={})
+        made = Table(tableName=name, dbName=self.name, owner="hive", sd=sd, partitionKeys=keys, parameters=dict(parameters or {}))
         made.tableType = "MANAGED_TABLE"
         self._metastore.create_table(made)
         return made

@@ -146,7 +146,8 @@ class Session:
     def taken_over(self, checkpoint: str) -> ReplicaState:
         """The state of a database that becomes a replica now, with a bootstrap under way."""
         policy, origins = self.target.policy.name, self._lineage[1:]
-        return replace(self.state, source=self.identity, checkpoint=checkpoint, policy=policy, origins=origins)
+        fresh = bool(checkpoint)
+        return replace(self.state, source=self.identity, checkpoint=checkpoint, fresh=fresh, policy=policy, origins=origins)
 
     def require_released(self) -> None:
         """Makes sure that nobody took the database back on purpose.

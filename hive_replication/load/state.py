@@ -15,6 +15,8 @@ from hive_replication.metastore.types import Database, Partition, Table, copy_of
 
 LAST_ID = "repl.last.id"
 CHECKPOINT = "hive.repl.ckpt.key"
+#: While a replica has it, Hive starts no compaction in it on its own (TableOptimizer) and does not dump it.
+FIRST_INCREMENTAL = "hive.repl.first.inc.pending"
 TARGET_FOR = "repl.target.for"
 PREFIX = "hive_replication."
 SOURCE = PREFIX + "source"
@@ -50,6 +52,7 @@ class ReplicaState:
         held: why names are held.
         holds: since when, and how often they were tried, as far as that is known.
         checkpoint: dump directory of the bootstrap under way, or "".
+        fresh: whether no window was loaded since the bootstrap began.
         recovery: token of the recovery under way, or ""; any other load takes it away, since it changes what was compared.
         policy: name of the policy that writes it, "" where that is not known.
         origins: where the source's own data comes from, if it is a replica itself, nearest first.
@@ -65,6 +68,7 @@ class ReplicaState:
     held: Mapping[str, str] = field(default_factory=dict[str, str])
     holds: Mapping[str, Hold] = field(default_factory=dict[str, Hold])
     checkpoint: str = ""
+    fresh: bool = False
     recovery: str = ""
     policy: str = ""
     origins: tuple[str, ...] = ()
@@ -121,7 +125,8 @@ class ReplicaState:
             return self
         behind = self.applied or 0
         at = {name: there for name, there in self.at.items() if there > evid or there < behind or name in self.held}
-        return replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="", recovery="")
+        raised = replace(self, applied=evid, applied_time=time, applied_hash=message_hash, at=at, checkpoint="", recovery="")
+        return replace(raised, fresh=self.fresh and self.applied is None)
 
     def parameters(self) -> dict[str, str]:
         """The database parameters that say all this."""
@@ -134,6 +139,8 @@ class ReplicaState:
             values[_UNDONE] = str(self.undone)
         if self.checkpoint:
             values[CHECKPOINT] = self.checkpoint
+        if self.fresh:
+            values[FIRST_INCREMENTAL] = "true"
         if self.recovery:
             values[_RECOVERY] = self.recovery
         values |= {_AT + name: str(evid) for name, evid in self.at.items()}
@@ -154,6 +161,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         held={key.removeprefix(_HELD): value for key, value in found.items() if key.startswith(_HELD)},
         holds={key.removeprefix(_HOLD): Hold.parse(value) for key, value in found.items() if key.startswith(_HOLD)},
         checkpoint=found.get(CHECKPOINT, ""),
+        fresh=found.get(FIRST_INCREMENTAL) == "true",
         recovery=found.get(_RECOVERY, ""),
         policy=found.get(_POLICY, ""),
         origins=origins(found),

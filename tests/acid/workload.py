@@ -105,7 +105,7 @@ class Workload:
             f"seed {self.seed}: {self.transactions.number} transactions ({work['by Hive']} by Hive, {work['raw']} raw), "
             f"{aborted} aborted, {done['windows']} windows, {done['rows']} rows compared, "
             f"{made[0]} compactions on the source and {made[1]} on the target, "
-            f"{done['files']} files copied, {done['cmroot']} of them from cmroot, {done['reads']} reads of the target during loads"
+            f"{done['files']} files copied, {done['cmroot']} from cmroot, {done['reads']} reads of the target during loads"
         )
 
     def _work(self, until: int) -> None:

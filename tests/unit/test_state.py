@@ -20,6 +20,7 @@ states = st.builds(
     held=st.dictionaries(names, st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
     holds=st.dictionaries(names, st.builds(Hold, evids, evids, evids, evids), max_size=3),
     checkpoint=st.sampled_from(["", "hdfs://d/x"]),
+    fresh=st.booleans(),
 )
 
 
@@ -48,6 +49,13 @@ def test_a_bootstrap_under_way_stands_nowhere() -> None:
         "hive.repl.ckpt.key": "hdfs://d/x",
     }
     assert state.raised(7, 0, "") == ReplicaState("uuid/db", 7)
+
+
+def test_hive_compacts_a_replica_after_its_first_window() -> None:
+    begun = ReplicaState("uuid/db", None, checkpoint="hdfs://d/x", fresh=True)
+    loaded = begun.raised(7, 0, "")
+    pending = [state.parameters().get("hive.repl.first.inc.pending") for state in (begun, loaded, loaded.raised(9, 0, ""))]
+    assert pending == ["true", "true", None]
 
 
 def test_names_that_stand_elsewhere() -> None:
