@@ -15,6 +15,7 @@ from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from hive_replication.load.report import LoadReport, Touched
 from repl_assets.keys import UNRECORDED_TAG, Names, partition_key
+from repl_assets.reporting import commits_metadata
 
 MOST_PARTITIONS = 10_000  # of one table that Dagster knows: the newest
 MOST_EVENTS = 200  # objects of one load that its own run logs
@@ -61,7 +62,7 @@ class Recorder:
                 self._observe(touched, unrecorded=touched.source_table in left)
         metadata = {"directory": dg.MetadataValue.path(directory)}
         for touched, partition in objects[:MOST_EVENTS]:
-            self.materialize(touched.source_table, partition, touched.evid, metadata)
+            self.materialize(touched.source_table, partition, touched.evid, metadata | commits_metadata(touched, partition))
 
     def materialize(self, table: str, partition: str | None, evid: int, metadata: Mapping[str, Any]) -> None:
         """Logs dump and replica of a table without partitions or of a Hive partition, in this order.

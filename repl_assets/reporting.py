@@ -111,6 +111,21 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
     return made | ({"held": held_table(report)} if report.held else {})
 
 
+def commits_metadata(touched: Touched, partition: str | None) -> dict[str, Any]:
+    """The transactions that wrote to a table or partition; nothing where it is not transactional.
+
+    Args:
+        touched: its table.
+        partition: its name, None for a table shown as a whole.
+    """
+    found = [one for one in touched.commits if partition in (None, one.partition)]
+    if not found:
+        return {}
+    rows = [(one.write_id, one.transaction, one.evid) for one in reversed(found)]
+    head = ("write id (both sides)", "transaction (source)", "commit (event)")
+    return {"write id": found[-1].write_id, "transactions": markdown_table(head, rows, len(rows))}
+
+
 def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
     """Lanes that failed."""
     rows = ((", ".join(held.tables), held.after, held.evid, held.reason) for held in report.held)

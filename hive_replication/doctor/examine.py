@@ -12,6 +12,7 @@ from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import LagReader
+from hive_replication.load.transactions import why_unable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.storage import Storage
@@ -121,6 +122,8 @@ def _target(connection: Connection) -> Iterator[Finding]:
     target = connection.target
     yield from target_settings(target.metastore.config_value, target.metastore.features.major)
     yield _lock(target.metastore)
+    if connection.source.acid:
+        yield _transactions(target.metastore)
     warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
     yield from _writable(target.storage, warehouse, "target")
     yield from _space(target.storage, warehouse)
@@ -132,6 +135,22 @@ def _lock(metastore: Metastore) -> Finding:
             return ok("target", "locks", "the metastore gives and takes back locks")
     except ReplicationError as problem:
         return error("target", "locks", str(problem), "start the metastore with its transaction tables (schematool -initSchema)")
+
+
+def _transactions(metastore: Metastore) -> Finding:
+    """Whether the target can hold transactional tables, and its readers see whole transactions as far as the metastore knows."""
+    check = "transactional tables"
+    if unable := why_unable(metastore):
+        return error("target", check, unable, "set acid: {replicate: false} in the policy, or let the target be of Hive 4")
+    manager = metastore.config_value("hive.txn.manager", "")
+    shown = f"hive.txn.manager={manager} at the metastore"
+    if manager.endswith("DbTxnManager"):
+        return ok("target", check, shown)
+    advice = (
+        "set hive.txn.manager=org.apache.hadoop.hive.ql.lockmgr.DbTxnManager and hive.support.concurrency=true for the target's "
+        "HiveServer2, which without them reads no transactional table; what is set there the metastore does not know"
+    )
+    return warning("target", check, shown, advice)
 
 
 def _writable(storage: Storage, directory: str, side: str) -> Iterator[Finding]:

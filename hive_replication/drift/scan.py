@@ -7,21 +7,24 @@ one whose event comes soon. Where an event comes later all the same, it finds it
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hive_replication.drift.memory import Baseline, Memory
-from hive_replication.dump.source import Source, has_files, why_skipped
+from hive_replication.dump.source import Source, has_files, is_transactional, why_skipped
 from hive_replication.errors import MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.log import notifications, of_policy
+from hive_replication.events.transactions import TYPES, concerns
 from hive_replication.load.state import ReplicaState, is_ours, object_id, replica_state
 from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify.digest import Look, look_at, scratch
 
 _THREADS = 32
@@ -119,6 +122,9 @@ class DriftScan:
             return None
         scan = _Table(self._objects(table, replica))
         memory = Memory(self.target.storage, self._location())
+        if is_transactional(table):
+            found = self._transactional(table, replica, scan, memory)
+            return replace(found, seconds=time.monotonic() - began)
         known = memory.read(name)
         drifted: dict[str, Drifted] = {}
         waiting = ""
@@ -139,6 +145,32 @@ class DriftScan:
         seconds = time.monotonic() - began
         return TableDrift(name, len(scan.objects), found, tuple(sorted(scan.writing)), waiting, scan.listings, seconds)
 
+    def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
+        """What a reader sees of a transactional table, compared with the replica where the directories of either side changed."""
+        name, objects = table.tableName.lower(), scan.objects.values()
+        places = [(self.source.storage, one.source) for one in objects] + [(self.target.storage, one.target) for one in objects]
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
+            looks = [look.digest for look in pool.map(lambda place: look_at(*place, 0.0), places)]
+        digest = hashlib.sha256(" ".join(looks).encode()).hexdigest()[:16]
+        answer = TableDrift(name, len(objects), listings=len(places))
+        if memory.read(name).get("") == (digest, 0):
+            return answer
+        found = self._compared(name)
+        if found.repairs:
+            self.sleep(self.settle)
+            found = self._compared(name)
+        if not found.repairs:
+            memory.write(name, {"": Baseline(digest, 0)})
+            return answer
+        waiting = self._waiting(table, replica, scan, set())
+        reason = "; ".join(found.differences[:3])
+        drifted = () if waiting else tuple(Drifted(partition, digest, reason) for partition in found.repairs)
+        return replace(answer, drifted=drifted, waiting=waiting)
+
+    def _compared(self, name: str) -> TableComparison:
+        (found,) = compare_database(self.source, self.target, self.database, table=name)
+        return found
+
     @property
     def _replica(self) -> str:
         return self.target.policy.target_of(self.database)
@@ -151,7 +183,7 @@ class DriftScan:
 
     def _is_replicated(self, table: Table, replica: Table) -> bool:
         ours = is_ours(replica, f"{self.source.identity}/{self.database}")
-        with_data = not self.source.policy.metadata_only and not why_skipped(table)
+        with_data = not self.source.policy.metadata_only and not why_skipped(table, acid=self.source.acid)
         return ours and with_data and (has_files(table) or bool(table.partitionKeys))
 
     def _objects(self, table: Table, replica: Table) -> dict[str, _Object]:
@@ -210,17 +242,19 @@ class DriftScan:
         if name in state.held or state.applied is None:
             return "the table is held, or its bootstrap is not finished"
         try:
-            if self._has_events(name, state):
+            if self._has_events(name, state, transactional=is_transactional(table)):
                 return "events wait"
         except MissingEvents as error:
             return str(error)
         now = self._objects(table, self.target.metastore.table(self._replica, name) or replica)
         return "a load is under way" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
 
-    def _has_events(self, name: str, state: ReplicaState) -> bool:
+    def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
         position = state.position(name)
         for row in notifications(self.source.metastore, position, self.source.metastore.current_event_id()):
             if row.database == self.database and of_policy(row, self.database, name.__eq__):
+                return True
+            if transactional and row.type in TYPES and concerns(row, self.database):
                 return True
         return False
 

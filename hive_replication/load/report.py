@@ -41,6 +41,23 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction that wrote to a table or partition.
+
+    Args:
+        partition: its name, "" for the table itself.
+        write_id: of the table, on both sides.
+        transaction: the source's id of it.
+        evid: event id of its commit.
+    """
+
+    partition: str
+    write_id: int
+    transaction: int
+    evid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Touched:
     """A target table that the load changed.
 
@@ -51,6 +68,7 @@ class Touched:
         partitions: partitions created or changed that exist now.
         dropped_partitions: partitions dropped.
         dropped: whether the table itself is gone.
+        commits: of a transactional table, what was written to it, in order.
     """
 
     table: str
@@ -59,6 +77,7 @@ class Touched:
     partitions: tuple[str, ...] = ()
     dropped_partitions: tuple[str, ...] = ()
     dropped: bool = False
+    commits: tuple[Commit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 A replica never claims statistics to be accurate that the source does not: a change of data ends the claims of its columns, a
 change of metadata keeps those that both sides make (``flip``), and only statistics that come from the source begin new ones.
+
+Transactional tables get none: Hive goes by the write id of whoever made the claims, and refuses every later change of parameters
+that would touch them without one (``ObjectStore.verifyStatsChangeCtx``).
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hive_replication.dump.source import is_transactional
 from hive_replication.errors import ReplicationError
 from hive_replication.load.operations import CustomOperation, object_name
 from hive_replication.load.state import LAST_ID, object_id
@@ -56,6 +60,8 @@ class SetStatistics(CustomOperation):
     def carry_out(self, target: Target, database: str) -> None:
         """Writes what differs; then the claims, since the metastore makes its own of what is written."""
         table = _table(target.metastore, database, self.table)
+        if is_transactional(table):
+            return
         names = [change.partition for change in self.changes]
         found = _found(target.metastore, table, names)
         differing: dict[str, list[ColumnStatisticsObj]] = {}
@@ -80,6 +86,8 @@ class DeleteStatistics(CustomOperation):
     def carry_out(self, target: Target, database: str) -> None:
         """Deletes them; none is fine."""
         table = _table(target.metastore, database, self.table)
+        if is_transactional(table):
+            return
         found = _found(target.metastore, table, [self.partition]).get(self.partition, {})
         columns = {self.column} if self.column else set(found)
         for column in sorted(columns & found.keys()):

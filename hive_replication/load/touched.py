@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
-from hive_replication.load.report import Touched
+from hive_replication.load.report import Commit, Touched
 from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction
 
 _NO_DATA = (AbortTransaction, AllocateWriteIds, CommitTransaction)
@@ -18,6 +18,7 @@ class _Table:
     evid: int = 0
     partitions: dict[str, bool] = field(default_factory=dict[str, bool])
     dropped: bool = False
+    commits: list[Commit] = field(default_factory=list[Commit])
 
 
 def touched_tables(operations: Iterable[op.Operation], source_table: str | None, target_table: str | None) -> tuple[Touched, ...]:
@@ -60,6 +61,7 @@ def touched_tables(operations: Iterable[op.Operation], source_table: str | None,
             partitions=tuple(sorted(part for part, there in table.partitions.items() if there)),
             dropped_partitions=tuple(sorted(part for part, there in table.partitions.items() if not there)),
             dropped=table.dropped,
+            commits=tuple(table.commits),
         )
         for name, table in sorted(tables.items())
     )
@@ -70,3 +72,4 @@ def _add_writes(tables: dict[str, _Table], operation: CommitTransaction) -> None
         table = tables.setdefault(one.table, _Table())
         table.evid = max(table.evid, operation.evid)
         table.partitions |= {one.partition: True} if one.partition else {}
+        table.commits.append(Commit(one.partition, one.write_id, operation.transaction, operation.evid))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from hive_replication.acid.directories import base_name
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.mapping import NameMapping
 from hive_replication.load.operations import (
@@ -44,14 +44,22 @@ def replay_policy(mapping: NameMapping) -> str:
 
 
 def why_unable(metastore: Metastore) -> str:
-    """Why a target cannot hold transactional tables, or ""."""
+    """Why a target cannot hold transactional tables, or "".
+
+    What ``hive.txn.manager`` its readers use, the metastore does not know.
+    """
     version = metastore.features
-    if version.major >= 4:
-        return ""
-    return (
-        f"the target's metastore {metastore.uri} is of Hive {version.version}, and transactional tables need Hive 4 there: "
-        "leave them out with acid: {replicate: false} in the policy"
-    )
+    if version.major < 4:
+        why = f"is of Hive {version.version}, and transactional tables need Hive 4 there"
+    else:
+        try:
+            metastore.unfinished_transactions()
+            return ""
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            why = f"keeps no transactions (make its tables with schematool -initSchema): {error}"
+    return f"the target's metastore {metastore.uri} {why}: leave them out with acid: {{replicate: false}} in the policy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import filterfalse
 
 from hive_replication.dump.records import EventRecord
@@ -146,13 +147,17 @@ class _Planner:
     lanes: dict[tuple[str, ...], Lane] = field(default_factory=dict[tuple[str, ...], Lane])
     gone: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
 
+    @cached_property
+    def unable(self) -> str:
+        """Why the target cannot hold the dump's transactional tables, or ""."""
+        return why_unable(self.session.target.metastore) if self.session.reader.header.acid else ""
+
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
         session = self.session
         args = lane, self.view, self.mapping, session.includes, self.ended, session.lookahead, self.gone
         header, conflicts = session.reader.header, session.target.policy.conflicts
-        unable = why_unable(session.target.metastore) if header.acid else ""
         settings = {"metadata_only": header.metadata_only, "acid": header.acid}
-        planner = LanePlanner(*args, conflicts=conflicts, **settings, unable=unable, anew=session.anew)
+        planner = LanePlanner(*args, conflicts=conflicts, **settings, unable=self.unable, anew=session.anew)
         plan, skipped = planner.plan()
         self.lanes[plan.names] = lane
         return plan, skipped

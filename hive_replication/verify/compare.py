@@ -58,12 +58,16 @@ class Listed:
         thing: the object.
         files: of a transactional table those that a reader needs.
         constraints: its own.
-        rows: of a transactional table adds up the rows that a reader sees; None where they cannot be read.
+        transactional: whether it is, or belongs to, a transactional table.
+        write_id: of such a table the greatest write id that was given out; 0 of a partition.
+        rows: of such a table adds up the rows that a reader sees; None where they cannot be read.
     """
 
     thing: Table | Partition
     files: tuple[FileRef, ...]
     constraints: tuple[Constraint, ...] = ()
+    transactional: bool = False
+    write_id: int = 0
     rows: Callable[[], Rows] | None = None
 
 
@@ -125,7 +129,10 @@ class Comparer:
         differences = [] if by_rows else differences
         differences += self._metadata(pair.source.thing, pair.target.thing)
         differences += constraint_differences(pair.source.constraints, pair.target.constraints)
-        differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
+        if pair.source.write_id != pair.target.write_id:
+            differences.append(f"write ids go up to {pair.target.write_id} on the target, {pair.source.write_id} on the source")
+        if not pair.source.transactional:  # whose statistics are not replicated
+            differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
         prefix = f"partition {pair.name}: " if pair.name else ""
         return proven, by_rows, [prefix + difference for difference in differences]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
 from hive_replication.dump.attached import function_record, why_left_out, with_statistics
@@ -101,7 +102,11 @@ class _Side:
         found = self.metastore.table_statistics(self.database, table.tableName, columns)
         constraints = self.metastore.constraints(self.database, table.tableName)
         kept = (one for one in constraints if one.parent is None or (one.parent[0] == self.database and includes(one.parent[1])))
-        return Listed(with_statistics(table, found), files, tuple(kept), seen.rows(table, files) if seen else None)
+        listed = Listed(with_statistics(table, found), files, tuple(kept))
+        if not is_transactional(table):
+            return listed
+        write_id = self.metastore.max_write_id(self.database, table.tableName.lower())
+        return replace(listed, transactional=True, write_id=write_id, rows=seen.rows(table, files) if seen else None)
 
     def partitions(self, table: Table | None, names: list[str]) -> dict[str, Listed]:
         if table is None or not table.partitionKeys:
@@ -112,7 +117,12 @@ class _Side:
         columns = [column.name for column in table.sd.cols]
         known = self.metastore.partition_statistics(self.database, table.tableName, columns, names)
         return {
-            name: Listed(with_statistics(part, known.get(name, ())), listed, rows=seen.rows(part, listed) if seen else None)
+            name: Listed(
+                with_statistics(part, known.get(name, ())),
+                listed,
+                transactional=seen is not None,
+                rows=seen.rows(part, listed) if seen else None,
+            )
             for (name, part), listed in zip(found.items(), files, strict=True)
         }
 

@@ -8,57 +8,26 @@ from dataclasses import replace
 import pytest
 from hive_metastore import ttypes as t
 
-from hive_replication.acid.write_ids import WriteIds
-from hive_replication.connect import Connection, connect
+from hive_replication.connect import connect
+from hive_replication.drift import DriftScan
+from hive_replication.drift.repairs import repair_drift
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
+from hive_replication.load.state import replica_state, with_state
 from hive_replication.load.undo import undo
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.types import PrincipalType
+from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Acid
+from hive_replication.recover import recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
+from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.faults import Killed
-from tests.fixtures.record import Recorder
-from tests.warehouse import Warehouse
-from tests.writers import Writer, create
+from tests.ledger import Ledger, make, partition_of
 
 pytestmark = pytest.mark.servers
-
-
-class Ledger(Warehouse):
-    """A source database with the insert-only tables a, b and, partitioned by ds, p."""
-
-    def begin(self) -> Writer:
-        source = self.connection.source
-        return Writer.begin(source.metastore, source.storage, self.database)
-
-    def files(self, *, source: bool, table: str = "a") -> dict[str, bytes]:
-        side = self.connection.source if source else self.connection.target
-        found = side.metastore.table(self.database, table)
-        assert found is not None
-        return self._files(side.storage, str(found.sd.location))
-
-    def write_ids(self, *, source: bool, table: str = "a") -> WriteIds:
-        side = self.connection.source if source else self.connection.target
-        return side.metastore.write_ids(self.database, [table])[table]
-
-    def highest(self, *, source: bool, table: str = "a") -> int:
-        side = self.connection.source if source else self.connection.target
-        return side.metastore.max_write_id(self.database, table)
-
-
-def make(connection: Connection, database: str) -> Ledger:
-    source = connection.source
-    source.metastore.create_database(
-        t.Database(name=database, ownerName="hive", ownerType=PrincipalType.USER, parameters={"repl.source.for": "test"})
-    )
-    for name in "ab":
-        create(source.metastore, source.storage, database, name)
-    create(source.metastore, source.storage, database, "p", ("ds",))
-    return Ledger(connection, None, database)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -108,12 +77,9 @@ def test_a_dump_has_no_transactions_of_others(ledger: Ledger) -> None:
 def test_partitions_and_a_repeated_load(ledger: Ledger) -> None:
     source = ledger.connection.source
     assert ledger.replicate().held == ()
-    table = source.metastore.table(ledger.database, "p")
-    assert table is not None
-    made = Recorder(source.metastore, source.storage, ledger.database)._partition(table, ["1"])
     writer = ledger.begin()
     writer.write_id("p")
-    source.metastore.add_partitions(ledger.database, "p", [made])
+    source.metastore.add_partitions(ledger.database, "p", [partition_of(ledger, "1")])
     writer.insert("p", "1\n", "ds=1")
     writer.commit()
     dump = ledger.dump(ledger.applied())
@@ -274,3 +240,105 @@ def test_a_target_of_hive_3_refuses(cluster: Cluster, source4: Side, target: Sid
     writer.commit()
     report = left.replicate()
     assert (report.held, dict(report.applied)) == ((), {})
+
+
+def comparison(ledger: Ledger, table: str = "a") -> TableComparison:
+    (found,) = compare_database(ledger.connection.source, ledger.connection.target, ledger.database, table=table)
+    return found
+
+
+def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledger: Ledger) -> None:
+    """Verify, drift and recover: a file of the snapshot that is missing, changed or stray; compaction is no difference."""
+    connection = ledger.connection
+    sides = connection.source, connection.target, connection.store, connection.copier
+    source, target = connection.source, connection.target
+    for text in ("1\n", "2\n"):
+        writer = ledger.begin()
+        writer.insert("a", text)
+        writer.commit()
+    assert ledger.replicate().held == ()
+    scan = DriftScan(source, target, ledger.database, settle=0.0)
+    assert comparison(ledger).differences == ()
+    looked = scan.table("a"), scan.table("a")  # the second knows what the first found
+    assert [(one.drifted, one.waiting) for one in looked if one] == [((), ""), ((), "")]
+
+    place = target.metastore.table(ledger.database, "a")
+    assert place is not None
+    delta = f"{place.sd.location}/delta_0000001_0000001_0000"
+    for damage, told in (
+        (lambda: target.storage.delete(f"{delta}/000000_0"), "is on the source only"),
+        (lambda: target.storage.write(f"{delta}/000000_0", b"wrong\n"), "has other content"),
+        (lambda: target.storage.write(f"{delta}/000001_0", b"3\n"), "is on the target only"),
+    ):
+        damage()
+        assert told in comparison(ledger).differences[0]
+        drifted = scan.table("a")
+        assert drifted is not None
+        assert [one.partition for one in drifted.drifted] == [""]
+    assert repair_drift(*sides, ledger.database, drifted) == []
+    assert comparison(ledger).differences == ()
+
+    # What a compaction of the source leaves: one base, and nothing that it made needless.
+    table = source.metastore.table(ledger.database, "a")
+    assert table is not None
+    source.storage.write(f"{table.sd.location}/base_0000002/000000_0", b"2\n1\n")
+    found = comparison(ledger)
+    assert (found.differences, found.by_rows, found.files_proven) == ((), 1, 0)
+    source.storage.write(f"{table.sd.location}/base_0000002/000000_0", b"2\n")
+    assert comparison(ledger).differences != ()
+
+
+def test_a_partition_is_repaired_alone(ledger: Ledger) -> None:
+    connection = ledger.connection
+    made = [partition_of(ledger, day) for day in "12"]
+    connection.source.metastore.add_partitions(ledger.database, "p", made)
+    writer = ledger.begin()
+    for day in "12":
+        writer.insert("p", f"{day}\n", f"ds={day}")
+    writer.commit()
+    assert ledger.replicate().held == ()
+    kept = connection.target.metastore.table(ledger.database, "p")
+    for part in connection.target.metastore.partitions(ledger.database, "p"):
+        for file in connection.target.storage.files(str(part.sd.location)):
+            connection.target.storage.write(file.uri, b"broken\n")
+    sides = connection.source, connection.target, connection.store, connection.copier
+    assert repair(*sides, ledger.database, "p", ("ds=1",)).load.held == ()
+    assert comparison(ledger, "p").repairs == ("ds=2",)
+    assert connection.target.metastore.table(ledger.database, "p") == kept  # it was not made anew
+    (part,) = connection.target.metastore.partitions(ledger.database, "p", ["ds=1"])
+    assert "/.repl/" not in str(part.sd.location)  # where Hive reads nothing of a transactional table
+    writer = ledger.begin()
+    writer.insert("p", "3\n", "ds=1")
+    writer.commit()
+    assert ledger.replicate().held == ()
+    assert comparison(ledger, "p").repairs == ("ds=2",)
+
+
+def test_a_recovery_leaves_what_is_equal(ledger: Ledger) -> None:
+    connection = ledger.connection
+    for table in "ab":
+        writer = ledger.begin()
+        writer.insert(table, "1\n")
+        writer.commit()
+    assert ledger.replicate().held == ()
+    target = connection.target
+    database = copy_of(target.metastore.database(ledger.database))
+    assert database is not None
+    database.parameters = with_state(database.parameters, replace(replica_state(database), applied_hash="another history"))
+    target.metastore.alter_database(ledger.database, database)
+    (name,) = ledger.files(source=False, table="b")
+    table = target.metastore.table(ledger.database, "b")
+    assert table is not None
+    target.storage.delete(f"{table.sd.location}/{name}")
+    recovery = recover(connection.source, target, connection.store, connection.copier, ledger.database)
+    assert recovery is not None
+    assert recovery.load is not None
+    assert [one.table for one in recovery.different] == ["b"]
+    assert dict(recovery.load.applied)["CreateTable"] == 1
+    writer = ledger.begin()
+    writer.insert("a", "2\n")
+    writer.insert("b", "2\n")
+    writer.commit()
+    assert ledger.replicate().held == ()
+    for table in "ab":
+        assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table)
