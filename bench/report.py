@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,8 +12,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-
-from bench.peers import Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Measurement:
     goal: float
     unit: str = "ratio"
     at_most: bool = False
-    means: str = "as long as hive-repl"
+    means: str = "times as long took Hive"
 
     @property
     def reached(self) -> bool:
@@ -50,35 +47,6 @@ class Measurement:
     def line(self) -> str:
         """For scripts, e.g. ``ratio W1 11.2``."""
         return f"{self.unit} {self.name} {self.value:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One workload, done by this project and by another.
-
-    Args:
-        name: W1, W2, ...
-        title: what it is.
-        timings: by who did it, this project first; equally many of each.
-        goal: for the ratio.
-    """
-
-    name: str
-    title: str
-    timings: Mapping[str, Sequence[Timing]]
-    goal: float = 10
-
-    @property
-    def measurement(self) -> Measurement:
-        """Medians, and how many times longer the other took."""
-        rows = {who: _medians(found) for who, found in self.timings.items()}
-        ours, other = (figures["both, s"] for figures in rows.values())
-        return Measurement(self.name, self.title, rows, other / ours, self.goal, means="times as long took Hive as hive-repl")
-
-
-def _medians(timings: Sequence[Timing]) -> dict[str, float]:
-    steps = {"DUMP, s": "dump", "LOAD, s": "load", "both, s": "whole"}
-    return {title: statistics.median(getattr(one, step) for one in timings) for title, step in steps.items()}
 
 
 def machine() -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 
 from hive_replication.connect import connect
-from hive_replication.policy_file import load_policy
+from hive_replication.policy import load_policy
 from repl_assets.build import policy_definitions
 from repl_assets.catalog import read_catalog
 from sensors.notification_log import SensorSettings

@@ -44,7 +44,9 @@ class TinyWindow:
             "DUMP and LOAD in a warm process": {"both, s": engine},
             "from the event to the target, by Dagster": {"both, s": whole},
         }
-        return Measurement("W6", "tiny window: one insert", rows, whole, 15, "seconds", at_most=True, means="s until it is visible")
+        return Measurement(
+            "W6", "tiny window: one insert", rows, whole, 15, "seconds", at_most=True, means="s until it is visible"
+        )
 
     def _insert(self) -> None:
         self._made += 1
