@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.checks import last_failure, strays_found
 from repl_assets.keys import POLICY_TAG, Names, partition_name
 from repl_assets.reporting import asset_url, markdown_table
 from repl_assets.specs import Specs
-from repl_assets.table_checks import Examiner, Place, TableCheck, checks_of
+from repl_assets.table_checks import Examiner, Finding, Place, TableCheck, checks_of
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
 
@@ -45,9 +45,11 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         work = Work.of(getattr(context.resources, names.connection), context.log)
         examiner = Examiner(work.connection, specs.policy, database.name)
         if not context.has_partition_key:  # started by hand, of all tables
-            for table in _present(work, database):
-                if finding := check.answered(examiner, table):
-                    context.op_execution_context.log_event(finding.evaluation(Place.of(names, database.name, table, check)))  # type: ignore[arg-type] (it takes more than it says)
+            with failures():
+                answers = list(_of_tables(work, specs, database, check, _present(work, database)))
+            # Dagster takes no result of a check with partitions in a run without one, but events of it.
+            for answer in (*answers, _together(answers).evaluation(Place(spec.key))):
+                context.op_execution_context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
             return
         table = partition_name(context.partition_key)
         repair = bool(context.run.asset_selection)
@@ -81,8 +83,8 @@ def checks_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefi
         work = Work.of(getattr(context.resources, names.connection), context.log)
         answers: list[dg.AssetCheckEvaluation] = []
         errors: list[str] = []
-        for database in databases:
-            for answer in _answers(work, specs, database, errors):
+        with failures():
+            for answer in (one for database in databases for one in _answers(work, specs, database, errors)):
                 context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
                 answers.append(answer)
         failed = [answer for answer in answers if not answer.passed]
@@ -111,22 +113,42 @@ def checks_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefi
 
 def _answers(work: Work, specs: Specs, database: CatalogDatabase, errors: list[str]) -> Iterator[dg.AssetCheckEvaluation]:
     """The answers of a database's checks; what has none is told in ``errors``."""
-    examiner = Examiner(work.connection, specs.policy, database.name)
     tables = _present(work, database)
     for check in checks_of(specs.policy):
+        answers: list[dg.AssetCheckEvaluation] = []
         for table in tables:
             try:
-                finding = check.answered(examiner, table)
+                for answer in _of_tables(work, specs, database, check, [table]):
+                    answers.append(answer)
+                    yield answer
+            except Unreachable:
+                raise
             except ReplicationError as error:
                 work.log.warning("%s of %s.%s has no answer: %s", check.name, database.name, table, error)
                 errors.append(f"{check.name} of {database.name}.{table}: {error}")
-                continue
-            if finding is not None:
-                yield finding.evaluation(Place.of(specs.names, database.name, table, check))
+        if database.overflow and tables:
+            yield _together(answers).evaluation(Place(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
     if "no_strays" in specs.policy.checks.run and tables:
         yield strays_found(work.connection, database.name).evaluation(
             Place(dg.AssetCheckKey(specs.names.database(database.name, "load"), "no_strays"))
         )
+
+
+def _of_tables(
+    work: Work, specs: Specs, database: CatalogDatabase, check: TableCheck, tables: Sequence[str]
+) -> Iterator[dg.AssetCheckEvaluation]:
+    examiner = Examiner(work.connection, specs.policy, database.name)
+    for table in tables:
+        if finding := check.answered(examiner, table):
+            yield finding.evaluation(Place.of(specs.names, database.name, table, check))
+
+
+def _together(answers: Sequence[dg.AssetCheckEvaluation]) -> Finding:
+    """The answer of a check for all tables of a database in overflow."""
+    failed = [answer for answer in answers if not answer.passed]
+    rows = [(_link(one), one.description or "") for one in failed]
+    table = {"not passed": markdown_table(("table", "what"), rows, len(rows))} if rows else {}
+    return Finding({"tables": len(answers), "tables not passed": len(failed), **table}, passed=not failed)
 
 
 def _present(work: Work, database: CatalogDatabase) -> list[str]:

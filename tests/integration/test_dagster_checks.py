@@ -147,11 +147,16 @@ def test_checks_of_tables_without_assets_of_their_own(project: Project) -> None:
         assert result.success
         return answered(result)
 
+    together = {(None, check): True for check in run}
     well = {(table, check): True for table in ("parts", "plain") for check in run[:2]} | {("seen", "replica_equal"): True}
-    assert by_schedule() == well | {(None, "no_strays"): True}
+    assert by_schedule() == well | together
     write(project, "ds=2", "1\n1\n2\n")
-    wrong = {("parts", "replica_equal"): False}
-    assert by_schedule() == well | wrong | {(None, "no_strays"): True}
+    wrong = {("parts", "replica_equal"): False, (None, "replica_equal"): False}
+    assert by_schedule() == well | together | wrong
+    shown = project.check(tables, "replica_equal")
+    assert shown
+    link = f"[parts](/assets/default/{database}__tables?view=partitions&partition=parts)"
+    assert link in str((shown.metadata or {})["not passed"].value)  # type: ignore[union-attr]
     (known,) = read_catalog(project.warehouse.connection.source.metastore, project.policy).databases
     specs, overflow = Specs(project.policy, overflow=frozenset([database])), replace(known, tables=(), overflow=3)
     (request,) = requests(project.instance, specs, overflow)
@@ -162,6 +167,10 @@ def test_checks_of_tables_without_assets_of_their_own(project: Project) -> None:
     project.warehouse.assert_equal()
     assert list(requests(project.instance, specs, overflow)) == []
     assert answered(project.run(tables, partition_key="plain")) == {("plain", "replica_equal"): True}
+    job = project.defs.resolve_implicit_global_asset_job_def()
+    alone = job.get_subset(asset_selection=set(), asset_check_selection={dg.AssetCheckKey(tables, "replica_equal")})
+    found = answered(alone.execute_in_process(instance=project.instance))
+    assert found == {(table, "replica_equal"): True for table in ("parts", "plain", "seen", None)}
 
 
 def latest(project: Project, table: str, check: str) -> dg.AssetCheckEvaluation:

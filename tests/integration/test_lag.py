@@ -166,7 +166,7 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
 
     main = [sys.executable, "-c", "from hive_replication.cli import main; main()", "--config", str(policy_file)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    watched_in_a_terminal([*main, "lag", "--watch", "1"])
+    watched_in_a_terminal(policy_file)
     watch = subprocess.Popen([*main, "lag", "--watch", "1", "--json"], stdout=subprocess.PIPE, text=True, env=environment)
     serve = subprocess.Popen(
         [*main, "metrics", "--port", "0", "--every", "1"], stderr=subprocess.PIPE, text=True, env=environment
@@ -194,8 +194,11 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
             process.communicate()
 
 
-def watched_in_a_terminal(command: list[str]) -> None:
+def watched_in_a_terminal(policy_file: Path) -> None:
     """The table is drawn again in its place, and Ctrl-C leaves with one line and the terminal as it was."""
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs do not
+    code = f"{heeding}; from hive_replication.cli import main; main()"
+    command = [sys.executable, "-c", code, "--config", str(policy_file), "lag", "--watch", "1"]
     inside = ["script", "--quiet", "--flush", "--return", "--command", shlex.join(command), os.devnull]
     with subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as terminal:
         assert terminal.stdin
@@ -204,7 +207,12 @@ def watched_in_a_terminal(command: list[str]) -> None:
         while shown.count(b"Ctrl-C ends") < 2 and (more := os.read(terminal.stdout.fileno(), 65536)):
             shown += more
         assert b"\x1b[1A\x1b[2K" in shown  # up and over the old one
-        rest, _ = terminal.communicate(b"\x03", timeout=60)
+        terminal.stdin.write(b"\x03")
+        terminal.stdin.flush()
+        try:
+            rest, _ = terminal.communicate(timeout=60)
+        finally:
+            terminal.kill()
     assert rest.endswith(b"\r\n\x1b[?25hhive-repl: interrupted\r\n")
     assert terminal.returncode == 130
 
