@@ -142,7 +142,7 @@ def _touched(one: Touched, names: Names, database: str) -> Sequence[object]:
     link = f"[{one.table}]({asset_url(asset, partition)})"
     numbers = ((one.partitions, ""), (one.dropped_partitions, " dropped"))
     changed = ", ".join(count(len(parts), "partition") + what for parts, what in numbers if parts)
-    return link, one.evid, "dropped" if one.dropped else changed
+    return link, one.evid, "dropped" if one.dropped else changed or "table"
 
 
 def asset_url(key: dg.AssetKey, partition: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
+_SHORT, _LONG = 14, 12  # characters: a cell up to _SHORT stays on one line if longer ones get _LONG
 _FIGURE = re.compile(r"|[0-9][0-9.,]*( \S{1,3})?")  # with its unit, or nothing
 
 
@@ -35,13 +37,18 @@ class Output:
         """
         if self.json:
             print_json(data)
-        elif sys.stdout.isatty():
+        elif self.terminal:
             from rich.console import Console
 
             Console().print(drawn(columns, rows))
         else:
             for row in rows:
                 print("\t".join(" ".join(_text(cell).split()) for cell in row))
+
+    @property
+    def terminal(self) -> bool:
+        """Whether tables are drawn for a person."""
+        return not self.json and sys.stdout.isatty()
 
     def remark(self, *lines: str) -> None:
         """Prints lines for people on stderr; nothing where JSON was asked for."""
@@ -67,17 +74,24 @@ class Output:
 
 
 def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> Table:
-    """A table for terminals; cells as for :meth:`Output.table`."""
+    """A table for terminals, without columns that are empty; cells as for :meth:`Output.table`."""
     from rich.table import Table
     from rich.text import Text
 
     table, shown = Table(title=title, title_justify="left"), [[_text(cell) for cell in row] for row in rows]
-    for number, column in enumerate(columns):
-        figures = bool(shown) and all(_FIGURE.fullmatch(row[number]) for row in shown)
-        # a path that is cut off cannot be copied
-        table.add_column(column, overflow="fold", justify="right" if figures else "left")
+    filled = [number for number in range(len(columns)) if not shown or any(row[number] for row in shown)]
+    widths = {number: max((len(row[number]) for row in shown), default=0) for number in filled}
+    needed = sum(3 + (width if width <= _SHORT else _LONG) for width in widths.values())
+    for number, width in widths.items():
+        cells, short = [row[number] for row in shown], width <= _SHORT and needed < shutil.get_terminal_size().columns
+        table.add_column(
+            columns[number].replace(" ", "\n") if short else columns[number],
+            overflow="fold",  # a path that is cut off cannot be copied
+            justify="right" if cells and all(map(_FIGURE.fullmatch, cells)) else "left",
+            no_wrap=short,
+        )
     for row in shown:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(row[number]) for number in filled))
     return table
 
 

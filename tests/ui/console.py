@@ -99,6 +99,24 @@ class Console:
         self.click("Launch 1 run")
         return self.launched()
 
+    def backfill(self, key: dg.AssetKey, *partitions: str) -> None:
+        """Materializes chosen partitions of an asset."""
+        self.open(f"{asset_url(key)}?view=partitions")
+        self.sees(partitions[0])
+        self.click("Materialize")
+        self.page.get_by_role("dialog").get_by_text("Select a partition").filter(visible=True).click()
+        for partition in partitions:
+            self.page.get_by_role("menuitem").filter(has_text=partition).click()
+        self.page.get_by_text("Launch runs to materialize").click()  # closes the list
+        self.picture("partitions-chosen")
+        self.click("Launch backfill")
+        self.sees(re.compile("Created backfill"))
+
+    def reexecute_from_failure(self) -> None:
+        """Repeats the run whose page is open from the step on that failed."""
+        self.page.get_by_role("button").filter(has_text=re.compile("^Re-execute")).locator("xpath=following::button[1]").click()
+        self.page.get_by_role("menuitem").filter(has_text=re.compile("From failure")).click()
+
     def launched(self) -> str:
         """Reads the message that a run is launched."""
         message = self.page.get_by_text(re.compile("Launched run [0-9a-f]{8}")).first

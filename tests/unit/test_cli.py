@@ -138,6 +138,19 @@ def test_columns_of_figures_are_right_aligned() -> None:
     assert [column.justify for column in made.columns] == ["left", "right", "right", "left"]
 
 
+def test_words_stay_whole_and_empty_columns_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, row = ("database", "events waiting", "remarks", "why"), ("ledger_2026", 12, None, "long " * 30)
+    monkeypatch.setenv("COLUMNS", "60")
+    made = drawn(columns, [row])
+    assert [(column.header, column.no_wrap) for column in made.columns] == [
+        ("database", True),
+        ("events\nwaiting", True),
+        ("why", False),
+    ]
+    monkeypatch.setenv("COLUMNS", "30")  # too narrow: cells are folded, never cut
+    assert not any(column.no_wrap for column in drawn(columns, [row]).columns)
+
+
 def test_a_pipe_gets_tabs_a_terminal_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     Output(json=False).table(("dir-name", "last-evid"), [("hdfs://d/1", 7), ("a\tb\nc", None)], {})
     assert capsys.readouterr().out == "hdfs://d/1\t7\na b c\t\n"

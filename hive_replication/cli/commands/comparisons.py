@@ -32,7 +32,7 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
         compared = compare_database(connection.source, connection.target, parsed.database, table=parsed.table, progress=progress)
         found = list(compared)
     columns = ("table", "partitions", "on target", "files", "on target", "proven", "differences")
-    rows = (
+    rows = [
         (
             c.table,
             c.partitions_source,
@@ -43,9 +43,13 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
             _joined(c.differences),
         )
         for c in found
-    )
+    ]
     different = any(comparison.differences for comparison in found)
-    chosen.output.table(columns, rows, {"equal": not different, "tables": [asdict(comparison) for comparison in found]})
+    if chosen.output.terminal:  # a column of all differences would be too narrow to be read
+        chosen.output.table(columns[:-1], [row[:-1] for row in rows], None)
+        columns, rows = ("table", "difference"), [(c.table, difference) for c in found for difference in c.differences]
+    if rows or not chosen.output.terminal:
+        chosen.output.table(columns, rows, {"equal": not different, "tables": [asdict(comparison) for comparison in found]})
     translated = [comparison.table for comparison in found if comparison.translated]
     if translated:
         names = ", ".join(translated)

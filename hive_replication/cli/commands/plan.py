@@ -64,7 +64,9 @@ def plan(
     if wanted is not None:
         _write(_text(report, wanted), output)
     if wanted is None or (output and chosen.json):
-        chosen.output.table(COLUMNS, (row.cells for row in report.rows), report.data())
+        parts = [[row.cells for row in report.rows if bool(row.reason) == left] for left in (False, True)]
+        for cells in filter(None, parts) if chosen.output.terminal else [[row.cells for row in report.rows]]:
+            chosen.output.table(COLUMNS, cells, report.data())
         chosen.output.remark(*(f"{name}: {value}" for name, value in figures(report)))
 
 
