@@ -148,11 +148,13 @@ class DriftScan:
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
         """What a reader sees of a transactional table, compared with the replica where the directories of either side changed."""
         name, objects = table.tableName.lower(), scan.objects.values()
-        places = [(self.source.storage, one.source) for one in objects] + [(self.target.storage, one.target) for one in objects]
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
-            looks = [look.digest for look in pool.map(lambda place: look_at(*place, 0.0), places)]
+            looks = [
+                *pool.map(lambda one: look_at(self.source.storage, one.source, 0.0).digest, objects),
+                *pool.map(lambda one: look_at(self.target.storage, one.target, 0.0).digest, objects),
+            ]
         digest = hashlib.sha256(" ".join(looks).encode()).hexdigest()[:16]
-        answer = TableDrift(name, len(objects), listings=len(places))
+        answer = TableDrift(name, len(objects), listings=len(looks))
         if memory.read(name).get("") == (digest, 0):
             return answer
         found = self._compared(name)

@@ -43,7 +43,7 @@ class TransactionReader:
         if row.type == "ABORT_TXN":
             return EventRecord(claimed(row, self.database))
         found = self.source.metastore.write_events(transaction_of(row), self.database)
-        writes = [one for one in found if self.includes(one.table)]
+        writes = [one for one in found if self.includes(one.table) and not one.view]
         told = [TransactionWrite(one.table, one.partition, one.write_id, self._emptied(one)) for one in writes]
         return EventRecord(claimed(row, self.database, told), tuple(_groups(writes)))
 

@@ -48,6 +48,7 @@ class WriteEvent:
         write_id: the transaction's write id of the table.
         files: as event messages have them: ``uri#checksum#cmroot#subdirectory``.
         location: directory of the table or partition at that time, "" where it is not told.
+        view: whether it is a materialized view.
     """
 
     table: str
@@ -55,6 +56,7 @@ class WriteEvent:
     write_id: int
     files: tuple[str, ...] = ()
     location: str = ""
+    view: bool = False
 
 
 class Transactions(Calls):
@@ -166,4 +168,5 @@ def _write_event(info: WriteEventInfo) -> WriteEvent:
     thing = tjson.loads(Partition, info.partitionObj) if info.partitionObj else None
     if thing is None and info.tableObj and not info.partition:
         thing = tjson.loads(Table, info.tableObj)
-    return WriteEvent(info.table.lower(), info.partition or "", info.writeId, files, directory_of(thing))
+    view = '"MATERIALIZED_VIEW"' in (info.tableObj or "")
+    return WriteEvent(info.table.lower(), info.partition or "", info.writeId, files, directory_of(thing), view)

@@ -60,7 +60,11 @@ def test_bootstrap_and_windows(acid: Warehouse, hive4_target: HiveDriver) -> Non
         f"CREATE TABLE t (a INT, b STRING) {FULL}",
         f"CREATE TABLE p (a INT) PARTITIONED BY (d STRING) {FULL}",
         f"CREATE TABLE m (a INT) {INSERT_ONLY}",
+        f"CREATE TABLE k (a INT) CLUSTERED BY (a) INTO 2 BUCKETS {FULL}",
+        "CREATE TABLE mplain (a INT) STORED AS TEXTFILE",
         "INSERT INTO t VALUES (1, 'x'), (2, 'y')",
+        "INSERT INTO k VALUES (1), (2), (3)",
+        "INSERT INTO mplain VALUES (1)",
         "UPDATE t SET b = 'z' WHERE a = 2",
         "INSERT INTO p VALUES (1, '1'), (2, '2')",
     )
@@ -80,6 +84,8 @@ def test_bootstrap_and_windows(acid: Warehouse, hive4_target: HiveDriver) -> Non
     assert high == {"m": 1, "p": 2, "t": 5}
 
     acid.sql(
+        "DELETE FROM k WHERE a = 2",
+        "INSERT INTO mplain VALUES (2)",
         f"CREATE TABLE made {FULL} AS SELECT * FROM t",
         "TRUNCATE TABLE m",
         "ALTER TABLE p DROP PARTITION (d = '3')",
