@@ -75,13 +75,28 @@ def read_by(names: Iterable[str], write_ids: WriteIds, hidden: Iterable[int] = (
     """
     unseen = set(hidden)
     parsed = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility not in unseen]
-    bases = [one for one in parsed if one.kind == "base" and write_ids.sees_base(one.last)]
+    bases = [one for one in parsed if one.kind == "base" and _is_read(one, write_ids)]
     base = max(bases, key=lambda one: (one.last, one.visibility), default=None)
     needed = [base] if base else []
     for kind in ("delta", "delete_delta"):
         deltas = [one for one in parsed if one.kind == kind and write_ids.sees_any(one.first, one.last)]
         needed += _widest(one for one in deltas if base is None or one.last > base.last)
-    return {one.name: one.plain for one in needed}
+    return {one.name: _name_without_compaction(one, write_ids) for one in needed}
+
+
+def _is_read(base: AcidDirectory, write_ids: WriteIds) -> bool:
+    """Whether a base is read (``AcidUtils.isValidBase``): a compaction's without open writes, a writer's once it is committed."""
+    return write_ids.sees_base(base.last) if base.visibility else write_ids.sees(base.last)
+
+
+def _name_without_compaction(one: AcidDirectory, write_ids: WriteIds) -> str:
+    """The name by which a replica has it: a compaction's base gets that of the last committed write in it.
+
+    Without its compaction's transaction Hive takes it for a writer's, and would not read that of an aborted write.
+    """
+    if one.kind != "base" or write_ids.sees(one.last):
+        return one.plain
+    return base_name(next((seen for seen in range(one.last, 0, -1) if write_ids.sees(seen)), one.last))
 
 
 def has_base(names: Iterable[str]) -> bool:

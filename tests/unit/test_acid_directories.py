@@ -51,6 +51,7 @@ def test_names_are_taken_apart() -> None:
         pytest.param("delta_1_1_0000 delta_4_4_0000 delta_10_10_0000", "delta_1_1_0000", id="committed only"),
         pytest.param("base_3 delta_3_3_0000 delta_5_5_0000 base_2", "base_3 delta_5_5_0000", id="the last base"),
         pytest.param("base_12 delta_1_1_0000", "delta_1_1_0000", id="a base of later writes"),
+        pytest.param("base_4 delta_1_1_0000", "delta_1_1_0000", id="an aborted overwrite"),
         pytest.param("delta_1_5_v7 delta_1_1_0000 delta_5_5_0000 delta_6_6_0000", "delta_1_5_v7 delta_6_6_0000", id="minor"),
         pytest.param("delta_1_5_v8 delta_1_1_0000 delta_5_5_0000", "delta_1_1_0000 delta_5_5_0000", id="minor not committed"),
         pytest.param("base_5_v8 delta_5_5_0000", "delta_5_5_0000", id="major not committed"),
@@ -60,6 +61,18 @@ def test_names_are_taken_apart() -> None:
 )
 def test_directories_that_a_reader_needs(names: str, expected: str) -> None:
     assert sorted(read_by(names.split(), SEEN, hidden=[8])) == sorted(expected.split())
+
+
+def test_an_overwrite_is_read_though_earlier_writes_are_open() -> None:
+    opened = WriteIds(9, open=frozenset({3}))
+    assert list(read_by(["base_5", "delta_2_2_0000", "delta_3_3_0000"], opened)) == ["base_5"]
+    assert list(read_by(["base_5_v7", "delta_2_2_0000"], opened)) == ["delta_2_2_0000"]
+
+
+def test_a_compacted_base_is_called_after_its_last_committed_write() -> None:
+    """A reader of the replica takes it for a writer's, and does not read that of an aborted write."""
+    assert read_by(["base_0000004_v0000007"], SEEN) == {"base_0000004_v0000007": "base_0000003"}
+    assert read_by(["base_0000005_v0000007"], SEEN) == {"base_0000005_v0000007": "base_0000005"}
 
 
 def test_files_are_called_as_a_writer_would_have_called_them() -> None:
