@@ -182,7 +182,7 @@ def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
     console.open(f"/assets/{'/'.join(NAMES.database(shop.database, 'load').path)}")
     console.click("Plots")
     console.click("Events$")  # by time, not by window
-    console.sees(re.compile("behind \(s\)"))
+    console.sees(re.compile(r"behind \(s\)"))
     expect(console.page.locator("canvas").first).to_be_visible()
-    console.page.get_by_text(re.compile("behind \(s\)")).first.scroll_into_view_if_needed()
+    console.page.get_by_text(re.compile(r"behind \(s\)")).first.scroll_into_view_if_needed()
     console.picture("lag")
