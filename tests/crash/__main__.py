@@ -11,7 +11,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -21,19 +21,24 @@ from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Tally, double, single
-from tests.crash.story import tell, tell_of_drop
+from tests.crash.story import Story, tell, tell_of_drop
+from tests.crash.transactions import tell_of_transactions
+
+Tell = Callable[[Connection, HiveDriver, str], Story]
 
 
 @contextmanager
-def servers() -> Generator[tuple[Connection, HiveDriver]]:
-    """The servers named in HIVE_REPL_TEST_CLUSTER, or some for this run only; and real Hive on the source."""
+def servers() -> Generator[tuple[Connection, Connection, HiveDriver]]:
+    """The servers of Hive 3 and 4 that HIVE_REPL_TEST_CLUSTER names, or some for this run only; and real Hive on the source."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     with tempfile.TemporaryDirectory() as folder:
         cluster = Cluster(Path(kept or folder))
         cluster.up()
         try:
             with HiveDriver(cluster.side("source")) as hive:
-                yield connect(policy(cluster, {"unused": "unused"})), hive
+                cluster.up(["source4", "target4"])
+                names = {"unused": "unused"}
+                yield connect(policy(cluster, names)), connect(policy(cluster, names, "source4", "target4")), hive
         finally:
             if not kept:
                 cluster.down()
@@ -49,9 +54,14 @@ def main() -> int:
     args = parser.parse_args()
     random, began, tally = Random(args.seed), time.monotonic(), Tally()
     print(f"seed {args.seed}", flush=True)
-    with servers() as (connection, hive), tempfile.TemporaryDirectory() as folder:
+    with servers() as (connection, connection4, hive), tempfile.TemporaryDirectory() as folder:
         packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
-        for write, sides in ((tell, connection), (tell_of_drop, packing)):
+        stories: Sequence[tuple[Tell, Connection]] = (
+            (tell, connection),
+            (tell_of_drop, packing),
+            (tell_of_transactions, connection4),
+        )
+        for write, sides in stories:
             campaign = Campaign(sides, Path(folder), lambda line: print(line, flush=True), tally)
             story = write(sides, hive, f"crash{secrets.token_hex(4)}")
             points = campaign.points(story)

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from hive_replication.acid.directories import read_by
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.dump.source import is_transactional
 from hive_replication.load.renames import unmarked
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_name
@@ -23,14 +26,19 @@ class Seen:
     Args:
         shape: its metadata, all that must be equal on both sides.
         files: names below its directory, with checksums.
+        whole: whether it changes by transactions, and is never seen on the way from one state to a later one.
     """
 
     shape: str
     files: frozenset[tuple[str, str]] = frozenset()
+    whole: bool = False
 
 
-#: ``""`` for the database, ``table``, ``table/ds=1``.
+#: ``""`` for the database, ``table``, ``table/ds=1``; ``table write ids`` and :data:`TOGETHER` of transactional tables.
 State = Mapping[str, Seen]
+#: Stands for the transactional tables that are written to together by each window of a story, as one object.
+TOGETHER = "together"
+JOINED = ("a", "b")
 
 
 #: Checksums of files seen before, by URI, bytes and modification time.
@@ -53,7 +61,9 @@ def read_state(metastore: Metastore, storage: Storage, name: str, known: Known |
         return {}
     found = {"": Seen(repr((database.description, _kept(database.parameters))))}
     places: list[tuple[str, str, str]] = []
-    for table in metastore.tables(name, metastore.table_names(name)):
+    tables = list(metastore.tables(name, metastore.table_names(name)))
+    reader = Reader.now(metastore, name, [table.tableName.lower() for table in tables if is_transactional(table)])
+    for table in tables:
         key = table.tableName.lower()
         shape = _table_shape(unmarked(table) if renaming else table)
         if table.partitionKeys:
@@ -62,8 +72,53 @@ def read_state(metastore: Metastore, storage: Storage, name: str, known: Known |
         else:
             places.append((key, shape, table.sd.location or ""))
     with ThreadPoolExecutor(8, thread_name_prefix="state") as pool:
-        files = pool.map(lambda place: _files(storage, place[2], known), places)
-        return found | {key: Seen(shape, held) for (key, shape, _), held in zip(places, files, strict=True)}
+        files = pool.map(lambda place: reader.needed(place[0], _files(storage, place[2], known)), places)
+        seen = {key: Seen(shape, held, reader.has(key)) for (key, shape, _), held in zip(places, files, strict=True)}
+        return found | seen | reader.objects(seen)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a reader who begins now sees of all transactional tables of a database.
+
+    Args:
+        write_ids: by table.
+        hidden: transactions that are not committed.
+        highest: greatest write ids given out, by table.
+    """
+
+    write_ids: Mapping[str, WriteIds]
+    hidden: frozenset[int]
+    highest: Mapping[str, int]
+
+    @classmethod
+    def now(cls, metastore: Metastore, database: str, tables: Sequence[str]) -> Reader:
+        if not tables:
+            return cls({}, frozenset(), {})
+        seen = metastore.write_ids(database, tables)  # in one call
+        return cls(seen, metastore.unfinished_transactions(), {name: metastore.max_write_id(database, name) for name in tables})
+
+    def has(self, key: str) -> bool:
+        """Whether an object is, or belongs to, a transactional table."""
+        return key.partition("/")[0] in self.write_ids
+
+    def needed(self, key: str, files: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Those files of an object that the reader needs."""
+        if not self.has(key):
+            return files
+        names = read_by({name.partition("/")[0] for name, _ in files}, self.write_ids[key.partition("/")[0]], self.hidden)
+        return frozenset((name, checksum) for name, checksum in files if name.partition("/")[0] in names)
+
+    def objects(self, seen: State) -> State:
+        """What stands for the write ids of the tables, and for those that are written to together."""
+        found = {f"{name} write ids": Seen(str(highest)) for name, highest in self.highest.items()}
+        return found | together(seen) if self.write_ids else {}
+
+
+def together(seen: State) -> State:
+    """The tables that are written to together, as one object."""
+    joined = ((f"{key}/{name}", checksum) for key in JOINED if key in seen for name, checksum in seen[key].files)
+    return {TOGETHER: Seen("", frozenset(joined), whole=True)}
 
 
 def _partitions(metastore: Metastore, table: Table) -> Iterator[tuple[str, str, str]]:
@@ -118,6 +173,8 @@ def half_visible(history: Sequence[State], found: State) -> list[str]:
 
 def _was(past: list[Seen | None], seen: Seen) -> bool:
     """Whether an object had this state, or has it on the way from one state to a later one by appends alone."""
+    if seen.whole:
+        return seen in past
     for first, begin in enumerate(past):
         if begin is None or not begin.files <= seen.files:
             continue

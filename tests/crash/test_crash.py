@@ -8,16 +8,19 @@ from random import Random
 
 import pytest
 
-from hive_replication.connect import Connection
+from hive_replication.connect import Connection, connect
 from hive_replication.load.command import repl_load
 from hive_replication.statements import ReplLoad
+from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
+from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
 from tests.crash.campaign import Campaign, double, single
 from tests.crash.random_work import work
 from tests.crash.spark import KillingCopier
 from tests.crash.states import Seen, half_visible
 from tests.crash.story import Story, tell, tell_of_drop
+from tests.crash.transactions import tell_of_transactions
 from tests.warehouse import Warehouse
 
 SEED = 7
@@ -37,6 +40,21 @@ def test_killed_anywhere_nothing_is_lost_doubled_or_half_visible(story: Story, t
         random.shuffle(found)
     campaign.strike(story, [*single(points)[:2], *double(points, random, 1)], parallel=3)
     campaign.strike_dumps(story, random, limit=1)
+    assert campaign.tally.problems == []
+    assert campaign.tally.kills >= 2 * len(points)
+    print(campaign.tally)
+
+
+@pytest.mark.servers
+def test_killed_anywhere_transactions_are_whole(cluster: Cluster, source4: Side, target4: Side, tmp_path: Path) -> None:
+    random = Random(SEED)
+    connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
+    story = tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}")
+    campaign = Campaign(connection, tmp_path)
+    points = campaign.points(story)
+    for found in points:
+        random.shuffle(found)
+    campaign.strike(story, [*single(points)[:2], *double(points, random, 1)], parallel=3)
     assert campaign.tally.problems == []
     assert campaign.tally.kills >= 2 * len(points)
     print(campaign.tally)

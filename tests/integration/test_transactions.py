@@ -169,16 +169,11 @@ def test_a_bootstrap_fails_where_transactions_stay_open(ledger: Ledger) -> None:
 
 def test_a_bootstrap_aborts_what_stays_open_here_only(ledger: Ledger) -> None:
     """S151, S152, S154: those with locks in this database are aborted; others are neither waited for nor aborted."""
-    source = ledger.connection.source.metastore
     committed, stuck, elsewhere = ledger.begin(), ledger.begin(), ledger.begin()
     committed.insert("a", "1\n")
     stuck.insert("a", "2\n")
     committed.commit()
-    component = t.LockComponent(
-        t.LockType.SHARED_WRITE, t.LockLevel.TABLE, ledger.database, "a", operationType=t.DataOperationType.INSERT
-    )
-    request = t.LockRequest([component], txnid=stuck.transaction, user="test", hostname="localhost")
-    source.call("lock", lambda client: client.lock(request))
+    stuck.lock("a")
     report = with_acid(ledger, open_txn_timeout=0).replicate()
     assert report.held == ()
     ids = ledger.write_ids(source=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hive_metastore import ttypes as t
 
 from hive_replication.connect import connect
 from hive_replication.dump.objects import ObjectReader
@@ -192,11 +191,7 @@ def test_s176_added_with_open_transactions(site: Ledger) -> None:
     written(site, "s176", "1\n")
     stuck = site.begin()
     stuck.insert("s176", "never\n")
-    lock = t.LockComponent(
-        t.LockType.SHARED_WRITE, t.LockLevel.TABLE, site.database, "s176", operationType=t.DataOperationType.INSERT
-    )
-    request = t.LockRequest([lock], txnid=stuck.transaction, user="test", hostname="localhost")
-    site.connection.source.metastore.call("lock", lambda client: client.lock(request))
+    stuck.lock("s176")
     hasty = with_acid(site, open_txn_timeout=0).connection
     assert repair(hasty.source, hasty.target, hasty.store, hasty.copier, site.database, "s176").load.held == ()
     assert list(site.files(source=False, table="s176").values()) == [b"1\n"]
