@@ -72,13 +72,13 @@ def setting(servers: Cluster, hive: int) -> Generator[Setting]:
     connection = connect(rules)
     with HiveDriver(reads, root) as source, HiveDriver(writes, root) as target:
         if hive == 3:
-            yield Setting(connection, reads.warehouse, (Ours(rules), Hive(source, target)), partial(_check, connection))
+            yield Setting(connection, reads.warehouse, (Ours(rules), Hive(source, target)), partial(check_counts, connection))
         else:
             same = partial(require_same_rows, source, target)
             yield Setting(connection, reads.warehouse, (Ours(rules), Hive4(source, target)), same)
 
 
-def _check(connection: Connection, source: str, replicas: Sequence[str]) -> None:
+def check_counts(connection: Connection, source: str, replicas: Sequence[str]) -> None:
     """They have all of it: as many tables, partitions and files."""
 
     def count(side, name: str) -> list[tuple[str, int, int]]:
