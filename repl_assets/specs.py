@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import dagster as dg
@@ -133,7 +134,7 @@ def _table_metadata(table: CatalogTable, database: str, stage: Stage) -> dict[st
     metadata: dict[str, Any] = {}
     if stage != "dump":
         metadata["dagster/table_name"] = f"{database}.{table.name}"
-        metadata["dagster/column_schema"] = dg.TableSchema([*_columns(table.columns), *_columns(table.partition_keys, key=True)])
+        metadata["dagster/column_schema"] = _schema(table.columns, table.partition_keys)
     return metadata
 
 
@@ -146,6 +147,12 @@ def _texts(table: CatalogTable) -> Iterable[str]:
     yield table.comment
     if table.text:
         yield f"```sql\n{table.text}\n```"
+
+
+@cache
+def _schema(columns: tuple[Column, ...], keys: tuple[Column, ...]) -> dg.TableSchema:
+    """Made once for source and replica: of many tables, columns are most of what definitions are made of."""
+    return dg.TableSchema([*_columns(columns), *_columns(keys, key=True)])
 
 
 def _columns(columns: tuple[Column, ...], *, key: bool = False) -> Iterator[dg.TableColumn]:
