@@ -11,7 +11,8 @@ from hive_replication.cli.main import run
 from hive_replication.connect import connect
 from hive_replication.doctor import examine
 from hive_replication.policy import Policy, load_policy
-from resources.embedded.cluster import Cluster
+from resources.embedded.cluster import Cluster, Side
+from resources.embedded.policy import policy as embedded_policy
 from resources.embedded.policy import write_policy
 
 pytestmark = pytest.mark.servers
@@ -59,3 +60,13 @@ def test_servers_that_cannot_work(policy: Path, cluster: Cluster) -> None:
         bare.down(["source-bare.metastore"])
     assert found["source", "notification log"] == "error"
     assert found["source", "change management"] == "warning"
+
+
+def test_targets_of_transactional_tables(cluster: Cluster, source4: Side, target: Side, target4: Side, unique: str) -> None:
+    """A target of Hive 3 cannot hold them; of Hive 4 the metastore tells its ``hive.txn.manager`` only."""
+    check = "target", "transactional tables"
+    for side, verdict, advice in ((target, "error", "acid: {replicate: false}"), (target4, "warning", "DbTxnManager")):
+        connection = connect(embedded_policy(cluster, {unique: unique}, source4.name, side.name))
+        (found,) = (one for one in examine(connection) if (one.side, one.check) == check)
+        assert found.verdict == verdict
+        assert advice in found.advice

@@ -16,6 +16,7 @@ from hive_replication.load.command import plan_load
 from hive_replication.load.state import replica_state, with_state
 from hive_replication.load.undo import undo
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Acid
 from hive_replication.recover import recover
@@ -337,3 +338,32 @@ def test_a_recovery_leaves_what_is_equal(ledger: Ledger) -> None:
     assert ledger.replicate().held == ()
     for table in "ab":
         assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table)
+
+
+def test_a_target_without_transaction_tables_refuses(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a bootstrap nor a window changes anything, whatever the tables are; exit code 3."""
+    asked, target = Metastore.unfinished_transactions, ledger.connection.target.metastore
+
+    def failing(metastore: Metastore) -> frozenset[int]:
+        if metastore.uri == target.uri:
+            raise MetastoreError("get_open_txns: Table/View 'TXNS' does not exist.")
+        return asked(metastore)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Metastore, "unfinished_transactions", failing)
+        dump = ledger.dump()
+        with pytest.raises(Refused, match=r"transactional tables \(a, b, p\).*schematool -initSchema.*'TXNS' does not exist"):
+            ledger.load(dump.directory)
+        assert target.database(ledger.database) is None
+    assert ledger.replicate().held == ()
+    before = ledger.target_events()
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.commit()
+    monkeypatch.setattr(Metastore, "unfinished_transactions", failing)
+    report = ledger.replicate()
+    assert [(one.tables, one.refused) for one in report.held] == [(("a",), True)]
+    assert report.exit_code == 3
+    assert (ledger.files(source=False), ledger.highest(source=False)) == ({}, 0)
+    assert dict(report.applied) == {}
+    assert ledger.target_events() - before <= 1  # the database's own state
