@@ -42,14 +42,17 @@ class Writer:
         request = t.LockRequest([component], txnid=self.transaction, user="test", hostname="localhost")
         self.metastore.call("lock", lambda client: client.lock(request))
 
-    def insert(self, table: str, text: str | bytes, partition: str = "", statement: int = 0) -> str:
-        """Writes a file as a statement of the transaction, and tells the metastore of it; answers where it lies."""
+    def insert(self, table: str, text: str | bytes, partition: str = "", statement: int = 0, below: str = "") -> str:
+        """Writes a file as a statement of the transaction, and tells the metastore of it; answers where it lies.
+
+        ``below`` names another directory than the transaction's own.
+        """
         write_id = self.write_id(table)
         thing: Table | Partition | None = self.metastore.table(self.database, table)
         if partition:
             thing = next(self.metastore.partitions(self.database, table, [partition]))
         assert thing is not None
-        below = f"delta_{write_id:07d}_{write_id:07d}_{statement:04d}"
+        below = below or f"delta_{write_id:07d}_{write_id:07d}_{statement:04d}"
         path = f"{thing.sd.location}/{below}/000000_0"
         self.storage.write(path, text if isinstance(text, bytes) else text.encode())
         checksum = self.storage.checksum(path)

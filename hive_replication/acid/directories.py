@@ -60,6 +60,12 @@ class AcidDirectory:
         return cls(name, found["plain"], kind, int(found["first"]), int(found["last"]), statement, visibility)
 
 
+def of_several_transactions(name: str) -> bool:
+    """Whether a writer made a directory for the writes of several transactions: streaming, which goes on writing its files."""
+    found = AcidDirectory.parsed(name)
+    return found is not None and found.kind != "base" and found.first < found.last and not found.visibility
+
+
 def base_name(write_id: int) -> str:
     """Name of the base that an INSERT OVERWRITE or a TRUNCATE leaves."""
     return f"base_{write_id:07d}"

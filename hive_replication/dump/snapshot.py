@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hive_replication.acid.directories import AcidDirectory, has_base, read_by
+from hive_replication.acid.directories import AcidDirectory, has_base, of_several_transactions, read_by
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.objects import ObjectReader
@@ -132,8 +132,12 @@ def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, 
         names: the directories in it.
         write_ids: what the reader sees.
         hidden: transactions that are not committed.
+
+    Raises:
+        ReplicationError: a directory has rows of aborted writes between others.
     """
     chosen = read_by(names, write_ids, hidden)
+    _require_clean(chosen, write_ids)
     originals = not has_base(chosen)  # of before the table became transactional
     for file in files:
         top, _, rest = file.subdir.partition("/")
@@ -141,6 +145,17 @@ def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, 
             yield replace(file, subdir="/".join(filter(None, (chosen[top], rest))))
         elif originals and AcidDirectory.parsed(top) is None:
             yield file
+
+
+def _require_clean(names: Iterable[str], write_ids: WriteIds) -> None:
+    """A replica's metastore forgets which writes were aborted: no rows of theirs may come there."""
+    for one in filter(of_several_transactions, names):
+        found = AcidDirectory.parsed(one)
+        if found and any(found.first <= write_id <= found.last for write_id in write_ids.aborted):
+            raise ReplicationError(
+                f"{one} has rows of committed and of aborted transactions of a streaming batch: compact the table or partition "
+                "first (ALTER TABLE ... COMPACT 'major')"
+            )
 
 
 class _Waiting:

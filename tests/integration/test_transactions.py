@@ -150,6 +150,38 @@ def test_files_that_compaction_removed_come_from_cmroot(ledger: Ledger) -> None:
     assert ledger.files(source=False) == expected
 
 
+@pytest.mark.parametrize("aborted", [False, True])
+def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, aborted: bool) -> None:
+    """S181: they share files that grow after a commit. After the batch a repair brings them, but no rows of an aborted one."""
+    connection = ledger.connection
+    assert ledger.replicate().held == ()
+    batch = [ledger.begin() for _ in range(3)]
+    for writer in batch:
+        writer.lock("a")
+        writer.write_id("a")
+    batch[0].insert("a", "1\n", below="delta_0000001_0000003")
+    batch[0].commit()
+    other = ledger.begin()
+    other.insert("b", "1\n")
+    other.commit()
+    report = ledger.replicate()
+    assert [(held.tables, held.reason.partition(":")[2]) for held in report.held] == [
+        (("a",), " repair the table when the batch is over, and stream with one transaction a batch")
+    ]
+    assert ledger.files(source=False) == {}
+    assert ledger.files(source=False, table="b") == ledger.files(source=True, table="b") != {}
+    (batch[1].abort if aborted else batch[1].commit)()
+    batch[2].commit()
+    args = connection.source, connection.target, connection.store, connection.copier, ledger.database, "a"
+    if aborted:
+        with pytest.raises(ReplicationError, match=r"delta_0000001_0000003 has rows .* COMPACT 'major'"):
+            repair(*args)
+    else:
+        assert repair(*args).load.held == ()
+        assert ledger.files(source=False) == ledger.files(source=True) != {}
+        assert ledger.replicate().held == ()
+
+
 def with_acid(ledger: Ledger, **settings: object) -> Ledger:
     connection = ledger.connection
     changed = connection.source.policy.model_copy(update={"acid": Acid(**settings)})  # type: ignore[arg-type]

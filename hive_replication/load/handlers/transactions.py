@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from hive_replication.acid.directories import of_several_transactions
 from hive_replication.dump.anew import dump_of, why_anew
 from hive_replication.events import transactions as tx
+from hive_replication.events.files import FileRef
 from hive_replication.load.lane import LanePlanning, Replica, Stop
 from hive_replication.load.lanes import WindowEvent
 from hive_replication.load.operations import Content, object_name
@@ -45,7 +47,22 @@ def _written(lane: LanePlanning, event: WindowEvent, change: tx.CommitTransactio
             continue
         gone = lane.superseded(event, key_of(one.table, one.partition), what)
         files = () if gone else event.files(one.partition, one.table).files
+        _require_whole(event, files)
         yield Written(one.table, replica.name, one.partition, one.write_id, Content(files, f"{event.evid}-0"), one.emptied)
+
+
+def _require_whole(event: WindowEvent, files: Iterable[FileRef]) -> None:
+    """Makes sure that no later transaction goes on writing the files of a commit.
+
+    Raises:
+        Stop: one may.
+    """
+    shared = next((file.subdir for file in files if of_several_transactions(file.subdir.partition("/")[0])), "")
+    if shared:
+        raise Stop(
+            f"event {event.evid} commits one of several transactions of a streaming batch, which share the files of {shared}: "
+            "repair the table when the batch is over, and stream with one transaction a batch"
+        )
 
 
 def _has_partition(lane: LanePlanning, event: WindowEvent, replica: Replica, write: tx.TransactionWrite) -> bool:
