@@ -19,6 +19,7 @@ from typing import Literal, cast
 
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
+from hive_replication.load.opening import gathered
 from hive_replication.load.plan import LanePlan
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
@@ -31,7 +32,7 @@ def collapsed(plan: LanePlan) -> LanePlan:
     """A lane with fewer operations up to its obstacle, or as it is where they cannot be fewer."""
     stop = plan.obstacle
     single = tuple(one for one in plan.operations if stop is None or one.evid < stop.evid)
-    fewer = tuple(_merged(_without_dropped(single)))
+    fewer = tuple(gathered(_merged(_without_dropped(single))))
     return replace(plan, operations=fewer, single=single) if len(fewer) < len(single) else plan
 
 

@@ -115,6 +115,7 @@ class Placer:
         placed = Placed(lane)
         bases: dict[str, str] = {}
         origins = _Origins()
+        live: dict[tuple[str, str], str] = {}
         for number, operation in enumerate(lane.operations):
             match operation:
                 case op.CreateTable() if operation.plain:
@@ -124,7 +125,7 @@ class Placer:
                 case op.ReplaceData() | op.AppendData():
                     self._place_change(placed, number, operation, origins)
                 case CommitTransaction():
-                    self._place_writes(placed, number, operation, origins)
+                    self._place_writes(placed, number, operation, origins, live)
                 case op.CustomOperation():
                     contents = dict(operation.contents)
                     for name, directory in operation.places:
@@ -196,11 +197,17 @@ class Placer:
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, operation.content, directory, present)
 
-    def _place_writes(self, placed: Placed, number: int, operation: CommitTransaction, origins: _Origins) -> None:
+    def _place_writes(
+        self, placed: Placed, number: int, operation: CommitTransaction, origins: _Origins, live: dict[tuple[str, str], str]
+    ) -> None:
         """What a transaction wrote goes where its table or partition lies, or will lie: nobody reads it before the commit."""
         for one in operation.written:
             directory = made_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
-            directory = directory or directory_of(self._thing(*origins.of(one.table, one.partition)))
+            if not directory:
+                before = origins.of(one.table, one.partition)
+                if before not in live:
+                    live[before] = directory_of(self._thing(*before))
+                directory = live[before]
             if directory:
                 shown = op.object_name(self._database, one.table, one.partition)
                 self._want(placed, number, one.key, operation, one.content, directory, shown=shown)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from hive_replication.events.records import is_function
 from hive_replication.load import operations as op
+from hive_replication.load.opening import OpenTransactions
 from hive_replication.load.report import Commit, Touched
 from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction
 
-_NO_DATA = (AbortTransaction, AllocateWriteIds, CommitTransaction)
+_NO_DATA = (AbortTransaction, AllocateWriteIds, CommitTransaction, OpenTransactions)
 
 
 @dataclass

@@ -198,12 +198,21 @@ def allocate(target: Target, database: str, table: str, policy: str, write_ids: 
     for transaction, write_id in write_ids:
         if write_id <= highest:
             continue
-        if highest and write_id > highest + 1:
-            shown = object_name(database, table)
-            raise ReplicationError(f"the target's {shown} has write ids up to {highest}, the source {write_id}: repair it")
+        require_next(database, table, highest, write_id)
         target.metastore.replay_open(policy, [transaction])
         target.metastore.replay_write_ids(policy, database, table, {transaction: write_id})
         highest = write_id
+
+
+def require_next(database: str, table: str, highest: int, write_id: int) -> None:
+    """Makes sure that the target was given all write ids of a table up to one.
+
+    Raises:
+        ReplicationError: some before it never were given out, so that the table's data is not the source's.
+    """
+    if highest and write_id > highest + 1:
+        shown = object_name(database, table)
+        raise ReplicationError(f"the target's {shown} has write ids up to {highest}, the source {write_id}: repair it")
 
 
 def made_in_lane(operations: Sequence[Operation], directories: Mapping[tuple[int, str], str], table: str, partition: str) -> str:

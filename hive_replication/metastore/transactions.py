@@ -105,8 +105,11 @@ class Transactions(Calls):
         request = AbortTxnsRequest(txn_ids=sorted(transactions))
         self.call(f"abort_txns {request.txn_ids}", lambda client: client.abort_txns(request))
 
-    def replay_open(self, policy: str, transactions: Sequence[int]) -> None:
-        """Opens a transaction for each of a source's, unless that is done already."""
+    def replay_open(self, policy: str, transactions: Sequence[int]) -> list[int]:
+        """Opens a transaction for each of a source's, unless that is done for all of them; answers their ids.
+
+        Of several, all are done or none: of those that are in part the metastore answers that part.
+        """
         request = OpenTxnRequest(
             num_txns=len(transactions),
             user=_USER,
@@ -115,7 +118,15 @@ class Transactions(Calls):
             replSrcTxnIds=list(transactions),
             txn_type=TxnType.REPL_CREATED,
         )
-        self.call(f"open_txns of {policy}", lambda client: client.open_txns(request))
+        return self.call(f"open_txns of {policy}", lambda client: client.open_txns(request).txn_ids)
+
+    def replay_open_all(self, policy: str, transactions: Sequence[int]) -> dict[int, int]:
+        """Opens a transaction for each of a source's that has none; answers the target's ids by the source's."""
+        before = self.call("get_open_txns", lambda client: client.get_open_txns().txn_high_water_mark)
+        opened = self.replay_open(policy, transactions)
+        if len(opened) == len(transactions) and min(opened) > before:
+            return dict(zip(transactions, opened, strict=True))
+        return {one: self.replay_open(policy, [one])[0] for one in transactions}  # some are from before
 
     def replay_write_ids(self, policy: str, db: str, table: str, write_ids: Mapping[int, int]) -> None:
         """Gives replayed transactions, which are open, their write ids of a table.

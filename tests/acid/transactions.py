@@ -78,10 +78,8 @@ class Transactions:
         self.hive.execute(*(f"CREATE TABLE {second}.{name} {_TABLES[name]}" for name in ("whole", "lines")))
         accounts = ", ".join(f"({k}, {_EACH})" for k in range(_ACCOUNTS))
         self.hive.execute(f"INSERT INTO {first}.accounts VALUES {accounts}")
-        # Raw transactions write into these partitions.
-        self.hive.execute(
-            *(f"INSERT INTO {first}.{name} PARTITION (d) SELECT -1, 'first', '{d}'" for name in ("parts", "days") for d in _DAYS)
-        )
+        days = ", ".join(f"(-1, 'first', '{day}')" for day in _DAYS)  # raw transactions write into these partitions
+        self.hive.execute(*(f"INSERT INTO {first}.{name} PARTITION (d) VALUES {days}" for name in ("parts", "days")))
 
     def one(self) -> None:
         """One transaction, or a part of some."""

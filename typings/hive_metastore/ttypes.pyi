@@ -663,6 +663,7 @@ class GetOpenTxnsRequest(_Struct):
     def __init__(self, excludeTxnTypes: list[int] | None = ...) -> None: ...
 
 class GetOpenTxnsResponse(_Struct):
+    txn_high_water_mark: int
     open_txns: list[int]
     abortedBits: bytes
 

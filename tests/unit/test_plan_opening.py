@@ -1,0 +1,30 @@
+"""Transactions of a stretch begin together (pure)."""
+
+from __future__ import annotations
+
+from hive_replication.load.opening import OpenTransactions, ascending, gathered
+from hive_replication.load.operations import DropTable, Operation
+from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction
+
+
+def begin(evid: int, table: str, *write_ids: tuple[int, int]) -> AllocateWriteIds:
+    return AllocateWriteIds(evid, table, "p", write_ids)
+
+
+def test_all_write_ids_of_a_stretch_are_given_out_first() -> None:
+    commit, abort = CommitTransaction(3, "a", "p", 11, ()), AbortTransaction(6, "a", "p", 12)
+    lane = [begin(1, "a", (11, 1)), begin(2, "b", (11, 7)), commit, begin(4, "a", (12, 2)), begin(5, "b", (9, 8)), abort]
+    first, *others = gathered(lane)
+    assert first == OpenTransactions(1, "a", "p", (("a", ((11, 1), (12, 2))), ("b", ((11, 7), (9, 8)))), parts=(1, 2, 4, 5))
+    assert others == [commit, abort]
+
+
+def test_nothing_is_moved_across_another_operation() -> None:
+    lane: list[Operation] = [begin(1, "a", (1, 1)), DropTable(2, "a"), begin(3, "a", (2, 1))]
+    assert list(gathered(lane)) == lane
+
+
+def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> None:
+    opened = {5: 100, 6: 101, 7: 90, 8: 91}
+    assert list(ascending(((5, 1), (6, 2), (7, 3), (8, 4)), opened)) == [{5: 1, 6: 2}, {7: 3, 8: 4}]
+    assert list(ascending((), opened)) == []
