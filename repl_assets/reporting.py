@@ -133,7 +133,7 @@ def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
 
 
 def _proof(copy: CopyResult) -> Sequence[object]:
-    origin = copy.origin if copy.attempts == 1 else f"{copy.origin}, {copy.attempts} attempts"
+    origin = f"{copy.origin}, {copy.attempts} attempts" if copy.attempts > 1 else copy.origin
     return copy.task.object_name, copy.task.file.name, unbroken(size(copy.size)), origin, copy.proof.value[-8:]
 
 
