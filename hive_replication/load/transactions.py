@@ -246,15 +246,23 @@ def written_to(operations: Iterable[Operation], table: str, partition: str | Non
 
     Args:
         operations: in order.
-        table: name of the table.
-        partition: name of the partition, None for the table with all of its partitions.
+        table: name of the table before them.
+        partition: name of the partition before them, None for the table with all of its partitions.
     """
     found: dict[str, FileRef] = {}
     for one in operations:
-        for write in one.written if isinstance(one, CommitTransaction) else ():
-            if write.table == table and partition in (None, write.partition):
-                below = f"{write.partition}/" if partition is None and write.partition else ""
-                found |= {f"{below}{file.relative}": file for file in write.content.files}
+        match one:
+            case RenameTable() if one.table == table:
+                table = one.image.tableName
+            case RenamePartition() if (one.table, one.old) == (table, partition):
+                partition = one.new
+            case CommitTransaction():
+                for write in one.written:
+                    if write.table == table and partition in (None, write.partition):
+                        below = f"{write.partition}/" if partition is None and write.partition else ""
+                        found |= {f"{below}{file.relative}": file for file in write.content.files}
+            case _:
+                pass
     return found
 
 

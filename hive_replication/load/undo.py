@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from hive_replication.dump.source import is_transactional
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal import Entry, Journal, LaneFile
-from hive_replication.load.operations import object_name
+from hive_replication.load.journal_record import LaneRecord, Step
+from hive_replication.load.operations import DropPartitions, DropTable, object_name
 from hive_replication.load.reverse import LaneReverser, Whereabouts
 from hive_replication.load.state import UNDONE_REASON, ReplicaState, replica_state, stated
 from hive_replication.load.target import Target
@@ -22,6 +24,7 @@ from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent
 
 #: Kinds of operations that nothing takes back.
+_DROPS = frozenset({DropTable.__name__, DropPartitions.__name__})
 _COMMITS = frozenset({CommitTransaction.__name__, ImpressWriteIds.__name__})
 _SHOWN = 5
 
@@ -198,14 +201,20 @@ def _write(target: Target, current: Database, state: ReplicaState, check: Callab
 
 
 def _require_no_transactions(database: str, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
-    """A committed transaction cannot be taken back."""
-    steps = (step for _, lanes in chosen for lane in lanes for step in lane.record.steps)
-    tables = sorted({step.table for step in steps if step.kind in _COMMITS})
+    """A committed transaction cannot be taken back, nor the drop of what is transactional: its write ids are gone with it."""
+    records = [lane.record for _, lanes in chosen for lane in lanes]
+    tables = sorted({step.table for record in records for step in record.steps if _of_transactions(record, step)})
     if tables:
         raise Refused(
-            f"{database}.{{{', '.join(tables)}}} had transactions committed since, which cannot be undone; "
+            f"{database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, which "
+            "cannot be undone; "
             "name a table that is not transactional"
         )
+
+
+def _of_transactions(record: LaneRecord, step: Step) -> bool:
+    image = record.tables.get(step.origin or step.table)
+    return step.kind in _COMMITS or (step.kind in _DROPS and image is not None and is_transactional(image))
 
 
 def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:

@@ -251,6 +251,12 @@ def test_commits_are_not_undone(ledger: Ledger) -> None:
     assert ledger.replicate().held == ()
     with pytest.raises(Refused, match="cannot be undone"):
         undo(ledger.connection.target, ledger.database, None, point)
+    dropped = ledger.applied()
+    assert dropped is not None
+    ledger.connection.source.metastore.drop_table(ledger.database, "b")
+    assert ledger.replicate().held == ()
+    with pytest.raises(Refused, match=r"\{b\}.*dropped.*cannot be undone"):
+        undo(ledger.connection.target, ledger.database, None, dropped)
 
 
 def test_a_target_of_hive_3_refuses(cluster: Cluster, source4: Side, target: Side, unique: str) -> None:

@@ -130,3 +130,5 @@ def test_data_goes_where_the_lane_makes_its_object() -> None:
     assert made_in_lane([create, op.DropTable(2, "a")], {(0, ""): "hdfs://dst/a"}, "a", "") == ""
     assert written_to([create, commit], "a") == {FILE.relative: FILE}
     assert written_to([commit], "b") == {}
+    image.tableName = "a"
+    assert written_to([op.RenameTable(2, "first", image), commit], "first") == {FILE.relative: FILE}
