@@ -9,8 +9,8 @@ import dagster as dg
 
 from hive_replication.connect import connect
 from hive_replication.policy import load_policy
-from repl_assets.build import policy_definitions
 from repl_assets.catalog import read_catalog
+from repl_assets.definitions import build_defs
 from sensors.notification_log import SensorSettings
 
 
@@ -18,4 +18,5 @@ from sensors.notification_log import SensorSettings
 def defs() -> dg.Definitions:
     """All of the policy."""
     policy = load_policy(Path(os.environ["HIVE_REPL_CONFIG"]))
-    return policy_definitions(policy, read_catalog(connect(policy).source.metastore, policy), settings=SensorSettings(interval=1))
+    catalog = read_catalog(connect(policy).source.metastore, policy)
+    return build_defs(policy, catalog, settings=SensorSettings(interval=1))

@@ -19,6 +19,7 @@ Origin = Literal["source", "cmroot"]
 #: Reads a file in pieces.
 Read = Callable[[str], Iterator[bytes]]
 _ROUNDS = 3
+_SMALL = 1 << 20  # bytes that are held in memory, to be written as fast as the target can
 
 
 def copy_file(
@@ -190,7 +191,11 @@ class _Copying:
     def _write(self, uri: str, temporary: str, block_size: int | None = None) -> Crc32c:
         self._attempts += 1
         crc = Crc32c()
-        self._target.create(temporary, crc.passing(self._reading(uri)), block_size=block_size)
+        chunks = crc.passing(self._reading(uri))
+        if 0 <= self._task.size <= _SMALL:
+            self._target.write(temporary, b"".join(chunks), block_size=block_size, overwrite=False)
+        else:
+            self._target.create(temporary, chunks, block_size=block_size)
         return crc
 
     def _reading(self, uri: str) -> Iterator[bytes]:

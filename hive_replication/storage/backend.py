@@ -38,7 +38,7 @@ class Backend(Protocol):
         """Writes a file, making its directories; bytes written. A file that could not be written whole is removed."""
         ...
 
-    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool) -> None:
         """Writes a small file, making its directories."""
         ...
 

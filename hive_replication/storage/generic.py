@@ -85,8 +85,8 @@ class FsspecBackend:
             raise
         return size
 
-    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        """Writes a small file."""
+    def write(self, path: str, data: bytes, *, overwrite: bool, **_hdfs_only: int | None) -> None:
+        """Writes a small file; block size means nothing here."""
         self.create(path, [data], overwrite=overwrite)
 
     def rename(self, source: str, target: str) -> None:

@@ -69,18 +69,18 @@ class HdfsBackend:
             raise
         return size
 
-    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
+    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool) -> None:
         """Writes a small file, over WebHDFS if it can be: ``hdfs-native`` waits half a second at each close."""
         if self._webhdfs and len(data) <= _SMALL:
             try:
-                self._webhdfs.write(path, data, overwrite=overwrite)
+                self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size)
             except (FileExistsError, PermissionError):
                 raise
             except (OSError, ReplicationError):
                 pass  # it may be closed to writers
             else:
                 return
-        self.create(path, [data], block_size=None, replication=None, overwrite=overwrite)
+        self.create(path, [data], block_size=block_size, replication=None, overwrite=overwrite)
 
     def rename(self, source: str, target: str) -> None:
         """Moves a file or directory to a free name."""

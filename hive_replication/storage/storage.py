@@ -121,11 +121,11 @@ class Storage:
             store = self._backend(uri, root)
             return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite)
 
-    def write(self, uri: str, data: bytes, *, overwrite: bool = True) -> None:
-        """Writes a small file and makes its directories; see :meth:`create`."""
+    def write(self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True) -> None:
+        """Writes a small file and makes its directories, sooner than :meth:`create`; see there."""
         _, path, root = self._locate(uri)
         with translated(uri, root.uri):
-            self._backend(uri, root).write(path, data, overwrite=overwrite)
+            self._backend(uri, root).write(path, data, block_size=block_size, overwrite=overwrite)
 
     def write_once(self, uri: str, data: bytes) -> None:
         """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.

@@ -104,8 +104,8 @@ class WebHdfs:
                 return Space(found["CapacityTotal"], found["CapacityRemaining"])
         return None
 
-    def write(self, path: str, data: bytes, *, overwrite: bool) -> None:
-        """Writes a small file.
+    def write(self, path: str, data: bytes, *, overwrite: bool, block_size: int | None = None) -> None:
+        """Writes a small file; with HDFS's own block size where None.
 
         Raises:
             FileExistsError: there is one, and it is not to be replaced.
@@ -113,7 +113,8 @@ class WebHdfs:
             OSError: no answer.
             ReplicationError: another answer.
         """
-        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user})
+        sizes = {"blocksize": block_size} if block_size else {}
+        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user} | sizes)
         for address in self._addresses:
             url = f"{address}/webhdfs/v1{quote(path)}?{query}"
             try:

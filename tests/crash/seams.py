@@ -92,9 +92,7 @@ class Trap:
             Storage.mkdirs,
         )
         Storage.create = lambda owner, uri, chunks, **options: self._create(create, owner, uri, chunks, options)
-        Storage.write = lambda owner, uri, data, **options: self._effect(
-            f"{self._side(uri)}.storage.create[{kind(uri)}]", lambda: write(owner, uri, data, **options)
-        )
+        Storage.write = lambda owner, uri, data, **options: self._write(create, write, owner, uri, data, options)
         Storage.rename = lambda owner, old, new: self._rename(rename, owner, old, new)
         Storage.delete = lambda owner, uri, **options: self._effect(
             f"{self._side(uri)}.storage.delete[{kind(uri)}]", lambda: delete(owner, uri, **options)
@@ -162,6 +160,19 @@ class Trap:
                     self.kill_at(f"{key}:during")
 
         return self._effect(key, lambda: create(owner, uri, passing(), **options))
+
+    def _write(
+        self, create: Callable[..., int], write: Callable[..., None], owner: Storage, uri: str, data: bytes, options: Any
+    ) -> None:
+        key = f"{self._side(uri)}.storage.create[{kind(uri)}]"
+
+        def written() -> None:
+            if self.strikes(f"{key}:during"):
+                create(owner, uri, [data[: len(data) // 2]], **options)
+                os.kill(os.getpid(), signal.SIGKILL)
+            write(owner, uri, data, **options)
+
+        self._effect(key, written)
 
     def _rename(self, rename: Callable[..., None], owner: Storage, old: str, new: str) -> None:
         def named() -> None:
