@@ -24,6 +24,7 @@ from hive_replication.load.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import Storage
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify.digest import Look, look_at, scratch
 
@@ -123,8 +124,7 @@ class DriftScan:
         scan = _Table(self._objects(table, replica))
         memory = Memory(self.target.storage, self._location())
         if is_transactional(table):
-            found = self._transactional(table, replica, scan, memory)
-            return replace(found, seconds=time.monotonic() - began)
+            return replace(self._transactional(table, replica, scan, memory), seconds=time.monotonic() - began)
         known = memory.read(name)
         drifted: dict[str, Drifted] = {}
         waiting = ""
@@ -141,20 +141,18 @@ class DriftScan:
         kept = {part: base for part, base in known.items() if part in scan.objects and part not in drifted} | scan.equal
         if kept != known:
             memory.write(name, kept)
-        found = tuple(drifted[part] for part in sorted(drifted))
-        seconds = time.monotonic() - began
+        found, seconds = tuple(drifted[part] for part in sorted(drifted)), time.monotonic() - began
         return TableDrift(name, len(scan.objects), found, tuple(sorted(scan.writing)), waiting, scan.listings, seconds)
 
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
         """What a reader sees of a transactional table, compared with the replica where the directories of either side changed."""
-        name, objects = table.tableName.lower(), scan.objects.values()
+        name = table.tableName.lower()
+        objects = list(scan.objects.values())
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
-            looks = [
-                *pool.map(lambda one: look_at(self.source.storage, one.source, 0.0).digest, objects),
-                *pool.map(lambda one: look_at(self.target.storage, one.target, 0.0).digest, objects),
-            ]
-        digest = hashlib.sha256(" ".join(looks).encode()).hexdigest()[:16]
-        answer = TableDrift(name, len(objects), listings=len(looks))
+            ours = pool.map(partial(_digest, self.source.storage), [one.source for one in objects])
+            theirs = pool.map(partial(_digest, self.target.storage), [one.target for one in objects])
+            digest = hashlib.sha256(" ".join([*ours, *theirs]).encode()).hexdigest()[:16]
+        answer = TableDrift(name, len(objects), listings=2 * len(objects))
         if memory.read(name).get("") == (digest, 0):
             return answer
         found = self._compared(name)
@@ -254,9 +252,8 @@ class DriftScan:
     def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
         position = state.position(name)
         for row in notifications(self.source.metastore, position, self.source.metastore.current_event_id()):
-            if row.database == self.database and of_policy(row, self.database, name.__eq__):
-                return True
-            if transactional and row.type in TYPES and concerns(row, self.database):
+            ended = transactional and row.type in TYPES and concerns(row, self.database)
+            if ended or (row.database == self.database and of_policy(row, self.database, name.__eq__)):
                 return True
         return False
 
@@ -292,6 +289,10 @@ class DriftScan:
             return None
         counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
         return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+
+
+def _digest(storage: Storage, location: str) -> str:
+    return look_at(storage, location, 0.0).digest
 
 
 def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:
