@@ -14,7 +14,7 @@ import pyarrow.orc
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
 from resources.embedded.hive import HiveDriver
-from tests.acid.servers import request_compaction
+from tests.acid.servers import asked, request_compaction
 from tests.writers import Writer
 
 _FULL = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
@@ -114,7 +114,7 @@ class Transactions:
         """A statement of Hive, or one that fails when it has written already."""
         statements = (self._insert, self._update, self._delete, self._merge, self._several, self._overwrite, self._fails)
         (make,) = self.random.choices(statements, (6, 4, 2, 3, 3, 1, 2))
-        (result,) = self.hive.run([make()])
+        result = asked(self.hive, make())
         expected = make == self._fails
         if bool(result.error) != expected:
             raise ReplicationError(f"{result.statement}: {result.error or 'it did not fail'}")

@@ -27,6 +27,7 @@ from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.faults import Killed
 from tests.ledger import Ledger, make, partition_of
+from tests.writers import Writer
 
 pytestmark = pytest.mark.servers
 
@@ -214,6 +215,16 @@ def test_a_bootstrap_aborts_what_stays_open_here_only(ledger: Ledger) -> None:
     assert ledger.write_ids(source=False).high == 2
     assert list(ledger.files(source=False)) == ["delta_0000001_0000001_0000/000000_0"]
     elsewhere.commit()  # it was left alone
+
+
+def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Ledger) -> None:
+    for end in (Writer.commit, Writer.abort, Writer.commit):
+        writer = ledger.begin()
+        writer.lock("a")
+        writer.insert("a", "1\n")
+        end(writer)
+    assert ledger.replicate().held == ()
+    assert ledger.write_ids(source=False).sees(3)
 
 
 def test_a_repair_makes_a_table_anew(ledger: Ledger) -> None:
