@@ -30,6 +30,7 @@ def acid(connection: Connection, hive4: HiveDriver, unique: str) -> Iterator[War
     hive4.run([f"DROP DATABASE {unique} CASCADE"])
 
 
+@pytest.mark.timeout(900)
 def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """Plain tables made transactional in a window; TRUNCATE without a base; partitions and tables added, renamed, dropped."""
     acid.sql(
