@@ -43,10 +43,11 @@ def connect(policy: Policy) -> Connection:
         BadRequest: an address of the policy is malformed, or its dump root lies under no root of source or target.
         Unreachable: the policy has patterns of databases, and the source does not answer.
     """
-    metastore = Metastore(policy.source.metastore)
+    metastore = Metastore(policy.source.metastore, connections=policy.metastore_connections)
     policy = resolved(policy, metastore)
     source = Source(metastore, Storage(policy.source.roots), policy)
-    target = Target(Metastore(policy.target.metastore), Storage(policy.target.roots), policy, source.storage)
+    replica = Metastore(policy.target.metastore, connections=policy.metastore_connections)
+    target = Target(replica, Storage(policy.target.roots), policy, source.storage)
     root = dump_root(policy)
-    copier = ThreadCopier(source.storage, target.storage, bandwidth=policy.bandwidth)
+    copier = ThreadCopier(source.storage, target.storage, threads=policy.files_in_flight, bandwidth=policy.bandwidth)
     return Connection(source, target, PackedStore(Storage((root,)), root.uri, policy.packed_above), copier)

@@ -178,6 +178,13 @@ class Policy(_Settings):
     bandwidth: int | None = Field(
         default=None, gt=0, description="Most bytes per second that one load copies; no limit where absent"
     )
+    files_in_flight: int = Field(default=128, gt=0, description="Files that the driver, or each Spark task, copies at a time")
+    spark_tasks: int | None = Field(
+        default=None, gt=0, description="Most Spark tasks that copy at a time; as many as the executors have cores where absent"
+    )
+    metastore_connections: int = Field(
+        default=64, gt=0, description="Most connections, and so calls at a time, of one process to each metastore"
+    )
     approval: bool = Field(default=False, description="Each window is planned first, and loaded when an operator has approved it")
     lag_target_seconds: int = Field(
         default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from hive_replication import units
+
 Item = TypeVar("Item")
+#: Bytes of an item.
+Size = Callable[[Item], int]
+_EVERY = 10.0  # seconds between two lines of progress
 
 
 class Progress(Protocol):
@@ -15,8 +22,17 @@ class Progress(Protocol):
         """Iterates over a known number of items, reporting each."""
         ...
 
-    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
-        """Iterates over a stream of items, reporting each."""
+    def count(
+        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+    ) -> Iterator[Item]:
+        """Iterates over a stream of items, reporting each.
+
+        Args:
+            items: the stream.
+            label: what they are, e.g. ``files copied``.
+            total: how many there will be, if that is known.
+            size: bytes of each, where these tell more than the number.
+        """
         ...
 
 
@@ -27,6 +43,78 @@ class Silent:
         """See :class:`Progress`."""
         return items
 
-    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:  # noqa: ARG002
+    def count(
+        self,
+        items: Iterable[Item],
+        label: str,  # noqa: ARG002
+        total: int | None = None,  # noqa: ARG002
+        size: Size[Item] | None = None,  # noqa: ARG002
+    ) -> Iterator[Item]:
         """See :class:`Progress`."""
         return iter(items)
+
+
+@dataclass
+class Pace:
+    """How far a step has come, and how fast.
+
+    Args:
+        total: items in all; None where unknown.
+        began: by the clock of :attr:`clock`.
+        clock: seconds.
+    """
+
+    total: int | None
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+    items: int = field(default=0, init=False)
+    bytes: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def add(self, size: int) -> None:
+        """An item is done."""
+        self.items += 1
+        self.bytes += size
+
+    def __str__(self) -> str:
+        """``1.2 GiB, 240.0 MiB/s, 38 s left``; the time left goes by the number of items."""
+        seconds = self.clock() - self.began
+        parts = [units.size(self.bytes), f"{units.size(self.bytes / seconds)}/s"] if self.bytes and seconds else []
+        if self.total and 0 < self.items < self.total:
+            parts.append(f"{units.duration(seconds / self.items * (self.total - self.items))} left")
+        return ", ".join(parts)
+
+
+class Log(Protocol):
+    """Where lines go: a logger, or Dagster's log manager."""
+
+    def info(self, msg: str, *args: object) -> object:
+        """Writes a line."""
+        ...
+
+
+@dataclass(frozen=True)
+class LoggedProgress:
+    """Progress of long work as lines of a log, one in ten seconds at most."""
+
+    log: Log
+    every: float = _EVERY
+
+    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
+        """See :class:`Progress`."""
+        return self.count(items, label, len(items))
+
+    def count(
+        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+    ) -> Iterator[Item]:
+        """See :class:`Progress`."""
+        pace = Pace(total)
+        told = pace.began
+        for item in items:
+            pace.add(size(item) if size else 0)
+            if pace.clock() - told >= self.every:
+                told = pace.clock()
+                self.log.info("%s: %d of %s%s", label, pace.items, total or "an unknown number", f", {pace}" if str(pace) else "")
+            yield item

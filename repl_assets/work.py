@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import dagster as dg
 
+from hive_replication import progress
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
@@ -20,7 +20,7 @@ from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import ReplicaState, replica_state
 from hive_replication.metastore.faults import NotFound
-from hive_replication.progress import Item
+from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
@@ -30,39 +30,13 @@ from repl_assets.lag_metadata import figures
 if TYPE_CHECKING:
     from resources.connection import ReplicationConnection
 
-_EVERY = 10.0  # seconds between two lines of progress
 
-
-class Log(Protocol):
+class Log(progress.Log, Protocol):
     """Where lines go; Dagster's log manager is one."""
-
-    def info(self, msg: str, *args: object) -> object:
-        """Writes a line."""
-        ...
 
     def warning(self, msg: str, *args: object) -> object:
         """Writes a warning."""
         ...
-
-
-@dataclass(frozen=True)
-class LoggedProgress:
-    """Progress of long work as lines in the run's log, one in ten seconds at most."""
-
-    log: Log
-
-    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
-        """See :class:`hive_replication.progress.Progress`."""
-        return self.count(items, label, len(items))
-
-    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
-        """See :class:`hive_replication.progress.Progress`."""
-        told = time.monotonic()
-        for done, item in enumerate(items):
-            if time.monotonic() - told > _EVERY:
-                self.log.info("%s: %d of %s", label, done, total or "an unknown number")
-                told = time.monotonic()
-            yield item
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import dagster as dg
 from pydantic import Field
 
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.choice import ThresholdCopier
+from hive_replication.copy.sizes import sized
 from hive_replication.copy.tasks import Copier
 from hive_replication.policy import Policy
 
@@ -36,7 +39,9 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
     def copier(self, connection: Connection) -> Copier:
         """Driver threads for small windows, Spark executors for others."""
         policy = self.settings()
-        return ThresholdCopier(connection.copier, self._spark, policy.driver_max_files, policy.driver_max_bytes)
+        files, size = policy.driver_max_files, policy.driver_max_bytes
+        looked_up = partial(sized, connection.source.storage)
+        return ThresholdCopier(connection.copier, self._spark, looked_up, max_files=files, max_bytes=size)
 
     def _spark(self) -> Copier:
         # Imported here: pyspark belongs into runs that need it, not into every process that loads definitions.
@@ -44,6 +49,6 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
 
         policy = self.settings()
         ends = self.connect()
-        spark = SparkCopier.from_settings(policy.spark)
+        spark = SparkCopier.from_settings(policy.spark, threads=policy.files_in_flight, tasks=policy.spark_tasks)
         description = f"Repl#{policy.name}"
         return spark.copier(ends.source.storage, ends.target.storage, description=description, bandwidth=policy.bandwidth)

@@ -9,20 +9,25 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource, ResourceDependency
 from dagster_pyspark import LazyPySparkResource  # noqa: TID253 (see above)
 
-from hive_replication.copy.packing import pack
+from hive_replication.copy.gathering import Answers, AnswersParam, copy_partition
+from hive_replication.copy.packing import dealt, pack
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.threads import ThreadCopier
 from hive_replication.errors import BadRequest
 from hive_replication.storage import Storage
+from resources.spark_package import ship
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
+
+_POLL = 0.2  # seconds between two looks for answers
 
 _DEFAULTS = {
     "spark.master": "local[2]",
@@ -43,20 +48,22 @@ def spark_settings(settings: Mapping[str, str]) -> dict[str, str]:
 class SparkCopier(ConfigurableResource):
     """Makes copiers that run in Spark executors.
 
-    Executors need this package and its dependencies (not Dagster) and reach both storages themselves.
+    Executors get this package from the driver; they need its dependencies (not Dagster) and reach both storages themselves.
 
     Args:
         pyspark: the session, made when the first copy asks for it.
         threads: files in flight in each Spark task.
+        tasks: most Spark tasks that copy at a time; 0 for as many as the executors have cores.
     """
 
     pyspark: ResourceDependency[LazyPySparkResource]
     threads: int = 128
+    tasks: int = 0
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, str]) -> "SparkCopier":
+    def from_settings(cls, settings: Mapping[str, str], *, threads: int = 128, tasks: int | None = None) -> "SparkCopier":
         """A copier with the policy's ``spark`` settings over the defaults."""
-        return cls(pyspark=LazyPySparkResource(spark_config=spark_settings(settings)))
+        return cls(pyspark=LazyPySparkResource(spark_config=spark_settings(settings)), threads=threads, tasks=tasks or 0)
 
     def copier(self, source: Storage, target: Storage, *, description: str, bandwidth: float | None = None) -> Copier:
         """A copier between two storages.
@@ -80,9 +87,12 @@ class SparkCopier(ConfigurableResource):
             raise BadRequest(
                 "Spark needs a JDK 17 or 21: set JAVA_HOME, or raise driver_max_files and driver_max_bytes in the policy"
             )
-        # Without it workers run the first python3 of the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        return self.pyspark.spark_context
+        # Only spark-submit reads spark.pyspark.python; and without the variable workers run the first python3 of the path.
+        python = self.pyspark.spark_config.get("spark.pyspark.python")
+        os.environ["PYSPARK_PYTHON"] = python or os.environ.get("PYSPARK_PYTHON", sys.executable)
+        context = self.pyspark.spark_context
+        ship(context)
+        return context
 
 
 class _SparkCopier:
@@ -93,18 +103,65 @@ class _SparkCopier:
         self._bandwidth = bandwidth
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        """Copies and proves each file; answers come when all are done."""
+        """Copies and proves each file; answers come as the Spark tasks end."""
         packs = pack(tasks)
         if not packs:
             return
+        job = self._job(packs)
+        waiting = {task.target: task for some in packs for task in some}
+        for answer in job.answers():
+            waiting.pop(answer.task.target, None)
+            yield answer
+        # What was copied is found present next time.
+        yield from (CopyFailure(task, f"the Spark job failed: {job.error}") for task in waiting.values())
+
+    def _job(self, packs: list[list[CopyTask]]) -> "_Job":
         context = self._resource.spark_context()
-        running = min(len(packs), context.defaultParallelism)  # tasks at a time: as many as the executors have cores
-        worker = self._worker.limited(self._bandwidth / running if self._bandwidth else None)
-        context.setJobGroup(self._description, f"{self._description}: {sum(map(len, packs))} files", interruptOnCancel=True)
+        # Each task has its part of the bandwidth, so there are no more of them than parts, however many executors come.
+        most = self._resource.tasks or (context.defaultParallelism if self._bandwidth else len(packs))
+        partitions = dealt(packs, most)
+        worker = self._worker.limited(self._bandwidth / len(partitions) if self._bandwidth else None)
+        name = f"{self._description}: {sum(map(len, packs))} files"
+        return _Job(context, (self._description, name), context.parallelize(partitions, len(partitions)), worker)
+
+
+class _Job:
+    """A Spark job in a thread of its own, so that its answers are had while it runs."""
+
+    def __init__(
+        self, context: "SparkContext", group: tuple[str, str], partitions: "RDD[list[list[CopyTask]]]", worker: ThreadCopier
+    ) -> None:
+        from pyspark import InheritableThread
+
+        self.error = "a task gave no answer"
+        self._context = context
+        self._group = group
+        self._partitions = partitions
+        none: Answers = []
+        self._answers = context.accumulator(none, AnswersParam())  # pyright: ignore[reportArgumentType]
+        self._copy = partial(copy_partition, worker, self._answers)
+        self._thread = InheritableThread(target=self._run, name="spark copy")
+
+    def answers(self) -> Iterator[CopyResult | CopyFailure]:
+        """Runs the job; its answers as its tasks end. Who stops listening ends it."""
+        seen, running = 0, True
+        self._thread.start()
         try:
-            # Not toLocalIterator: it runs one partition after the other.
-            answers = context.parallelize(packs, len(packs)).mapPartitions(worker.copy_packs).collect()
-        except Exception as error:  # noqa: BLE001 (every task gets its answer; what was copied is found present next time)
-            reason = f"the Spark job failed: {next(iter(str(error).strip().splitlines()), type(error).__name__)}"
-            answers = [CopyFailure(task, reason) for tasks in packs for task in tasks]
-        yield from answers
+            while running:
+                self._thread.join(_POLL)
+                running = self._thread.is_alive()
+                more = self._answers.value[seen:]
+                seen += len(more)
+                yield from more
+        finally:
+            if self._thread.is_alive():
+                self._context.cancelJobGroup(self._group[0])
+                self._thread.join()
+            self._answers.value = []  # Spark keeps it for the life of the process
+
+    def _run(self) -> None:
+        try:
+            self._context.setJobGroup(*self._group, interruptOnCancel=True)
+            self._partitions.foreachPartition(self._copy)
+        except Exception as error:  # noqa: BLE001 (every task of a copier gets its answer)
+            self.error = next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,13 +1,14 @@
-"""Progress bars on a terminal's stderr; nothing elsewhere."""
+"""Progress bars on a terminal's stderr; elsewhere lines of the logger ``hive_replication.progress``."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hive_replication.progress import Item, Progress, Silent
+from hive_replication.progress import Item, LoggedProgress, Pace, Progress, Size
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -23,13 +24,17 @@ class TerminalProgress:
         """A step of a known number of items."""
         return self.count(items, label, len(items))
 
-    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
+    def count(
+        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+    ) -> Iterator[Item]:
         """A step of a stream of items; its bar goes when it ends."""
-        task = self._bars.add_task(label, total=total)
+        pace = Pace(total)
+        task = self._bars.add_task(label, total=total, pace="")
         try:
             for item in items:
                 yield item
-                self._bars.advance(task)
+                pace.add(size(item) if size else 0)
+                self._bars.update(task, advance=1, pace=str(pace))
         finally:
             self._bars.remove_task(task)
 
@@ -38,12 +43,13 @@ class TerminalProgress:
 def shown() -> Generator[Progress, None, None]:
     """Shows progress while the context is open."""
     if not sys.stderr.isatty():
-        yield Silent()
+        yield LoggedProgress(logging.getLogger("hive_replication.progress"))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    named, pace = TextColumn("{task.description}"), TextColumn("{task.fields[pace]}")
+    columns = (SpinnerColumn(), named, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), pace)
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         yield TerminalProgress(bars)

@@ -13,22 +13,30 @@ class ThresholdCopier:
     Args:
         threads_copier: takes windows up to both limits.
         spark_copier_factory: makes the other; called only for a window beyond a limit, and then once.
+        sized: the same tasks with their bytes, where these were not known.
         max_files: most files for threads.
         max_bytes: most bytes for threads; files of unknown size count as nothing.
     """
 
     def __init__(
-        self, threads_copier: Copier, spark_copier_factory: Callable[[], Copier], max_files: int = 64, max_bytes: int = 64 * 2**20
+        self,
+        threads_copier: Copier,
+        spark_copier_factory: Callable[[], Copier],
+        sized: Callable[[list[CopyTask]], list[CopyTask]] = lambda tasks: tasks,
+        *,
+        max_files: int,
+        max_bytes: int,
     ) -> None:
         self._threads = threads_copier
         self._make_spark = spark_copier_factory
         self._spark: Copier | None = None
+        self._sized = sized
         self._max_files = max_files
         self._max_bytes = max_bytes
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
         """Copies and proves each file; the choice needs all tasks, so they are read first."""
-        window = list(tasks)
+        window = self._sized(list(tasks))
         small = len(window) <= self._max_files and sum(max(task.size, 0) for task in window) <= self._max_bytes
         if not small and self._spark is None:
             self._spark = self._make_spark()

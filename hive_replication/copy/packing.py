@@ -30,5 +30,11 @@ def pack(tasks: Iterable[CopyTask], *, max_bytes: int = 256 * MIB, max_files: in
     return packs
 
 
+def dealt(packs: list[list[CopyTask]], most: int) -> list[list[list[CopyTask]]]:
+    """Packs dealt out to Spark tasks: one to each, or in turn, the largest first, where there may be fewer tasks than packs."""
+    hands = min(len(packs), most)
+    return [packs[start::hands] for start in range(hands)]
+
+
 def _bytes(task: CopyTask) -> int:
     return task.size if task.size >= 0 else _UNKNOWN

@@ -19,7 +19,6 @@ from hive_replication.load.journal_record import LaneRecord
 from hive_replication.load.place import Key, Placed, Placer
 from hive_replication.load.plan import LanePlan, Obstacle
 from hive_replication.load.report import Held, Stranger
-from hive_replication.load.savings import source_sizes
 from hive_replication.load.target import Target
 from hive_replication.progress import Progress
 
@@ -165,18 +164,12 @@ class Executor:
                     waiting[task.target] = run, key
                     tasks.append(task)
             self.work.copies.extend(run.placed.present)
-        for answer in self._progress.count(self._copier.copy(self._sized(tasks)), "files copied", len(tasks)):
+        answers = self._copier.copy(tasks)
+        for answer in self._progress.count(answers, "files copied", len(tasks), lambda answer: getattr(answer, "size", 0)):
             if isinstance(answer, CopyResult):
                 self.work.copies.append(answer)
             else:
                 _fail(*waiting[answer.task.target], answer)
-
-    def _sized(self, tasks: list[CopyTask]) -> list[CopyTask]:
-        """Looks up the bytes of files where there are so few that the choice of the copier depends on them."""
-        if len(tasks) > self._target.policy.driver_max_files:
-            return tasks
-        sizes = source_sizes(self._target.source_storage, (task.file for task in tasks))
-        return [replace(task, size=sizes[task.file]) for task in tasks]
 
     def _before(self, run: _Run) -> LaneRecord | None:
         """What a lane is about to change, for the journal; None where that is nothing."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
+from hive_replication.copy.sizes import source_sizes
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.report import Collapsed
 from hive_replication.load.target import Target
-from hive_replication.storage import Storage
-
-_THREADS = 32
 
 
 def not_copied(lanes: Iterable[LanePlan]) -> set[FileRef]:
@@ -42,18 +39,6 @@ def savings(lanes: Iterable[LanePlan], sizes: Mapping[FileRef, int]) -> Collapse
         files=len(spared),
         bytes=-1 if -1 in spared else sum(spared),
     )
-
-
-def source_sizes(storage: Storage, files: Iterable[FileRef]) -> dict[FileRef, int]:
-    """Bytes of files at the source; -1 for those that neither their path nor cmroot has."""
-
-    def look_up(file: FileRef) -> int:
-        found = (storage.status(uri) for uri in (file.uri, file.cm_uri) if uri)
-        return next((status.size for status in found if status is not None), -1)
-
-    files = list(files)
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="size") as pool:
-        return dict(zip(files, pool.map(look_up, files), strict=True))
 
 
 def _files(operations: Iterable[op.Operation]) -> set[FileRef]:

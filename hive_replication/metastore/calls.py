@@ -22,8 +22,11 @@ class Calls(Connections):
         batch: int = 500,
         user: str | None = None,
         kerberos_service: str | None = None,
+        connections: int = 64,
     ):
-        super().__init__(uri, timeout=timeout, retries=retries, user=user, kerberos_service=kerberos_service)
+        super().__init__(
+            uri, timeout=timeout, retries=retries, user=user, kerberos_service=kerberos_service, connections=connections
+        )
         self._batch = batch
         self._dialect = Dialect()
 

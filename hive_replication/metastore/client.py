@@ -13,7 +13,7 @@ from hive_replication.metastore.transactions import Transactions
 
 
 class Metastore(Partitions, Functions, Constraints, Statistics, Transactions, NotificationLog):
-    """A Hive metastore. Threads may share one; each has its own connection, opened at its first call.
+    """A Hive metastore. Threads may share one, and its connections, which are opened when needed.
 
     Calls are repeated after transient errors where a repeat does no harm. Errors are
     :class:`hive_replication.errors.Unreachable` or :class:`hive_replication.metastore.faults.MetastoreError`.
@@ -25,6 +25,7 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Transactions, No
         batch: tables or partitions read in one call.
         user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
         kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.
+        connections: the most that there are, and so the most calls at a time; further ones wait.
     """
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Connections to a metastore: one per thread, opened when needed, repeated calls where a repeat is safe."""
+"""Connections to a metastore: a limited number, opened when needed, repeated calls where a repeat is safe."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Lost(Exception):
 
 
 class _Connection:
-    """An open connection; it closes when its thread ends or its owner closes it."""
+    """An open connection; it closes when nobody has it any more or its owner closes it."""
 
     def __init__(self, transport: TBufferedTransport | TSaslClientTransport):
         self.transport = transport
@@ -71,10 +71,18 @@ class Connections:
         user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
         kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
             ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
+        connections: the most that there are: a metastore keeps a thread for each.
     """
 
     def __init__(
-        self, uri: str, *, timeout: float = 600, retries: int = 8, user: str | None = None, kerberos_service: str | None = None
+        self,
+        uri: str,
+        *,
+        timeout: float = 600,
+        retries: int = 8,
+        user: str | None = None,
+        kerberos_service: str | None = None,
+        connections: int = 64,
     ):
         self.uri = uri
         self._addresses: Sequence[tuple[str, int]] = addresses(uri)
@@ -82,14 +90,15 @@ class Connections:
         self._retries = retries
         self._user = user
         self._kerberos_service = kerberos_service
-        self._local = threading.local()
+        self._slots = threading.BoundedSemaphore(connections)
+        self._idle: list[_Connection] = []  # the last one used is the next one
         self._open: weakref.WeakSet[_Connection] = weakref.WeakSet()
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Closes the connections of all threads. A later call opens a new one."""
+        """Closes all connections. A later call opens a new one."""
         with self._guard:
-            connections, self._open = list(self._open), weakref.WeakSet()
+            connections, self._open, self._idle = list(self._open), weakref.WeakSet(), []
         for connection in connections:
             connection.close()
 
@@ -142,11 +151,23 @@ class Connections:
                 raise
 
     def _attempt(self, what: str, do: Callable[[Client], T], repeatable: bool) -> T:
-        connection = self._connection()
+        with self._slots:
+            connection = self._connection()
+            try:
+                return self._answer(connection, what, do, repeatable)
+            finally:
+                if connection.close.alive:
+                    with self._guard:
+                        self._idle.append(connection)
+
+    def _answer(self, connection: _Connection, what: str, do: Callable[[Client], T], repeatable: bool) -> T:
         try:
             return do(connection.client)
         except (TTransportException, TProtocolException, OSError, EOFError) as error:
-            connection.close()
+            with self._guard:  # a server that went away took the idle ones with it: the next attempt needs a new one
+                lost, self._idle = [connection, *self._idle], []
+            for one in lost:
+                one.close()
             raise _Lost(again=repeatable) from error
         except TException as fault:
             if is_transient(fault):
@@ -157,11 +178,14 @@ class Connections:
             raise
 
     def _connection(self) -> _Connection:
-        connection: _Connection | None = getattr(self._local, "connection", None)
-        if connection is None or not connection.close.alive or not connection.transport.isOpen():
-            connection = self._local.connection = self._connect()
-            with self._guard:
-                self._open.add(connection)
+        with self._guard:
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.close.alive and connection.transport.isOpen():
+                    return connection
+        connection = self._connect()
+        with self._guard:
+            self._open.add(connection)
         return connection
 
     def _connect(self) -> _Connection:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -109,6 +110,15 @@ def test_a_closed_connection_is_opened_again(proxy: LossyProxy, db: str) -> None
         client.close()
         assert client.database(db)
     assert proxy.connections == 3
+
+
+def test_threads_share_a_limited_number_of_connections(proxy: LossyProxy, db: str) -> None:
+    with Metastore(proxy.uri, connections=3, retries=2) as client, ThreadPoolExecutor(12) as pool:
+        assert all(pool.map(client.database, [db] * 60))
+        assert 1 < proxy.connections <= 3
+        proxy.cut()
+        time.sleep(0.1)
+        assert client.database(db)  # with the second attempt: all idle ones are lost, not only the one that was tried
 
 
 def test_writes_whose_answers_are_lost_are_made_once(proxy: LossyProxy, metastore: Metastore, db: str) -> None:

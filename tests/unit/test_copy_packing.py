@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.copy.choice import ThresholdCopier
-from hive_replication.copy.packing import pack
+from hive_replication.copy.packing import dealt, pack
 from hive_replication.copy.proof import Crc32c, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.events.files import FileRef
@@ -95,3 +96,21 @@ def test_when_a_checksum_can_be_reproduced(recorded: str, file: FileStatus, expe
 def test_crc32c_is_castagnolis() -> None:
     assert Crc32c.of([b"1234", b"56789"]).hex == "e3069283"  # The check value of CRC-32C in its definition (RFC 3720).
     assert Crc32c.of([]).hex == "00000000"
+
+
+@pytest.mark.parametrize(("packs", "most", "hands"), [(5, 9, 5), (5, 5, 5), (5, 2, 2), (1, 1, 1)])
+def test_no_more_spark_tasks_than_allowed_and_large_packs_apart(packs: int, most: int, hands: int) -> None:
+    made = pack([task(n, 10 + n) for n in range(packs)], max_files=1)
+    partitions = dealt(made, most)
+    assert len(partitions) == hands
+    assert sorted(p[0].size for some in partitions for p in some) == [10 + n for n in range(packs)]
+    assert [some[0] for some in partitions] == made[:hands]
+
+
+def test_sizes_are_known_before_the_choice() -> None:
+    threads, spark = Recorder(), Recorder()
+    looked_up = ThresholdCopier(
+        threads, lambda: spark, lambda tasks: [replace(t, size=21) for t in tasks], max_files=2, max_bytes=20
+    )
+    assert len(list(looked_up.copy([task(1)]))) == 1
+    assert (threads.seen, spark.seen) == ([], [1])

@@ -62,7 +62,13 @@ class Screen:
         """A bar over some items (see :class:`hive_replication.progress.Progress`)."""
         return self.count(items, label, len(items))
 
-    def count(self, items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
+    def count(
+        self,
+        items: Iterable[Item],
+        label: str,
+        total: int | None = None,
+        size: Callable[[Item], int] | None = None,  # noqa: ARG002
+    ) -> Iterator[Item]:
         """A bar over a stream of items."""
         with self.bars() as bars:
             yield from bars.track(items, total=total, description=label)

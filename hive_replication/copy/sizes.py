@@ -1,0 +1,31 @@
+"""Bytes of the files that are to be copied: for choosing a copier and for packing, never proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from hive_replication.copy.tasks import CopyTask
+from hive_replication.events.files import FileRef
+from hive_replication.storage import Storage
+
+_THREADS = 32
+
+
+def source_sizes(storage: Storage, files: Iterable[FileRef]) -> dict[FileRef, int]:
+    """Bytes of files at the source; -1 for those that neither their path nor cmroot has."""
+
+    def look_up(file: FileRef) -> int:
+        found = (storage.status(uri) for uri in (file.uri, file.cm_uri) if uri)
+        return next((status.size for status in found if status is not None), -1)
+
+    files = list(files)
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="size") as pool:
+        return dict(zip(files, pool.map(look_up, files), strict=True))
+
+
+def sized(storage: Storage, tasks: list[CopyTask]) -> list[CopyTask]:
+    """The same tasks with their bytes, the largest first, so that no long copy starts last."""
+    sizes = source_sizes(storage, (task.file for task in tasks))
+    return sorted((replace(task, size=sizes[task.file]) for task in tasks), key=lambda task: task.size, reverse=True)
