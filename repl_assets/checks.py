@@ -5,7 +5,7 @@ so a check is green when all that was found has been repaired. Checks that need 
 """
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import dagster as dg
 from dagster._core.event_api import PartitionKeyFilter
@@ -18,6 +18,7 @@ from dagster._core.storage.tags import (
 )
 
 from hive_replication.connect import Connection
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.verify import strays
 from repl_assets.catalog import CatalogDatabase
 from repl_assets.freshness import up_to_date_check
@@ -34,9 +35,8 @@ def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.Asse
     yield up_to_date_check(specs, database)
     if "no_strays" in specs.policy.checks.run:
         yield _no_strays(specs, database)
-    for check in checks_of(specs.policy):
-        if checked := check_specs(specs, database, check):
-            yield _table_check(specs, database, check, checked)
+    if checked := _table_checks(specs, database):
+        yield checked
 
 
 def check_specs(specs: Specs, database: CatalogDatabase, check: TableCheck) -> dict[str, dg.AssetCheckSpec]:
@@ -75,22 +75,27 @@ def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> P
     return tuple(sorted({*chosen, *(before or ())}))
 
 
-def _table_check(
-    specs: Specs, database: CatalogDatabase, check: TableCheck, checked: Mapping[str, dg.AssetCheckSpec]
-) -> dg.AssetChecksDefinition:
+def _table_checks(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition | None:
+    """All kinds in one step: Dagster makes an input for each table of a step, most of what definitions would cost otherwise."""
     names = specs.names
+    checks = [
+        (check, table, spec) for check in checks_of(specs.policy) for table, spec in check_specs(specs, database, check).items()
+    ]
+    if not checks:
+        return None
 
     @dg.multi_asset_check(
-        name=names.local(f"{database.name}__{check.name}"),
-        specs=list(checked.values()),
+        name=names.local(f"{database.name}__checks"),
+        specs=[spec for _, _, spec in checks],
         can_subset=True,
         required_resource_keys={names.connection},
     )
     def examine(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         resource: ReplicationConnection = getattr(context.resources, names.connection)
+        errors: list[str] = []
         with failures():
             examiner = Examiner(resource.connect(), specs.policy, database.name)
-            for table, spec in checked.items():
+            for check, table, spec in checks:
                 if spec.key not in context.selected_asset_check_keys:
                     continue
                 partitions: Partitions = None
@@ -99,7 +104,15 @@ def _table_check(
                     if check.spark and failed is None:
                         continue
                     partitions = with_failed(_partitions(context, names, database.name, table), failed)
-                yield check.answer(examiner, table, partitions).result(spec, partitions)
+                try:
+                    yield check.answer(examiner, table, partitions).result(spec, partitions)
+                except Unreachable:
+                    raise
+                except ReplicationError as error:  # the other checks are answered all the same
+                    context.log.warning("%s of %s has no answer: %s", check.name, table, error)
+                    errors.append(f"{check.name} of {table}: {error}")
+        if errors:
+            raise dg.Failure(f"{len(errors)} checks have no answer: {errors[0]}")
 
     return examine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import dagster as dg
@@ -25,6 +26,7 @@ _HEX = re.compile(r"\.([0-9a-f]{2})")
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 
 
+@lru_cache(maxsize=10_000)  # definitions ask for each table's a dozen times
 def component(name: str) -> str:
     """A Hive name as one component of an asset key, which holds letters, digits, ``_``, ``-`` and ``.`` only.
 

@@ -11,7 +11,7 @@ from repl_assets.reporting import markdown_table
 def figures(found: Lag | TableLag) -> dict[str, int | float]:
     """What is known of seconds, events and MB: numbers, which Dagster plots, with their units as in the metadata of loads."""
     known = {
-        "behind (s)": found.seconds_behind,
+        "behind (s)": None if found.seconds_behind is None else round(found.seconds_behind, 3),
         "events waiting": found.waiting,
         "waiting (MB)": None if found.bytes_waiting is None else round(found.bytes_waiting / 1e6, 6),
         "applied event id": found.applied,

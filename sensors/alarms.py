@@ -145,7 +145,7 @@ def _text(one: Open, state: State, base: str) -> str:
     alarm = one.alarm
     if state == "ends":
         return f"ENDS after {duration((one.ended or one.since) - one.since)}: {alarm.title}"
-    link = [base.rstrip("/") + alarm.path] if alarm.path else []
+    link = [f"In Dagster: {base.rstrip('/')}{alarm.path}"] if alarm.path else []
     return "\n".join([f"BEGINS: {alarm.title}", f"What to do: {alarm.advice}", *link])
 
 

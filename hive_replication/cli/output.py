@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _SHORT, _LONG = 14, 12  # characters: a cell up to _SHORT stays on one line if longer ones get _LONG
+_SENTENCE = 24  # characters: sentences in a last column that would be narrower go below the table
 _FIGURE = re.compile(r"|[0-9][0-9.,]*( \S{1,3})?")  # with its unit, or nothing
 
 
@@ -81,6 +82,12 @@ def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str |
     table, shown = Table(title=title, title_justify="left"), [[_text(cell) for cell in row] for row in rows]
     filled = [number for number in range(len(columns)) if not shown or any(row[number] for row in shown)]
     widths = {number: max((len(row[number]) for row in shown), default=0) for number in filled}
+    if len(filled) > 2 and widths[filled[-1]] > _SHORT and _room(columns, widths) < _SENTENCE:
+        del widths[last := filled.pop()]
+        table.caption, table.caption_justify = (
+            Text("\n".join(f"{row[filled[0]]}: {row[last]}" for row in shown if row[last])),
+            "left",
+        )
     needed = sum(3 + (width if width <= _SHORT else _LONG) for width in widths.values())
     for number, width in widths.items():
         cells, short = [row[number] for row in shown], width <= _SHORT and needed < shutil.get_terminal_size().columns
@@ -93,6 +100,14 @@ def drawn(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str |
     for row in shown:
         table.add_row(*(Text(row[number]) for number in filled))
     return table
+
+
+def _room(columns: Sequence[str], widths: Mapping[int, int]) -> int:
+    """Characters that are left for the last of these columns."""
+    *others, _ = widths.items()
+    words = {number: max(map(len, columns[number].split()), default=0) for number, _ in others}
+    taken = sum(3 + max(words[number], width if width <= _SHORT else _LONG) for number, width in others)
+    return shutil.get_terminal_size().columns - taken - 4
 
 
 def print_json(data: object) -> None:

@@ -94,6 +94,7 @@ def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(web: WebServ
     assert recipients == ["ops@shop.com", "jo@shop.com"]
     assert message["Subject"] == f"[hive-repl default] begins: {alarm['title']}"
     assert "What to do: look at" in str(message.get_payload(decode=True))
+    assert f"In Dagster: {alarm['url']}" in str(message.get_payload(decode=True))
     watch.tick(replace(LATE, seconds_behind=1300.0))
     assert (web.take(), len(mail.received)) == ({}, 1)
     assert watch.tick(WELL) == "no alarms"

@@ -147,7 +147,11 @@ def test_words_stay_whole_and_empty_columns_away(monkeypatch: pytest.MonkeyPatch
         ("events\nwaiting", True),
         ("why", False),
     ]
-    monkeypatch.setenv("COLUMNS", "30")  # too narrow: cells are folded, never cut
+    monkeypatch.setenv("COLUMNS", "40")  # too narrow for sentences: they go below the table
+    made = drawn(columns, [row])
+    assert [column.header for column in made.columns] == ["database", "events\nwaiting"]
+    assert str(made.caption) == "ledger_2026: " + "long " * 30
+    monkeypatch.setenv("COLUMNS", "15")  # too narrow: cells are folded, never cut
     assert not any(column.no_wrap for column in drawn(columns, [row]).columns)
 
 
