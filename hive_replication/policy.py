@@ -159,7 +159,7 @@ class Policy(_Settings):
     packed_above: int = Field(
         default=50, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"
     )
-    driver_max_files: int = Field(default=64, ge=0, description="Windows with more files are copied in Spark executors")
+    driver_max_files: int = Field(default=200, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
     schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
         default=None,
