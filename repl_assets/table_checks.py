@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: In a result's metadata: what a repair has to bring, partitions one a line; Hive escapes line ends in them.
 REPAIR = "to repair"
 WHOLE_TABLE = "the whole table"
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), 127)}  # Hive's separators, which browsers have no signs for
 _MOST = 500  # partitions told one by one; more are repaired with their table
 
 Partitions = tuple[str, ...] | None
@@ -153,7 +154,7 @@ class Examiner:
             "sample (%)": round(100 * sample, 4),
         }
         if found.partitions:
-            rows = [(row.partition, row.source, row.target, row.row) for row in found.rows]
+            rows = [(row.partition, row.source, row.target, row.row.translate(_CONTROLS)) for row in found.rows]
             metadata |= {
                 "partitions that differ": len(found.partitions),
                 "rows at source only": found.only_source,
