@@ -49,9 +49,10 @@ class Origin:
         for day in days:
             self.add(name, day)
 
-    def add(self, table: str, day: str) -> None:
-        part = Partition(values=[day], dbName=self.database, tableName=table, sd=copy_of(_TEXT), parameters={})
-        self.connection.source.metastore.add_partitions(self.database, table, [part])
+    def add(self, table: str, *days: str) -> None:
+        """Partitions, with one event."""
+        parts = [Partition(values=[day], dbName=self.database, tableName=table, sd=copy_of(_TEXT), parameters={}) for day in days]
+        self.connection.source.metastore.add_partitions(self.database, table, parts)
 
     def location(self, table: str, day: str = "") -> str:
         metastore = self.connection.source.metastore

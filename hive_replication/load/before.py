@@ -44,23 +44,6 @@ def lane_record(target: Target, database: str, lane: Placed, operations: Sequenc
     )
 
 
-def _partitions(operation: op.Operation) -> tuple[str, ...]:
-    """Names of the partitions that an operation touches."""
-    match operation:
-        case op.AddPartitions():
-            return tuple(new.name for new in operation.added)
-        case op.AlterPartitions():
-            return tuple(name for name, _ in operation.images)
-        case op.RenamePartition():
-            return operation.old, operation.new
-        case op.DropPartitions() | SetColumns():
-            return operation.names
-        case op.ReplaceData() | op.AppendData() if operation.partition:
-            return (operation.partition,)
-        case _:
-            return ()
-
-
 @dataclass
 class _Walk:
     """The operations by the names that tables had before the lane.
@@ -77,7 +60,7 @@ class _Walk:
     chains: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict[str, tuple[tuple[str, int], ...]])
 
     def step(self, operation: op.Operation, directory: str) -> None:
-        table, names = operation.table, _partitions(operation)
+        table, names = operation.table, operation.names if isinstance(operation, SetColumns) else op.partitions_of(operation)
         kind, evid = operation.kind, operation.evid
         if isinstance(operation, op.CreateTable):
             self.origins[table], self.chains[table] = "", ()

@@ -14,6 +14,7 @@ from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load import operations as op
 from hive_replication.load.before import lane_record
 from hive_replication.load.flip import Flipper
+from hive_replication.load.groups import groups
 from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.journal_record import LaneRecord
 from hive_replication.load.place import Key, Placed, Placer
@@ -182,18 +183,42 @@ class Executor:
             return None
 
     def _flip(self, run: _Run) -> None:
-        for number, operation in enumerate(run.due):
-            try:
-                self._check()
-                self._flipper.flip(run.placed, number)
-            except Unreachable:
-                raise
-            except (ReplicationError, OSError) as error:
-                run.stop(operation.evid, str(error), refused=isinstance(error, Refused))
-                return
-            run.done = number + 1
-            self.work.applied[operation.kind] += 1
-            self.work.operations.append(operation)
+        """Carries out a lane group by group; of a group that fails, one by one, so that only what comes after is held."""
+        for numbers in groups(run.due):
+            if len(numbers) > 1 and self._together(run, numbers):
+                continue
+            for number in numbers:
+                if not self._alone(run, number):
+                    return
+
+    def _together(self, run: _Run, numbers: range) -> bool:
+        try:
+            self._check()
+            self._flipper.flip_together(run.placed, numbers)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError):
+            return False
+        self._count(run, numbers)
+        return True
+
+    def _alone(self, run: _Run, number: int) -> bool:
+        try:
+            self._check()
+            self._flipper.flip(run.placed, number)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:
+            run.stop(run.lane.operations[number].evid, str(error), refused=isinstance(error, Refused))
+            return False
+        self._count(run, range(number, number + 1))
+        return True
+
+    def _count(self, run: _Run, numbers: range) -> None:
+        operations = run.lane.operations[numbers.start : numbers.stop]
+        run.done = numbers.stop
+        self.work.applied.update(operation.kind for operation in operations)
+        self.work.operations.extend(operations)
 
 
 def _fail(run: _Run, key: Key, failure: CopyFailure) -> None:

@@ -253,6 +253,23 @@ def without(operation: Operation, partitions: Container[str]) -> Operation | Non
             return operation
 
 
+def partitions_of(operation: Operation) -> tuple[str, ...]:
+    """Names of the partitions that an operation touches, custom ones aside."""
+    match operation:
+        case AddPartitions():
+            return tuple(new.name for new in operation.added)
+        case AlterPartitions():
+            return tuple(name for name, _ in operation.images)
+        case RenamePartition():
+            return operation.old, operation.new
+        case DropPartitions():
+            return operation.names
+        case ReplaceData() | AppendData() if operation.partition:
+            return (operation.partition,)
+        case _:
+            return ()
+
+
 def object_name(database: str, table: str, partition: str = "") -> str:
     """``db.table`` or ``db.table/ds=1``, for reports."""
     return f"{database}.{table}" + (f"/{partition}" if partition else "")

@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
 from hive_replication.load.locations import Locations
+from hive_replication.load.origins import Origins, getting_data
 from hive_replication.load.plan import LanePlan
 from hive_replication.load.report import Stranger
 from hive_replication.load.stamp import files_changed
+from hive_replication.load.state import ReplicaState
 from hive_replication.load.target import Target
 from hive_replication.load.transactions import CommitTransaction, made_in_lane, written_to
+from hive_replication.load.view import TargetView, read_view
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import FileStatus
 
@@ -29,6 +33,10 @@ _THREADS = 32
 Key = tuple[int, str]
 #: Nothing to do, give the staged files their names in the live directory, flip to them, or flip to both together.
 Mode = Literal["same", "append", "replace", "union"]
+
+
+#: Number of an operation, the operation, and what it changes.
+_Change = tuple[int, op.ReplaceData | op.AppendData, Table | Partition | None]
 
 
 @dataclass
@@ -53,48 +61,35 @@ class Placed:
 
 
 @dataclass
-class _Origin:
-    """The name that the target has a table under before the lane, and those of partitions that differ; "" where it has none."""
+class _Work:
+    """A lane whose data is being placed.
 
-    table: str
-    partitions: dict[str, str] = field(default_factory=dict[str, str])
+    Args:
+        placed: what is decided so far.
+        before: the target's objects before the lane.
+        origins: their names then.
+        bases: directories of tables that the lane creates.
+    """
 
+    placed: Placed
+    before: TargetView
+    origins: Origins = field(default_factory=Origins)
+    bases: dict[str, str] = field(default_factory=dict[str, str])
 
-class _Origins:
-    """Follows the names of a lane's objects from operation to operation, back to what the target has before all of them."""
+    def thing(self, table: str, partition: str) -> Table | Partition | None:
+        """A table or partition as it is before the lane; None where it is not there, or has no name there."""
+        table, partition = self.origins.of(table, partition)
+        table = table.lower()
+        return self.before.partitions.get((table, partition)) if partition else self.before.tables.get(table)
 
-    def __init__(self) -> None:
-        self._tables: dict[str, _Origin] = {}
+    def changed(self, operation: op.ReplaceData | op.AppendData) -> Table | Partition | None:
+        """What an operation changes; None where the lane makes it."""
+        thing = self.thing(operation.table, operation.partition)
+        return thing if isinstance(thing, Partition) == bool(operation.partition) else None
 
-    def of(self, table: str, partition: str = "") -> tuple[str, str]:
-        """Names of a table and a partition on the target before the lane; "" for what was not there."""
-        origin = self._origin(table)
-        return origin.table, origin.partitions.get(partition, partition)
-
-    def pass_by(self, operation: op.Operation) -> None:
-        """The names after an operation."""
-        match operation:
-            case op.RenameTable():
-                self._tables[operation.image.tableName] = self._origin(operation.table)
-                self._tables[operation.table] = _Origin("")
-            case op.CreateTable() | op.DropTable():
-                self._tables[operation.table] = _Origin("")
-            case op.RenamePartition():
-                partitions = self._origin(operation.table).partitions
-                partitions |= {operation.new: partitions.get(operation.old, operation.old), operation.old: ""}
-            case op.AddPartitions():
-                self._origin(operation.table).partitions.update(dict.fromkeys((new.name for new in operation.added), ""))
-            case op.DropPartitions():
-                self._origin(operation.table).partitions.update(dict.fromkeys(operation.names, ""))
-            case _:
-                pass
-
-    def dropped(self, table: str, partition: str) -> bool:
-        """Whether the lane has dropped, or renamed away, a partition of this name."""
-        return self._origin(table).partitions.get(partition) == ""
-
-    def _origin(self, table: str) -> _Origin:
-        return self._tables.setdefault(table, _Origin(table))
+    def base(self, table: str) -> str:
+        """The directory of a partitioned table; "" where it is not known."""
+        return self.bases.get(table) or directory_of(self.thing(table, ""))
 
 
 class Placer:
@@ -112,32 +107,44 @@ class Placer:
 
     def place(self, lane: LanePlan) -> Placed:
         """Decides the places of a lane's data; reads, but changes nothing."""
-        placed = Placed(lane)
-        bases: dict[str, str] = {}
-        origins = _Origins()
-        live: dict[tuple[str, str], str] = {}
+        work = _Work(Placed(lane), self._before(lane))
+        changes: list[_Change] = []
         for number, operation in enumerate(lane.operations):
             match operation:
                 case op.CreateTable() if operation.plain:
-                    self._place_table(placed, number, operation, bases)
+                    self._place_table(work, number, operation)
                 case op.AddPartitions():
-                    self._place_partitions(placed, number, operation, bases, origins)
+                    self._place_partitions(work, number, operation)
                 case op.ReplaceData() | op.AppendData():
-                    self._place_change(placed, number, operation, origins)
+                    changes.append((number, operation, work.changed(operation)))
                 case CommitTransaction():
-                    self._place_writes(placed, number, operation, origins, live)
+                    self._place_writes(work, number, operation)
                 case op.CustomOperation():
                     contents = dict(operation.contents)
                     for name, directory in operation.places:
-                        self._want(placed, number, name, operation, contents[name], directory)
+                        self._want(work.placed, number, name, operation, contents[name], directory)
                 case op.DropTable():
-                    bases.pop(operation.table, None)
+                    work.bases.pop(operation.table, None)
                 case _:
                     pass
-            origins.pass_by(operation)
-        return placed
+            work.origins.pass_by(operation)
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="place") as pool:
+            list(pool.map(partial(self._place_change, work.placed), changes))
+        return work.placed
 
-    def _place_table(self, placed: Placed, number: int, operation: op.CreateTable, bases: dict[str, str]) -> None:
+    def _before(self, lane: LanePlan) -> TargetView:
+        """The objects that get data, as the target has them before the lane."""
+        origins, wanted = Origins(), dict[str, set[str]]()
+        for operation in lane.operations:
+            for table, partition in getting_data(operation):
+                before, name = origins.of(table, partition)
+                if before:
+                    wanted.setdefault(before.lower(), set()).update([name] if name else ())
+            origins.pass_by(operation)
+        return read_view(self._target.metastore, self._database, ReplicaState(), wanted, wanted)
+
+    def _place_table(self, work: _Work, number: int, operation: op.CreateTable) -> None:
+        placed = work.placed
         wanted = {file.relative: file for file in operation.content.files}
         for later in placed.lane.operations[number:]:
             if isinstance(later, op.AddPartitions) and later.table == operation.table:
@@ -146,17 +153,11 @@ class Placer:
         directory = operation.plain
         if not (operation.content.plain and self._free(directory, wanted) and not self._in_use(directory)):
             directory = self._staged(operation.content, "", wanted)
-        bases[operation.table] = directory
+        work.bases[operation.table] = directory
         self._want(placed, number, "", operation, operation.content, directory)
 
-    def _place_partitions(
-        self, placed: Placed, number: int, operation: op.AddPartitions, bases: dict[str, str], origins: _Origins
-    ) -> None:
-        base = (
-            bases.get(operation.table)
-            or directory_of(self._thing(*origins.of(operation.table)))
-            or f"{self._location}/{operation.table}"
-        )
+    def _place_partitions(self, work: _Work, number: int, operation: op.AddPartitions) -> None:
+        placed, base = work.placed, work.base(operation.table) or f"{self._location}/{operation.table}"
         untouched = not self._target.storage.exists(base)
 
         def directory(new: op.NewPartition) -> str:
@@ -164,7 +165,7 @@ class Placer:
             wanted |= written_to(placed.lane.operations[number:], operation.table, new.name)
             plain = f"{base}/{new.name}"
             # What the lane drops first has its directory until then, and takes it along.
-            plain_path = new.content.plain and not origins.dropped(operation.table, new.name)
+            plain_path = new.content.plain and not work.origins.dropped(operation.table, new.name)
             if plain_path and (untouched or self._free(plain, wanted)):
                 return plain
             return self._staged(new.content, new.name, wanted)
@@ -173,16 +174,15 @@ class Placer:
             for new, place in zip(operation.added, pool.map(directory, operation.added), strict=True):
                 self._want(placed, number, new.name, operation, new.content, place)
 
-    def _place_change(self, placed: Placed, number: int, operation: op.ReplaceData | op.AppendData, origins: _Origins) -> None:
-        table, partition = origins.of(operation.table, operation.partition)
-        thing = self._thing(table, partition) if bool(partition) == bool(operation.partition) else None
+    def _place_change(self, placed: Placed, change: _Change) -> None:
+        number, operation, thing = change
         live = directory_of(thing)
         wanted = {file.relative: file for file in operation.content.files}
         mode: Mode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, CopyResult] = {}
         found = self._found(live) if live else {}
         if live and thing and files_changed(thing, found, wanted):
-            placed.changed.append(Stranger(op.object_name(self._database, table, partition), "files added or removed"))
+            placed.changed.append(Stranger(self._shown(operation, operation.partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
             present = self._present(operation, wanted, found)
             if mode == "replace" and len(present) == len(found):
@@ -197,17 +197,12 @@ class Placer:
         directory = self._staged(operation.content, operation.partition, missing, live)
         self._want(placed, number, operation.partition, operation, operation.content, directory, present)
 
-    def _place_writes(
-        self, placed: Placed, number: int, operation: CommitTransaction, origins: _Origins, live: dict[tuple[str, str], str]
-    ) -> None:
+    def _place_writes(self, work: _Work, number: int, operation: CommitTransaction) -> None:
         """What a transaction wrote goes where its table or partition lies, or will lie: nobody reads it before the commit."""
         for one in operation.written:
+            placed = work.placed
             directory = made_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
-            if not directory:
-                before = origins.of(one.table, one.partition)
-                if before not in live:
-                    live[before] = directory_of(self._thing(*before))
-                directory = live[before]
+            directory = directory or directory_of(work.thing(one.table, one.partition))
             if directory:
                 shown = op.object_name(self._database, one.table, one.partition)
                 self._want(placed, number, one.key, operation, one.content, directory, shown=shown)
@@ -246,15 +241,6 @@ class Placer:
 
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return op.object_name(self._database, operation.table, partition)
-
-    def _thing(self, table: str, partition: str) -> Table | Partition | None:
-        """A table or partition as the target's metastore has it now; None where it is not there, or has no name there."""
-        metastore = self._target.metastore
-        if not table:
-            return None
-        if partition:
-            return next(iter(metastore.partitions(self._database, table, [partition])), None)
-        return metastore.table(self._database, table)
 
     def _staged(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str = "") -> str:
         for attempt in range(1_000):

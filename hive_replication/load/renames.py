@@ -7,6 +7,8 @@ table cannot be one: its data is moved, as Hive does, and Hive's readers have lo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hive_replication.dump.source import is_transactional
 from hive_replication.errors import ReplicationError
 from hive_replication.load.retired import retire
@@ -34,10 +36,17 @@ def rename_table(metastore: Metastore, current: Table, image: Table) -> None:
     metastore.alter_table(current.dbName, current.tableName, unmarked(image))
 
 
-def rename_partition(metastore: Metastore, table: Table, old: str, image: Partition) -> None:
-    """Gives a partition the values and description of ``image``; its data stays."""
+def rename_partitions(metastore: Metastore, table: Table, renames: Sequence[tuple[str, Partition]]) -> None:
+    """Gives partitions other values; their data stays. A metastore takes one in a call.
+
+    Args:
+        metastore: the target's.
+        table: their table.
+        renames: the old name, and the partition as it shall be, of each.
+    """
     marked = _mark(metastore, table)
-    metastore.rename_partition(table.dbName, table.tableName, partition_values(old), image)
+    for old, image in renames:
+        metastore.rename_partition(table.dbName, table.tableName, partition_values(old), image)
     settle(metastore, marked)
 
 
@@ -73,8 +82,11 @@ def make_room(target: Target, table: Table, destination: str, evid: int) -> None
     Raises:
         ReplicationError: another table lies there: a plain one, which keeps its directory when it is renamed.
     """
-    metastore, database = target.metastore, target.metastore.database(table.dbName)
-    if not is_transactional(table) or database is None or not target.storage.exists(destination):
+    metastore = target.metastore
+    if not is_transactional(table) or not target.storage.exists(destination):
+        return
+    database = metastore.database(table.dbName)
+    if database is None:
         return
     others = metastore.tables(table.dbName, metastore.table_names(table.dbName))
     if owner := next((one.tableName for one in others if f"{directory_of(one)}/".startswith(f"{destination}/")), ""):

@@ -1,0 +1,67 @@
+"""A proxy before a metastore that counts the calls which really go over the wire."""
+
+from __future__ import annotations
+
+import select
+import socket
+import socketserver
+import struct
+import threading
+from collections import Counter
+from typing import Self
+
+from hive_replication.metastore.connection import addresses
+
+_HEADER = 8  # bytes of a binary Thrift message before its name: version and type, then the name's length
+
+
+class CountingProxy(socketserver.ThreadingTCPServer):
+    """Passes everything on, and counts calls by Thrift's name; heartbeats of locks are left out, they come by time.
+
+    Args:
+        uri: ``thrift://host:port`` of the metastore.
+    """
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        (self.behind,) = addresses(uri)
+        self.uri = f"thrift://127.0.0.1:{self.server_address[1]}"
+        self.calls: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, name="counting", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Passing(socketserver.BaseRequestHandler):
+    server: CountingProxy  # pyright: ignore[reportIncompatibleVariableOverride]
+    request: socket.socket
+
+    def handle(self) -> None:
+        """A client sends nothing more before it has its answer: what comes first after an answer begins a call."""
+        with socket.create_connection(self.server.behind) as metastore:
+            begun = b""
+            while True:
+                for ready in select.select([self.request, metastore], [], [])[0]:
+                    data = ready.recv(1 << 16)
+                    if not data:
+                        return
+                    (metastore if ready is self.request else self.request).sendall(data)
+                    begun = self._count(begun, data) if ready is self.request else b""
+
+    def _count(self, begun: bytes, data: bytes) -> bytes:
+        """Counts a call once its name is there."""
+        length = struct.unpack(">i", (begun + data)[4:_HEADER])[0] if len(begun + data) >= _HEADER else _HEADER
+        end = _HEADER + length
+        if len(begun) < end <= len(begun + data):
+            name = (begun + data)[_HEADER:end].decode()
+            if name != "heartbeat":
+                self.server.calls[name] += 1
+        return (begun + data)[:end]

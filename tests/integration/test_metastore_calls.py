@@ -1,0 +1,173 @@
+"""Calls of the metastores, counted on the wire: they do not grow with the number of partitions and events."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pytest
+
+from hive_replication.connect import Connection, connect
+from hive_replication.drift import DriftScan
+from hive_replication.dump.command import repl_dump
+from hive_replication.lag import LagReader
+from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.state import replica_state
+from hive_replication.load.undo import undo
+from hive_replication.metastore.types import copy_of
+from hive_replication.repair import repair
+from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify import compare_database
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import policy
+from tests.counting import CountingProxy
+from tests.origin import Origin
+
+pytestmark = pytest.mark.servers
+
+SIZES = 10, 110
+MOST = 1 / 100  # calls that each partition or event may add
+TABLE = 6  # calls that each table may add which is created, altered or dropped
+TABLES = "added", "appended", "overwritten", "altered", "renamed", "dropped"
+
+Step = tuple[str, str]  # what happened at the source, and what was counted
+
+
+@dataclass
+class Story:
+    """A database whose table has some partitions, what happens to it, and the calls that its replication makes."""
+
+    origin: Origin
+    database: str
+    size: int
+    proxies: tuple[CountingProxy, CountingProxy]
+    calls: dict[Step, Counter[str]] = field(default_factory=dict[Step, Counter[str]])
+
+    @property
+    def days(self) -> list[str]:
+        return [f"{number:04d}" for number in range(self.size)]
+
+    def connected(self, **settings: object) -> Connection:
+        plain = self.origin.connection.source.policy
+        sides = {
+            side: getattr(plain, side).model_copy(update={"metastore": proxy.uri})
+            for side, proxy in zip(("source", "target"), self.proxies, strict=True)
+        }
+        return connect(plain.model_copy(update={"databases": {self.database: self.database}, **sides, **settings}))
+
+    def counted(self, step: str, what: str, do: Callable[[], object]) -> None:
+        for proxy in self.proxies:
+            proxy.calls.clear()
+        do()
+        sides = zip(("source", "target"), self.proxies, strict=True)
+        self.calls[step, what] = Counter({f"{side} {name}": n for side, proxy in sides for name, n in proxy.calls.items()})
+
+    def each(self, do: Callable[[str], object], names: Sequence[str] = ()) -> None:
+        """What happens to each partition, or table, at the source."""
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(do, names or self.days))
+
+    def window(self, step: str, happens: Callable[[], object], looks: bool = False, **settings: object) -> None:
+        """Something happens at the source, and is replicated, twice."""
+        happens()
+        target = self.origin.connection.target.metastore
+        since, directory = replica_state(target.database(self.database)).applied, ""
+        there = self.connected(**settings)
+
+        def dump() -> None:
+            nonlocal directory
+            directory = repl_dump(there.source, ReplDump(self.database, None, since), there.store).directory
+
+        def load() -> None:
+            report = repl_load(there.target, ReplLoad(directory), there.store, there.copier, source=there.source.metastore)
+            assert report.held == ()
+
+        self.counted(step, "dump", dump)
+        if looks:
+            self.counted(step, "plan", lambda: plan_load(there.target, ReplLoad(directory), there.store))
+            self.counted(step, "lag", LagReader(there.source, there.target).read)
+        self.counted(step, "load", load)
+        self.counted(step, "load again", load)
+
+    def happen(self, prefix: str) -> None:
+        """An event for each partition, of each kind."""
+        origin, metastore = self.origin, self.origin.connection.source.metastore
+        self.each(lambda day: origin.add("added", f"{prefix}{day}"))
+        self.each(lambda day: origin.insert("appended", f"{prefix}\n", day))
+        self.each(lambda day: origin.insert("overwritten", f"{prefix}\n", day, overwrite=True))
+        altered = [copy_of(part) for part in metastore.partitions(self.database, "altered")]
+        for part in altered:
+            part.parameters["colour"] = prefix
+        metastore.alter_partitions(self.database, "altered", altered)
+        for part in list(metastore.partitions(self.database, "renamed")):  # at once they would block each other in Derby
+            image = copy_of(part)
+            image.values = [f"{prefix}{part.values[0]}"]
+            metastore.rename_partition(self.database, "renamed", part.values, image)
+        names = metastore.partition_names(self.database, "dropped")
+        metastore.drop_partitions(self.database, "dropped", names[: self.size])
+
+    def change_tables(self, tables: Sequence[str]) -> None:
+        """Half of them are altered, the others dropped."""
+        metastore = self.origin.connection.source.metastore
+        for table in map(copy_of, metastore.tables(self.database, tables[::2])):
+            table.parameters["colour"] = "blue"
+            metastore.alter_table(self.database, table.tableName, table)
+        self.each(lambda name: metastore.drop_table(self.database, name), tables[1::2])
+
+    def run(self) -> None:
+        """Bootstrap, windows, and all that looks at a replica or mends it."""
+        origin, metastore = self.origin, self.origin.connection.target.metastore
+        origin.create_database()
+        for table in TABLES:
+            origin.create(table, "begin")
+            origin.add(table, *self.days, *((f"more{day}" for day in self.days) if table == "dropped" else ()))
+        self.window("bootstrap", lambda: None)
+        self.window("together", lambda: self.happen("a"), looks=True)
+        since = replica_state(metastore.database(self.database)).applied
+        assert since is not None
+        self.window("one by one", lambda: self.happen("b"), collapse=False, append="atomic")
+        there = self.connected()
+        sides = there.source, there.target, there.store, there.copier
+        days = tuple(f"ds={day}" for day in self.days)
+        self.counted("replica", "verify", lambda: self.verify(there))
+        self.counted("replica", "drift", lambda: DriftScan(there.source, there.target, self.database, 0.0).table("appended"))
+        self.counted("replica", "undo", lambda: undo(there.target, self.database, None, since))
+        self.counted("replica", "repair", lambda: repair(*sides, self.database))
+        self.counted("replica", "repair of partitions", lambda: repair(*sides, self.database, "appended", days))
+        tables = [f"t{day}" for day in self.days]
+        self.window("tables created", lambda: self.each(origin.create, tables))
+        self.window("tables changed", lambda: self.change_tables(tables))
+
+    def verify(self, there: Connection) -> None:
+        assert not [found for found in compare_database(there.source, there.target, self.database) if found.differences]
+
+
+@pytest.fixture(scope="module")
+def stories(cluster: Cluster) -> Iterator[tuple[Story, Story]]:
+    with ExitStack() as stack:
+        made: list[Story] = []
+        for size in SIZES:
+            database = f"t{uuid.uuid4().hex[:10]}"
+            plain = policy(cluster, {database: database})
+            source, target = (stack.enter_context(CountingProxy(side.metastore)) for side in (plain.source, plain.target))
+            made.append(Story(Origin(connect(plain), database), database, size, (source, target)))
+            made[-1].run()
+        yield made[0], made[1]
+
+
+def test_calls_do_not_grow(stories: tuple[Story, Story]) -> None:
+    few, many = stories
+    grown: dict[Step, str] = {}
+    print(f"\n{'calls':32} {few.size:>5} {many.size:>5}  partitions or tables")
+    for step in many.calls:
+        print(f"{': '.join(step):32} {few.calls[step].total():5} {many.calls[step].total():5}")
+        more = many.calls[step] - few.calls[step]
+        renames = more.pop("target rename_partition", 0)  # for which a metastore has no call with many
+        most = (TABLE if step[0].startswith("tables") and step[1] == "load" else MOST) * (many.size - few.size)
+        if more.total() > most or renames > many.size - few.size:
+            grown[step] = f"more than {most:.0f}: {dict(more)}"
+    assert not grown
