@@ -6,8 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -29,10 +28,10 @@ from tests.origin import Origin
 
 pytestmark = pytest.mark.servers
 
-SIZES = 10, 110
-MOST = 1 / 100  # calls that each partition or event may add
+SIZES = 5, 40
 TABLE = 6  # calls that each table may add which is created, altered or dropped
 TABLES = "added", "appended", "overwritten", "altered", "renamed", "dropped"
+MOST = len(TABLES) / 100  # calls that one more partition of each may add, and one more event
 
 Step = tuple[str, str]  # what happened at the source, and what was counted
 
@@ -42,7 +41,7 @@ class Story:
     """A database whose table has some partitions, what happens to it, and the calls that its replication makes."""
 
     origin: Origin
-    database: str
+    counted_by: Connection
     size: int
     proxies: tuple[CountingProxy, CountingProxy]
     calls: dict[Step, Counter[str]] = field(default_factory=dict[Step, Counter[str]])
@@ -51,13 +50,13 @@ class Story:
     def days(self) -> list[str]:
         return [f"{number:04d}" for number in range(self.size)]
 
+    @property
+    def database(self) -> str:
+        return self.origin.database
+
     def connected(self, **settings: object) -> Connection:
-        plain = self.origin.connection.source.policy
-        sides = {
-            side: getattr(plain, side).model_copy(update={"metastore": proxy.uri})
-            for side, proxy in zip(("source", "target"), self.proxies, strict=True)
-        }
-        return connect(plain.model_copy(update={"databases": {self.database: self.database}, **sides, **settings}))
+        policy, there = self.counted_by.target.policy.model_copy(update=settings), self.counted_by
+        return replace(there, source=replace(there.source, policy=policy), target=replace(there.target, policy=policy))
 
     def counted(self, step: str, what: str, do: Callable[[], object]) -> None:
         for proxy in self.proxies:
@@ -89,7 +88,7 @@ class Story:
         self.counted(step, "dump", dump)
         if looks:
             self.counted(step, "plan", lambda: plan_load(there.target, ReplLoad(directory), there.store))
-            self.counted(step, "lag", LagReader(there.source, there.target).read)
+            self.counted(step, "lag", LagReader(there.source, there.target, [self.database]).read)
         self.counted(step, "load", load)
         self.counted(step, "load again", load)
 
@@ -136,7 +135,6 @@ class Story:
         self.counted("replica", "verify", lambda: self.verify(there))
         self.counted("replica", "drift", lambda: DriftScan(there.source, there.target, self.database, 0.0).table("appended"))
         self.counted("replica", "undo", lambda: undo(there.target, self.database, None, since))
-        self.counted("replica", "repair", lambda: repair(*sides, self.database))
         self.counted("replica", "repair of partitions", lambda: repair(*sides, self.database, "appended", days))
         tables = [f"t{day}" for day in self.days]
         self.window("tables created", lambda: self.each(origin.create, tables))
@@ -148,15 +146,22 @@ class Story:
 
 @pytest.fixture(scope="module")
 def stories(cluster: Cluster) -> Iterator[tuple[Story, Story]]:
-    with ExitStack() as stack:
-        made: list[Story] = []
-        for size in SIZES:
-            database = f"t{uuid.uuid4().hex[:10]}"
-            plain = policy(cluster, {database: database})
-            source, target = (stack.enter_context(CountingProxy(side.metastore)) for side in (plain.source, plain.target))
-            made.append(Story(Origin(connect(plain), database), database, size, (source, target)))
-            made[-1].run()
-        yield made[0], made[1]
+    databases = [f"t{uuid.uuid4().hex[:10]}" for _ in SIZES]
+    plain = policy(cluster, {database: database for database in databases})
+    with CountingProxy(plain.source.metastore) as source, CountingProxy(plain.target.metastore) as target:
+        sides = {
+            "source": plain.source.model_copy(update={"metastore": source.uri}),
+            "target": plain.target.model_copy(update={"metastore": target.uri}),
+        }
+        # One connection for both: which calls a server has is found out once.
+        counted = connect(plain.model_copy(update=sides))
+        few, many = (
+            Story(Origin(connect(plain), database), counted, size, (source, target))
+            for database, size in zip(databases, SIZES, strict=True)
+        )
+        few.run()
+        many.run()
+        yield few, many
 
 
 def test_calls_do_not_grow(stories: tuple[Story, Story]) -> None:
