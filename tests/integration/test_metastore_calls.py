@@ -16,7 +16,7 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.lag import LagReader
 from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.state import replica_state
-from hive_replication.load.undo import undo
+from hive_replication.load.undo import release, undo
 from hive_replication.metastore.types import copy_of
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
@@ -135,6 +135,7 @@ class Story:
         self.counted("replica", "verify", lambda: self.verify(there))
         self.counted("replica", "drift", lambda: DriftScan(there.source, there.target, self.database, 0.0).table("appended"))
         self.counted("replica", "undo", lambda: undo(there.target, self.database, None, since))
+        release(there.target, self.database)
         self.counted("replica", "repair of partitions", lambda: repair(*sides, self.database, "appended", days))
         tables = [f"t{day}" for day in self.days]
         self.window("tables created", lambda: self.each(origin.create, tables))
