@@ -28,6 +28,8 @@ from resources.embedded.demo.source import SourceDatabase
 from resources.embedded.demo.spark import Rows, Spark, end_java
 from resources.embedded.policy import write_policy
 
+_BY_THREADS = 50  # files of a window at most
+
 
 @dataclass(frozen=True)
 class Demo:
@@ -98,7 +100,8 @@ class Demo:
             for server in cluster.status():
                 self.screen.say(f"  {server.name} [dim]{server.address}[/]")
             if not (self.servers / "policy.yaml").exists():
-                write_policy(cluster, self.servers / "policy.yaml")
+                # So few files, that the bootstrap goes through Spark and a window through threads.
+                write_policy(cluster, self.servers / "policy.yaml", driver_max_files=_BY_THREADS)
             yield cluster
         finally:
             with self.screen.step("stop the servers"):
