@@ -89,6 +89,10 @@ def files(connection: Connection, unique: str) -> Iterator[Files]:
 
 @contextmanager
 def session(settings: Mapping[str, str]) -> Iterator[SparkCopier]:
+    from pyspark import SparkContext
+
+    if (other := SparkContext._active_spark_context) is not None:
+        other.stop()  # of tests before, in this process: it would be taken again, with its own settings
     copier = SparkCopier.from_settings(settings)
     yield copier
     copier.spark_context().stop()
