@@ -17,7 +17,7 @@ from hive_replication.dump.listing import Lister
 from hive_replication.dump.objects import ObjectReader
 from hive_replication.dump.records import DumpResult
 from hive_replication.errors import Refused
-from hive_replication.load import execute, plan_objects
+from hive_replication.load import execute, groups, plan_objects
 from hive_replication.load.command import repl_load
 from hive_replication.load.flip import Flipper
 from hive_replication.load.report import LoadReport
@@ -79,6 +79,7 @@ def boot(connection: Connection, hive3: HiveDriver) -> Bootstrap:
     with pytest.MonkeyPatch.context() as patch:
         moves, together = watch_the_load(patch)
         patch.setattr(plan_objects, "_BATCH", 2)  # S025
+        patch.setattr(groups, "_MOST", 2)
         load = site.load(dump.directory)
     assert load.held == ()
     return Bootstrap(site, dump, load, moves, together, before, events)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.dump import objects
 from hive_replication.dump.attempts import Attempt
 from hive_replication.dump.objects import ObjectReader
 from hive_replication.dump.records import DumpResult
@@ -59,7 +60,9 @@ def interrupt_bootstrap(site: Site, table: str, number: int = 1) -> str:
         found[:] = [reader.writer.directory]
         return name == table
 
-    with dying(ObjectReader, "read", late):
+    # One table after another, so that those before it are read.
+    with pytest.MonkeyPatch.context() as patch, dying(ObjectReader, "read", late):
+        patch.setattr(objects, "_TABLES", 1)
         site.dump()
     return found[0]
 

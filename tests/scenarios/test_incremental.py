@@ -7,12 +7,13 @@ the first window, ``after`` comes after its dump and before its load, so that wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.dump.records import DumpResult
+from hive_replication.dump.tree import TreeStore
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
@@ -112,7 +113,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(connection: Connection, hive3: HiveDriver) -> Run:
-    site = new_site(connection, hive3)
+    store = TreeStore(connection.store.storage, connection.store.root)  # S037 and S038 look into it
+    site = new_site(replace(connection, store=store), hive3)
     site.sql(*BEFORE.strip().splitlines())
     fill(site)
     dumps = [site.step()]
