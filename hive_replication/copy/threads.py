@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from itertools import chain, islice
 from queue import SimpleQueue
 
 from hive_replication.copy.bandwidth import Bandwidth
 from hive_replication.copy.one import Read, copy_file
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.storage import Storage
+
+# So few files wait for nobody but themselves: they are written in one request each, which costs the servers twice the work.
+_FEW = 64
 
 
 class ThreadCopier:
@@ -54,11 +58,13 @@ class ThreadCopier:
         """Copies and proves each file; takes tasks only as threads become free, answers in the order files are done."""
         answers: SimpleQueue[CopyResult | CopyFailure] = SimpleQueue()
         threads, read = self._reader()
-        in_flight = 0
+        in_flight, waiting, most = 0, iter(tasks), min(_FEW, 2 * threads)
+        first = list(islice(waiting, most))
+        at_once = len(first) < most
         pool = ThreadPoolExecutor(threads, thread_name_prefix="copy")
         try:
-            for task in tasks:
-                pool.submit(self._work, task, answers, read)
+            for task in chain(first, waiting):
+                pool.submit(self._work, task, answers, read, at_once)
                 in_flight += 1
                 if in_flight >= 2 * threads:
                     yield self._taken(answers)
@@ -87,11 +93,11 @@ class ThreadCopier:
         size = limit.chunk(threads)
         return threads, lambda uri: limit.passing(self._source.stream(uri, size))
 
-    def _work(self, task: CopyTask, answers: SimpleQueue[CopyResult | CopyFailure], read: Read | None) -> None:
-        answers.put(self._answer(task, read))
+    def _work(self, task: CopyTask, answers: SimpleQueue[CopyResult | CopyFailure], read: Read | None, at_once: bool) -> None:
+        answers.put(self._answer(task, read, at_once))
 
-    def _answer(self, task: CopyTask, read: Read | None) -> CopyResult | CopyFailure:
+    def _answer(self, task: CopyTask, read: Read | None, at_once: bool) -> CopyResult | CopyFailure:
         try:
-            return copy_file(task, self._source, self._target, executor=self._executor, read=read)
+            return copy_file(task, self._source, self._target, executor=self._executor, read=read, at_once=at_once)
         except Exception as error:  # noqa: BLE001 (every task gets its answer; the others go on)
             return CopyFailure(task, f"{task.object_name}, event {task.evid}: {type(error).__name__}: {error}")
