@@ -81,7 +81,7 @@ class TablesAnew:
         return replace(row, message=json.dumps(json.loads(row.message) | {_CLAIM: directory})) if directory else row
 
     def _directory(self, table: str, evid: int) -> str:
-        if self._moves.place("", table, "", evid).table != table:
+        if self._moves.place(table, evid).table != table:
             return ""
         if table not in self._made:
             self._made[table] = self._dumped(table)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
 from hive_replication.dump.anew import DumpTable, TablesAnew
-from hive_replication.dump.attached import function_record
 from hive_replication.dump.attempts import Checkpoint
-from hive_replication.dump.moves import Moves
-from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, FileGroup, Scope
-from hive_replication.dump.source import Source, has_files, is_external, is_transactional, message_hash
+from hive_replication.dump.event_files import EventFiles
+from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, Scope
+from hive_replication.dump.source import Source, message_hash
 from hive_replication.dump.store import DumpWriter
 from hive_replication.dump.transactions import TransactionReader
 from hive_replication.errors import BadRequest
-from hive_replication.events import records as r
-from hive_replication.events.decode import UnreadableMessage, decode, notification
+from hive_replication.events.decode import notification
 from hive_replication.events.log import of_policy
 from hive_replication.events.transactions import TYPES
-from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table, columns_of
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.progress import Progress
+
+_BATCH = 200  # events whose files are looked for at once
+_THREADS = 4  # transactions asked for at once
 
 
 def dump_events(
@@ -60,19 +62,18 @@ def dump_events(
         )
     database = _database(source, scope)
     _, from_hash = source.reach(from_evid)
-    grouper = _Grouper(source, scope, from_evid)
+    files = EventFiles(source, scope.database, from_evid)
     anew = TablesAnew(source, scope.database, from_evid, dump_table)
     transactions = TransactionReader(source, scope.database, partial(_includes, source, scope))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
-    for event in progress.count(source.metastore.events(start, end), "events read", end - start):
+    events = progress.count(source.metastore.events(start, end), "events read", end - start)
+    for event, record in _records(source, scope, events, files, transactions):
         last = event
         row = notification(event)
-        record = transactions.record(row) if row.type in TYPES else None
-        if source.policy.takes(row.type) and of_policy(row, scope.database, partial(_includes, source, scope)):
-            record = EventRecord(anew.told(row), grouper.groups(row))
         if record is not None:
-            writer.put_event(replace(record, hash=message_hash(event.message)))
+            told = record if row.type in TYPES else replace(record, notification=anew.told(row))
+            writer.put_event(replace(told, hash=message_hash(event.message)))
             if writer.number_of_events == batch:
                 end = row.evid
                 break
@@ -84,87 +85,25 @@ def dump_events(
     return writer.finish(header)
 
 
+def _records(
+    source: Source, scope: Scope, events: Iterable[NotificationEvent], files: EventFiles, transactions: TransactionReader
+) -> Iterator[tuple[NotificationEvent, EventRecord | None]]:
+    """Events, with their records in the dump where they are of its scope: what the source has to be asked for, many at once."""
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="transaction") as pool:
+        for batch in batches(events, _BATCH):
+            rows = [notification(event) for event in batch]
+            ended = pool.map(transactions.record, rows)
+            includes = partial(_includes, source, scope)
+            taken = [row for row in rows if source.policy.takes(row.type) and of_policy(row, scope.database, includes)]
+            grouped = {row.evid: EventRecord(row, groups) for row, groups in zip(taken, files.groups(taken), strict=True)}
+            yield from ((event, grouped.get(event.eventId, end)) for event, end in zip(batch, ended, strict=True))
+
+
 def _database(source: Source, scope: Scope) -> Database:
     """The source database, marked; where it was dropped meanwhile, its name alone, so that the drop can be dumped."""
     if source.metastore.database(scope.database) is None:
         return Database(name=scope.database, parameters={})
     return source.mark(scope.database)
-
-
-class _Grouper:
-    """The files of events: as a message names them, else as the object's directory holds them now.
-
-    A message names none for external tables, for locations that an ALTER brings in, for INSERTs of other engines, for functions.
-    """
-
-    def __init__(self, source: Source, scope: Scope, after: int) -> None:
-        self._lister, self._metadata_only = source.lister(), source.policy.metadata_only
-        self._source, self._cm_root = source, source.cm_root()
-        self._moves = Moves(source.metastore, scope.database, after)
-
-    def groups(self, row: r.Notification) -> tuple[FileGroup, ...]:
-        """The files of one event, object by object."""
-        if self._metadata_only:
-            return ()
-        try:
-            event = decode(row)
-        except UnreadableMessage:
-            return ()  # kept in the dump as it is; its lane is held at load
-        table = getattr(event, "after", None) or getattr(event, "table_object", None)
-        without_files = isinstance(table, Table) and is_transactional(table)  # those are what transactions wrote
-        if without_files and not (isinstance(event, r.AlterTable) and event.may_cascade):
-            return ()
-        return self._of(event)
-
-    def _of(self, event: r.Event) -> tuple[FileGroup, ...]:
-        match event:
-            case r.CreateTable() if has_files(event.after):
-                if is_external(event.after):
-                    return (self._listed(event, event.after),)
-                return (FileGroup("", event.files),)
-            case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
-                return (self._listed(event, event.after),)
-            case r.AlterTable(may_cascade=True):
-                return tuple(FileGroup(name, ()) for name in self._cascaded(event))
-            case r.AddPartition():
-                return tuple(self._added(event, added) for added in event.partitions)
-            case r.AlterPartition(truncate=False):
-                relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
-                return tuple(self._listed(event, event.table_object, c.after_name, c.after) for c in relocated)
-            case r.Insert() if event.files:
-                return (FileGroup(event.partition_name, event.files),)
-            case r.CreateFunction():
-                return (FileGroup("", function_record(self._source, event.after, self._cm_root).files),)
-            case r.Insert():
-                return (self._listed(event, event.table_object, event.partition_name, event.partition),)
-            case _:
-                return ()
-
-    def _cascaded(self, event: r.AlterTable) -> list[str]:
-        """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
-        table = self._moves.place("", event.names[-1], "", event.evid).table
-        try:
-            found = self._source.metastore.partitions(event.database, table) if table else ()
-            having = [partition for partition in found if columns_of(partition) == columns_of(event.after)]
-        except NotFound:
-            return []  # gone this moment, by a later event
-        return sorted(by_name(event.after, having))
-
-    def _added(self, event: r.AddPartition, added: r.AddedPartition) -> FileGroup:
-        if added.files is None or is_external(event.table_object):
-            return self._listed(event, event.table_object, added.name, added.partition)
-        return FileGroup(added.name, added.files)
-
-    def _listed(self, event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> FileGroup:
-        """The directory's present content. Of an object that is gone by now, none: a later event drops it on the target, too."""
-        recorded = (partition or table).sd.location
-        place = self._moves.place(recorded, event.table, name, event.evid)
-        while place.location is not None:
-            files = self._lister.files(place.location, kept=not is_external(table))
-            before, place = place, self._moves.place(recorded, event.table, name, event.evid)
-            if before == place:
-                return FileGroup(name, files, listed=True)
-        return FileGroup(name, ())
 
 
 def _includes(source: Source, scope: Scope, table: str) -> bool:

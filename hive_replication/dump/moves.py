@@ -27,6 +27,25 @@ class Place:
     table: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An object of an event.
+
+    Args:
+        location: its directory at the event.
+        table: its table's name after the event.
+        partition: its name after the event, "" for a table.
+        evid: the event.
+        kept: whether Hive keeps deleted files of it in cmroot.
+    """
+
+    location: str | None
+    table: str
+    partition: str
+    evid: int
+    kept: bool = True
+
+
 class Moves:
     """Follows objects through the source's log, which is read on only when somebody asks.
 
@@ -40,17 +59,20 @@ class Moves:
         self._metastore, self._database, self._until = metastore, database, after
         self._events: list[r.Event] = []
 
-    def place(self, location: str | None, table: str, partition: str, evid: int) -> Place:
-        """Where an object lies now.
+    def places(self, asked: Iterable[Asked]) -> dict[Asked, Place]:
+        """Where objects lie at one moment."""
+        asked = list(asked)
+        if asked:
+            self._read_on()
+        return {one: self._place(one) for one in asked}
 
-        Args:
-            location: its directory at the event.
-            table: its table's name after the event.
-            partition: its name after the event, "" for a table.
-            evid: the event.
-        """
+    def place(self, table: str, evid: int) -> Place:
+        """What became of a table after an event that left it with this name."""
         self._read_on()
-        return followed((event for event in self._events if event.evid > evid), location, table, partition)
+        return self._place(Asked("", table, "", evid))
+
+    def _place(self, one: Asked) -> Place:
+        return followed((event for event in self._events if event.evid > one.evid), one.location, one.table, one.partition)
 
     def _read_on(self) -> None:
         end = self._metastore.current_event_id()

@@ -14,7 +14,7 @@ from hive_replication.dump.records import EventRecord, FileGroup
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification
-from hive_replication.events.transactions import TransactionWrite, claimed, concerns, transaction_of
+from hive_replication.events.transactions import TYPES, TransactionWrite, claimed, concerns, transaction_of
 from hive_replication.metastore.transactions import WriteEvent
 
 
@@ -33,12 +33,8 @@ class TransactionReader:
     includes: Callable[[str], bool]
 
     def record(self, row: Notification) -> EventRecord | None:
-        """The end of a transaction as an event of the database; None where it is none of this database.
-
-        Args:
-            row: an OPEN_TXN, COMMIT_TXN or ABORT_TXN.
-        """
-        if not self.source.acid or not concerns(row, self.database):
+        """The end of a transaction as an event of the database; None of other events, and of transactions of other databases."""
+        if row.type not in TYPES or not self.source.acid or not concerns(row, self.database):
             return None
         if row.type == "ABORT_TXN":
             return EventRecord(claimed(row, self.database))

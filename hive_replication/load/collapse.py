@@ -8,6 +8,8 @@ A crash may come between any two operations, and the gate of the next load asks 
 too, so the operation that raises it comes after those of its partitions (a creation takes in only what comes before the first of
 them); an object's id rises only together with everything up to it (design: load, gate). Each operation's ``parts`` tell which
 events are in it.
+
+Column statistics come after the data that they tell of; those that later ones of the same columns replace are left out.
 """
 
 from __future__ import annotations
@@ -19,21 +21,27 @@ from typing import Literal, cast
 
 from hive_replication.events.files import FileRef
 from hive_replication.load import operations as op
+from hive_replication.load.groups import groups
 from hive_replication.load.opening import gathered
 from hive_replication.load.plan import LanePlan
+from hive_replication.load.statistics import SetStatistics
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 
 _MOST = 1_000  # partitions of one call, which the metastore answers before its client gives up
-_LIGHT = (op.AppendData, op.AlterTable, op.AlterPartitions)
+_LIGHT = (op.AppendData, op.AlterTable, op.AlterPartitions, SetStatistics)
 
 
 def collapsed(plan: LanePlan) -> LanePlan:
-    """A lane with fewer operations up to its obstacle, or as it is where they cannot be fewer."""
+    """A lane with fewer operations up to its obstacle, or as it is where that takes no fewer calls."""
     stop = plan.obstacle
     single = tuple(one for one in plan.operations if stop is None or one.evid < stop.evid)
-    fewer = tuple(gathered(_merged(_without_dropped(single))))
-    return replace(plan, operations=fewer, single=single) if len(fewer) < len(single) else plan
+    fewer = tuple(gathered(_merged(_last_statistics(_without_dropped(single)))))
+    return replace(plan, operations=fewer, single=single) if _effort(fewer) < _effort(single) else plan
+
+
+def _effort(operations: Sequence[op.Operation]) -> tuple[int, int]:
+    return sum(1 for _ in groups(operations)), len(operations)
 
 
 def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
@@ -56,7 +64,7 @@ def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
                 if one.image.tableName in dropped:
                     dropped[one.table] = dropped.pop(one.image.tableName)
                     renamed.add(id(dropped[one.table]))
-            case op.CustomOperation():
+            case op.CustomOperation() if not isinstance(one, SetStatistics):
                 dropped.clear()
             case _ if parts is not None and (id(parts) not in renamed or isinstance(one, _LIGHT)):
                 parts.extend(one.evids)
@@ -67,11 +75,33 @@ def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
     return [replace(one, parts=_parts(drops[n], one.evids)[1]) if drops.get(n) else one for n, one in enumerate(kept)][::-1]
 
 
+def _last_statistics(operations: Sequence[op.Operation]) -> list[op.Operation]:
+    """Puts statistics of an object's columns into later ones of at least these, if no rename and nothing unknown lies between."""
+    kept: list[op.Operation] = []
+    later: dict[tuple[str, str], SetStatistics] = {}
+    joined: dict[int, list[int]] = {}  # by identity of the later ones: ids of the events that go into them
+    for one in reversed(operations):
+        if isinstance(one, SetStatistics) and (key := _object(one)) is not None:
+            if key in later and later[key].columns >= one.columns:
+                joined.setdefault(id(later[key]), []).extend(one.evids)
+                continue
+            later[key] = one
+        elif isinstance(one, op.CustomOperation | op.RenameTable | op.RenamePartition):
+            later.clear()
+        kept.append(one)
+    return [replace(one, parts=_parts(joined[id(one)], one.evids)[1]) if id(one) in joined else one for one in reversed(kept)]
+
+
+def _object(one: SetStatistics) -> tuple[str, str] | None:
+    """Table and partition ("" for the table) whose statistics are set; None for several, or for all statistics that there are."""
+    return (one.table, one.changes[0].partition) if len(one.changes) == 1 and not one.whole else None
+
+
 def _merged(operations: Iterable[op.Operation]) -> Iterator[op.Operation]:
     stretches: dict[str, _Stretch] = {}
     for one in operations:
         match one:
-            case op.CustomOperation():
+            case op.CustomOperation() if not isinstance(one, SetStatistics):
                 ended = list(stretches)
             case op.RenameTable():
                 ended = [one.table, one.image.tableName]
@@ -158,20 +188,26 @@ class _Stretch:
     created: _Change | None = None
     dropped: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     changes: dict[str, _Change] = field(default_factory=dict[str, _Change])
+    statistics: dict[str, SetStatistics] = field(default_factory=dict[str, SetStatistics])
 
     def take(self, operation: op.Operation) -> bool:
         """Takes an operation in; False where it has to come after what is in already, or is of no kind that is taken."""
+        if isinstance(operation, SetStatistics):
+            return self._take_statistics(operation)
         if isinstance(operation, op.DropPartitions):
             for name in operation.names:
                 earlier = self.changes.pop(name).evids if name in self.changes else []
-                self.dropped.setdefault(name, []).extend((*earlier, *operation.evids))
+                told = self.statistics.pop(name).evids if name in self.statistics else ()
+                self.dropped.setdefault(name, []).extend((*earlier, *told, *operation.evids))
             return True
         if isinstance(operation, op.CreateTable):
-            if self.created or self.changes or self.dropped:
+            if self.created or self.changes or self.dropped or self.statistics:
                 return False
             self.created, self.plain = _Change.of("new", operation, operation.image, operation.content), operation.plain
             return True
         found = dict(_changes(operation))
+        if self.statistics and ("" in found or not found.keys().isdisjoint(self.statistics)):
+            return False  # what is told of columns was told before this
         if self.created and found.keys() == {""} and not (self.changes or self.dropped):
             return self.created.join(found[""])
         known = {name: self.changes[name] for name in found if name in self.changes}
@@ -180,8 +216,16 @@ class _Stretch:
         self.changes |= {name: change for name, change in found.items() if name not in known}
         return all(change.join(found[name]) for name, change in known.items())  # only an append to one object can fail
 
+    def _take_statistics(self, operation: SetStatistics) -> bool:
+        """Takes in statistics of an object that has none yet; False where they have to come after what is in already."""
+        key = _object(operation)
+        if key is None or key[1] in self.statistics or (key[1] and "" in self.changes):
+            return False
+        self.statistics[key[1]] = operation
+        return True
+
     def operations(self) -> Iterator[op.Operation]:
-        """The table's creation, then what becomes of its partitions, then of itself."""
+        """The table's creation, then what becomes of its partitions and their statistics, then of itself."""
         if self.created:
             evid, parts = _parts(self.created.evids)
             image = cast("Table", self.created.image)
@@ -195,8 +239,11 @@ class _Stretch:
         for name, change in self.changes.items():
             if name and change.kind in ("replace", "append"):
                 yield self._one(name, change)
+        yield from (one for name, one in self.statistics.items() if name)
         if "" in self.changes:
             yield self._one("", self.changes[""])
+        if "" in self.statistics:
+            yield self.statistics[""]
 
     def _together(
         self, changes: dict[str, _Change], make: Callable[[int, tuple[int, ...], dict[str, _Change]], op.Operation]

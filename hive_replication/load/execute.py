@@ -1,19 +1,25 @@
-"""Carrying out a segment of a plan: places, then all copies, then the flips, lanes in parallel; a failing lane is held alone."""
+"""Carrying out a segment of a plan: places, then all copies, then the flips, lanes in parallel; a failing lane is held alone.
+
+Lanes that begin with transactions end these while files are being copied (:mod:`~hive_replication.load.following`).
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from threading import Lock
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load import operations as op
 from hive_replication.load.before import lane_record
 from hive_replication.load.flip import Flipper
+from hive_replication.load.following import Arrivals, follow, follows
 from hive_replication.load.groups import groups
 from hive_replication.load.journal import Journal, JournalWriter
 from hive_replication.load.journal_record import LaneRecord
@@ -50,13 +56,19 @@ Replan = Callable[[LanePlan, list[Gone]], LanePlan | None]
 
 @dataclass
 class _Run:
-    """A lane under way; ``obstacle`` is where it has to stop, ``done`` the number of its operations carried out."""
+    """A lane under way; ``obstacle`` is where it has to stop, ``done`` how many of its first operations are carried out."""
 
     lane: LanePlan
     placed: Placed
     obstacle: Obstacle | None
     gone: list[Gone] = field(default_factory=list[Gone])
     done: int = 0
+    arrivals: Arrivals = field(init=False)
+    _carried: set[int] = field(default_factory=set[int])
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.arrivals = Arrivals(number for (number, _), _ in self.placed.tasks)
 
     @property
     def due(self) -> list[op.Operation]:
@@ -65,8 +77,21 @@ class _Run:
 
     def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
         """Stops the lane at an event, or earlier where it stops already."""
-        if self.obstacle is None or evid < self.obstacle.evid:
-            self.obstacle = Obstacle(evid, reason, refused)
+        with self._lock:
+            if self.obstacle is None or evid < self.obstacle.evid:
+                self.obstacle = Obstacle(evid, reason, refused)
+
+    def goes_to(self, number: int) -> bool:
+        """Whether an operation comes before the obstacle."""
+        obstacle = self.obstacle
+        return obstacle is None or self.lane.operations[number].evid < obstacle.evid
+
+    def carried(self, numbers: range) -> None:
+        """Some operations are carried out."""
+        with self._lock:
+            self._carried.update(numbers)
+            while self.done in self._carried:
+                self.done += 1
 
 
 class Executor:
@@ -116,12 +141,14 @@ class Executor:
         with ThreadPoolExecutor(_LANES, thread_name_prefix="lane") as pool:
             runs = list(pool.map(self._place, lanes))
             began = time.monotonic()
-            self._copy(runs)
+            ahead = [run for run in runs if follows(run.due)]
+            self._record(pool, ahead)
+            with self._following(pool, ahead):
+                self._copy(runs)
             runs = [self._without_gone(self._single(run), replan) for run in runs]
             self.work.spend("copy", began)
             began = time.monotonic()
-            if self._writer is not None:
-                self._writer.lanes(record for record in pool.map(self._before, runs) if record is not None)
+            self._record(pool, (run for run in runs if run not in ahead))
             list(pool.map(self._flip, runs))
             self.work.spend("apply", began)
         self.work.collapsed.extend(run.lane for run in runs if run.lane.single)
@@ -167,10 +194,35 @@ class Executor:
             self.work.copies.extend(run.placed.present)
         answers = self._copier.copy(tasks)
         for answer in self._progress.count(answers, "files copied", len(tasks), lambda answer: getattr(answer, "size", 0)):
+            run, key = waiting[answer.task.target]
             if isinstance(answer, CopyResult):
                 self.work.copies.append(answer)
+                run.arrivals.arrived(key[0])
             else:
-                _fail(*waiting[answer.task.target], answer)
+                _fail(run, key, answer)
+
+    @contextmanager
+    def _following(self, pool: ThreadPoolExecutor, runs: list[_Run]) -> Generator[None]:
+        """While files are copied, ends transactions of lanes as theirs arrive."""
+        begun = [pool.submit(self._follow, run) for run in runs]
+        try:
+            yield
+        finally:
+            for run in runs:
+                run.arrivals.end()
+        for one in begun:
+            one.result()
+
+    def _follow(self, run: _Run) -> None:
+        def carry_out(number: int) -> bool:
+            return run.goes_to(number) and self._alone(run, number)
+
+        follow(run.due, run.arrivals, carry_out)
+
+    def _record(self, pool: ThreadPoolExecutor, runs: Iterable[_Run]) -> None:
+        """Writes down what lanes are about to change."""
+        if self._writer is not None:
+            self._writer.lanes(record for record in pool.map(self._before, runs) if record is not None)
 
     def _before(self, run: _Run) -> LaneRecord | None:
         """What a lane is about to change, for the journal; None where that is nothing."""
@@ -184,7 +236,7 @@ class Executor:
 
     def _flip(self, run: _Run) -> None:
         """Carries out a lane group by group; of a group that fails, one by one, so that only what comes after is held."""
-        for numbers in groups(run.due):
+        for numbers in groups(run.due, run.done):
             if len(numbers) > 1 and self._together(run, numbers):
                 continue
             for number in numbers:
@@ -216,7 +268,7 @@ class Executor:
 
     def _count(self, run: _Run, numbers: range) -> None:
         operations = run.lane.operations[numbers.start : numbers.stop]
-        run.done = numbers.stop
+        run.carried(numbers)
         self.work.applied.update(operation.kind for operation in operations)
         self.work.operations.extend(operations)
 

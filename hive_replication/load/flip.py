@@ -7,6 +7,7 @@ Directories that nothing points at any more stay where they are, for readers on 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from hive_replication.load import operations as op
 from hive_replication.load.flip_data import merged, names_of, with_data
@@ -15,6 +16,7 @@ from hive_replication.load.mapping import placed as point_at
 from hive_replication.load.place import Mode, Placed
 from hive_replication.load.renames import make_room, rename_table
 from hive_replication.load.stamp import stamped
+from hive_replication.load.statistics import SetStatistics, set_together
 from hive_replication.load.target import Target
 from hive_replication.metastore.types import Table, copy_of, directory_of
 
@@ -63,7 +65,11 @@ class Flipper:
             Refused: the table is not our replica.
             ReplicationError: it failed; all of it may be carried out again.
         """
-        self._partitions.flip(lane, numbers)
+        operations = [lane.lane.operations[number] for number in numbers]
+        if isinstance(operations[0], SetStatistics):
+            set_together(self._target, self._database, cast("list[SetStatistics]", operations))
+        else:
+            self._partitions.flip(lane, numbers)
 
     def _create_table(self, operation: op.CreateTable, directory: str | None) -> None:
         image = copy_of(operation.image)

@@ -9,30 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hive_replication.load import operations as op
+from hive_replication.load.statistics import SetStatistics
 
 #: Operations on partitions whose calls take many.
 Change = op.AlterPartitions | op.ReplaceData | op.AppendData
-_KINDS = (op.AddPartitions, op.DropPartitions, op.RenamePartition, Change)
+_KINDS = (op.AddPartitions, op.DropPartitions, op.RenamePartition, Change, SetStatistics)
 _MOST = 500  # partitions of a group; an operation of more is one alone
 
 
-def groups(operations: Sequence[op.Operation]) -> Iterator[range]:
+def groups(operations: Sequence[op.Operation], first: int = 0) -> Iterator[range]:
     """Numbers of the operations that go together, in order.
 
     Args:
         operations: of one lane.
+        first: number of the first that is wanted.
     """
-    start, seen = 0, set[str]()
-    for number, one in enumerate(operations):
-        names = set(op.partitions_of(one))
+    start, seen = first, set[str]()
+    for number, one in enumerate(operations[first:], first):
+        names = _partitions(one)
         if number > start and not (_alike(operations[start], one) and names.isdisjoint(seen) and len(seen | names) <= _MOST):
             yield range(start, number)
             start, seen = number, set[str]()
         seen |= names
-    if operations:
+    if operations[first:]:
         yield range(start, len(operations))
 
 
 def _alike(first: op.Operation, second: op.Operation) -> bool:
-    same = first.table == second.table and bool(op.partitions_of(first)) and bool(op.partitions_of(second))
+    same = first.table == second.table and bool(_partitions(first)) and bool(_partitions(second))
     return same and any(isinstance(first, kind) and isinstance(second, kind) for kind in _KINDS)
+
+
+def _partitions(one: op.Operation) -> set[str]:
+    """Names of the partitions that it is about; none where it is about the table, too."""
+    names = {change.partition for change in one.changes} if isinstance(one, SetStatistics) else set(op.partitions_of(one))
+    return set() if "" in names else names

@@ -40,11 +40,15 @@ class OpenTransactions(CustomOperation):
                 target.metastore.replay_write_ids(self.policy, database, table, run)
 
 
+#: Operations on transactions alone, which the target's metastore carries out once, however often it is asked.
+Transactional = OpenTransactions | AllocateWriteIds | CommitTransaction | AbortTransaction
+
+
 def gathered(operations: Iterable[Operation]) -> Iterator[Operation]:
     """The operations of a lane, where transactions that begin between other operations begin together."""
     stretch: list[Operation] = []
     for one in operations:
-        if isinstance(one, AllocateWriteIds | CommitTransaction | AbortTransaction):
+        if isinstance(one, Transactional):
             stretch.append(one)
             continue
         yield from _opened(stretch)
@@ -82,7 +86,11 @@ def _opened(stretch: list[Operation]) -> Iterator[Operation]:
     write_ids = tuple((table, tuple(pairs.items())) for table, pairs in tables.items())
     evids = tuple(evid for one in begun for evid in one.evids)
     yield OpenTransactions(begun[0].evid, begun[0].table, begun[0].policy, write_ids, parts=evids)
-    yield from (one for one in stretch if not isinstance(one, AllocateWriteIds))
+    for one in stretch:
+        if isinstance(one, CommitTransaction):
+            yield one.given(tables)
+        elif not isinstance(one, AllocateWriteIds):
+            yield one
 
 
 def _missing(target: Target, database: str, table: str, pairs: WriteIdPairs) -> WriteIdPairs:

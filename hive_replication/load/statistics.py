@@ -9,7 +9,7 @@ that would touch them without one (``ObjectStore.verifyStatsChangeCtx``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -57,23 +57,36 @@ class SetStatistics(CustomOperation):
     changes: tuple[Columns, ...]
     whole: bool = False
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of the columns, of all objects."""
+        return frozenset(column.colName for change in self.changes for column in change.columns)
+
     def carry_out(self, target: Target, database: str) -> None:
         """Writes what differs; then the claims, since the metastore makes its own of what is written."""
-        table = _table(target.metastore, database, self.table)
-        if is_transactional(table):
-            return
-        names = [change.partition for change in self.changes]
-        found = _found(target.metastore, table, names)
-        differing: dict[str, list[ColumnStatisticsObj]] = {}
-        for change in self.changes:
-            there = found.get(change.partition, {})
-            differing[change.partition] = [one for one in change.columns if there.get(one.colName) != one]
-            kept = {one.colName for one in change.columns}
-            for column in sorted(there.keys() - kept) if self.whole else ():
-                target.metastore.delete_statistics(database, self.table, change.partition, column)
-        target.metastore.set_statistics(database, self.table, differing)
-        accurate = {change.partition: change.accurate for change in self.changes}
-        _settle(target.metastore, table, self.evid, {name: _with(text) for name, text in accurate.items()})
+        set_together(target, database, [self])
+
+
+def set_together(target: Target, database: str, operations: Sequence[SetStatistics]) -> None:
+    """Carries out operations on different objects of one table, with few calls; repeating it changes nothing.
+
+    Raises:
+        ReplicationError: it failed.
+    """
+    table = _table(target.metastore, database, operations[0].table)
+    if is_transactional(table):
+        return
+    pairs = [(one, change) for one in operations for change in one.changes]
+    found = _found(target.metastore, table, [change.partition for _, change in pairs])
+    differing: dict[str, list[ColumnStatisticsObj]] = {}
+    for one, change in pairs:
+        there = found.get(change.partition, {})
+        differing[change.partition] = [column for column in change.columns if there.get(column.colName) != column]
+        kept = {column.colName for column in change.columns}
+        for column in sorted(there.keys() - kept) if one.whole else ():
+            target.metastore.delete_statistics(database, one.table, change.partition, column)
+    target.metastore.set_statistics(database, operations[0].table, differing)
+    _settle(target.metastore, table, {change.partition: (one.evid, _with(change.accurate)) for one, change in pairs})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ class DeleteStatistics(CustomOperation):
         def unclaimed(parameters: Mapping[str, str]) -> dict[str, str]:
             return with_claims(parameters, claimed(parameters) - columns)
 
-        _settle(target.metastore, table, self.evid, {self.partition: unclaimed})
+        _settle(target.metastore, table, {self.partition: (self.evid, unclaimed)})
 
 
 def _with(accurate: str) -> Change:
@@ -122,15 +135,15 @@ def _found(metastore: Metastore, table: Table, names: list[str]) -> Found:
     return {name: {one.colName: one for one in there} for name, there in found.items()}
 
 
-def _settle(metastore: Metastore, table: Table, evid: int, changes: Mapping[str, Change]) -> None:
+def _settle(metastore: Metastore, table: Table, changes: Mapping[str, tuple[int, Change]]) -> None:
     """Gives tables or partitions the parameters that they are to have, and their state id, in one call."""
     if "" in changes:
         current = _table(metastore, table.dbName, table.tableName)
-        for altered in _altered(current, evid, changes[""]):
+        for altered in _altered(current, *changes[""]):
             metastore.alter_table(table.dbName, table.tableName, altered)
     names = [name for name in changes if name]
     parts = by_name(table, metastore.partitions(table.dbName, table.tableName, names) if names else ())
-    altered_parts = [new for name, part in parts.items() for new in _altered(part, evid, changes[name])]
+    altered_parts = [new for name, part in parts.items() for new in _altered(part, *changes[name])]
     if altered_parts:
         metastore.alter_partitions(table.dbName, table.tableName, altered_parts)
 

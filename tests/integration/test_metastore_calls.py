@@ -25,12 +25,14 @@ from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from tests.counting import CountingProxy
 from tests.origin import Origin
+from tests.statistics import of_column
 
 pytestmark = pytest.mark.servers
 
 SIZES = 5, 40
 TABLE = 6  # calls that each table may add which is created, altered or dropped
 TABLES = "added", "appended", "overwritten", "altered", "renamed", "dropped"
+TOLD = "told"  # a table of which statistics are told, where the metastore writes events of them
 MOST = len(TABLES) / 100  # calls that one more partition of each may add, and one more event
 
 Step = tuple[str, str]  # what happened at the source, and what was counted
@@ -49,6 +51,11 @@ class Story:
     @property
     def days(self) -> list[str]:
         return [f"{number:04d}" for number in range(self.size)]
+
+    @property
+    def tells(self) -> bool:
+        """Whether the source's metastore writes events of statistics."""
+        return self.origin.connection.source.metastore.features.major >= 4
 
     @property
     def database(self) -> str:
@@ -106,8 +113,18 @@ class Story:
             image = copy_of(part)
             image.values = [f"{prefix}{part.values[0]}"]
             metastore.rename_partition(self.database, "renamed", part.values, image)
+        if self.tells:
+            self.each(lambda day: origin.insert(TOLD, f"{prefix}\n", day))
+            metastore.set_statistics(self.database, TOLD, {f"ds={day}": [of_column("a", 1, ord(prefix))] for day in self.days})
         names = metastore.partition_names(self.database, "dropped")
         metastore.drop_partitions(self.database, "dropped", names[: self.size])
+
+    def insert_and_tell(self) -> None:
+        """What an engine's insert does to a partition, one after another."""
+        for day in self.days:
+            self.origin.insert(TOLD, "c\n", day)
+            columns = [of_column("a", 1, 3)]
+            self.origin.connection.source.metastore.set_statistics(self.database, TOLD, {f"ds={day}": columns})
 
     def change_tables(self, tables: Sequence[str]) -> None:
         """Half of them are altered, the others dropped."""
@@ -121,13 +138,15 @@ class Story:
         """Bootstrap, windows, and all that looks at a replica or mends it."""
         origin, metastore = self.origin, self.origin.connection.target.metastore
         origin.create_database()
-        for table in TABLES:
+        for table in (*TABLES, *([TOLD] if self.tells else ())):
             origin.create(table, "begin")
             origin.add(table, *self.days, *((f"more{day}" for day in self.days) if table == "dropped" else ()))
         self.window("bootstrap", lambda: None)
         self.window("together", lambda: self.happen("a"), looks=True)
         since = replica_state(metastore.database(self.database)).applied
         assert since is not None
+        if self.tells:
+            self.window("statistics", self.insert_and_tell)
         self.window("one by one", lambda: self.happen("b"), collapse=False, append="atomic")
         there = self.connected()
         sides = there.source, there.target, there.store, there.copier
@@ -145,17 +164,19 @@ class Story:
         assert not [found for found in compare_database(there.source, there.target, self.database) if found.differences]
 
 
-@pytest.fixture(scope="module")
-def stories(cluster: Cluster) -> Iterator[tuple[Story, Story]]:
+@pytest.fixture(scope="module", params=["", "4"], ids=["3.1.3", "4.2.0"])
+def stories(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[tuple[Story, Story]]:
     databases = [f"t{uuid.uuid4().hex[:10]}" for _ in SIZES]
-    plain = policy(cluster, {database: database for database in databases})
+    sides = f"source{request.param}", f"target{request.param}"
+    cluster.up(sides)
+    plain = policy(cluster, {database: database for database in databases}, *sides)
     with CountingProxy(plain.source.metastore) as source, CountingProxy(plain.target.metastore) as target:
-        sides = {
+        counting = {
             "source": plain.source.model_copy(update={"metastore": source.uri}),
             "target": plain.target.model_copy(update={"metastore": target.uri}),
         }
         # One connection for both: which calls a server has is found out once.
-        counted = connect(plain.model_copy(update=sides))
+        counted = connect(plain.model_copy(update=counting))
         few, many = (
             Story(Origin(connect(plain), database), counted, size, (source, target))
             for database, size in zip(databases, SIZES, strict=True)

@@ -19,9 +19,11 @@ from hive_replication.load.plan_lane import LanePlanner
 from hive_replication.load.report import Collapsed
 from hive_replication.load.savings import savings
 from hive_replication.load.state import ReplicaState
+from hive_replication.load.statistics import Columns, SetStatistics
 from hive_replication.metastore.types import Partition, Table
 from tests.model import KINDS, Actions, Source, actions, includes
 from tests.replica import MAPPING, Target
+from tests.statistics import of_column
 
 NO_FILES = op.Content((), "1-0")
 
@@ -66,6 +68,11 @@ def rename(evid: int, old: str, new: str) -> op.Operation:
     return op.RenameTable(evid, old, Table(tableName=new))
 
 
+def statistics(evid: int, name: str, *columns: str) -> op.Operation:
+    found = tuple(of_column(column, 1, 1) for column in columns or ("a",))
+    return SetStatistics(evid, "t", (Columns(name, found, ""),))
+
+
 def shown(operation: op.Operation) -> str:
     """Kind, events, and files with their events, of each partition."""
     contents = {name: {file.name: evid for file, evid in c.events(operation.evid).items()} for name, c in operation.contents}
@@ -75,6 +82,8 @@ def shown(operation: op.Operation) -> str:
             names = " ".join(operation.names)
         case op.AlterPartitions():
             names = " ".join(name for name, _ in operation.images)
+        case SetStatistics():
+            names = " ".join(change.partition for change in operation.changes)
         case _:
             pass
     return f"{operation.kind} {operation.table} {operation.evids} {names}".rstrip()
@@ -147,6 +156,55 @@ RULES = {
     "a name with two contents is not one append": (
         [append(1, "p", "a"), append(2, "p", "a", checksum="d"), append(3, "p", "b")],
         ["AppendData t (1,) p{'a': 1}", "AppendData t (2, 3) p{'a': 2, 'b': 3}"],
+    ),
+    "statistics come after the data of many": (
+        [append(1, "p", "a"), statistics(2, "p"), append(3, "q", "b"), statistics(4, "q"), append(5, "r", "c")],
+        [
+            "AppendData t (1,) p{'a': 1}",
+            "AppendData t (3,) q{'b': 3}",
+            "AppendData t (5,) r{'c': 5}",
+            "SetStatistics t (2,) p",
+            "SetStatistics t (4,) q",
+        ],
+    ),
+    "the last statistics count": (
+        [append(1, "p", "a"), statistics(2, "p"), append(3, "p", "b"), statistics(4, "p", "a", "b")],
+        ["AppendData t (1, 3) p{'a': 1, 'b': 3}", "SetStatistics t (2, 4) p"],
+    ),
+    "but not for columns of which they do not tell": (
+        [append(1, "p", "a"), statistics(2, "p", "a", "b"), append(3, "p", "b"), statistics(4, "p", "b"), statistics(5, "p")],
+        [
+            "AppendData t (1,) p{'a': 1}",
+            "SetStatistics t (2,) p",
+            "AppendData t (3,) p{'b': 3}",
+            "SetStatistics t (4,) p",
+            "SetStatistics t (5,) p",
+        ],
+    ),
+    "later data is not what statistics tell of": (
+        [append(1, "p", "a"), append(2, "p", "b"), statistics(3, "p"), append(4, "p", "c"), alter(5, "p")],
+        ["AppendData t (1, 2) p{'a': 1, 'b': 2}", "SetStatistics t (3,) p", "AppendData t (4, 5) p{'c': 4}"],
+    ),
+    "a table's own statistics come last": (
+        [create(1), statistics(2, ""), add(3, "p"), statistics(4, "p"), add(5, "q")],
+        [
+            "CreateTable t (1,)",
+            "AddPartitions t (3, 5) p q",
+            "SetStatistics t (4,) p",
+            "SetStatistics t (2,)",
+        ],
+    ),
+    "a change of the table is between statistics": (
+        [statistics(1, "p"), alter(2, ""), statistics(3, "q"), alter(4, "")],
+        ["SetStatistics t (1,) p", "AlterTable t (2,)", "SetStatistics t (3,) q", "AlterTable t (4,)"],
+    ),
+    "statistics go with a dropped partition": (
+        [add(1, "p"), statistics(2, "p"), drop(3, "p"), add(4, "p"), statistics(5, "p")],
+        ["DropPartitions t (1, 3) p", "AddPartitions t (4,) p", "SetStatistics t (2, 5) p"],
+    ),
+    "and with a dropped table": (
+        [statistics(1, "p"), rename(2, "t", "u"), op.DropTable(3, "u")],
+        ["RenameTable t (2,)", "DropTable u (1, 3)"],
     ),
     "nor is one whose content nobody knows": (
         [append(1, "p", "a", checksum=""), append(2, "p", "a", checksum=""), append(3, "p", "b")],
