@@ -15,15 +15,15 @@ from bench.workloads import Workload
 _TOLD = Console(stderr=True)
 
 
-def measure(where: Setting, name: str, workload: Workload, repeat: int, goal: float) -> Measurement:
+def measure(where: Setting, name: str, workload: Workload, goal: float, repeat: int = 1) -> Measurement:
     """Fills a source, and times the bootstrap or, where the workload changes anything then, the window after it.
 
     Args:
         where: who replicates where.
         name: of the workload.
         workload: what is done at the source.
-        repeat: replicas that each makes.
         goal: how many times longer Hive should take.
+        repeat: replicas that each makes.
     """
     peers, database = where.peers, where.database()
     _TOLD.log(f"{name}: filling {database.name}")

@@ -152,16 +152,17 @@ class _Copying:
         """
         if not (self._target.has_checksums(temporary) and is_reproducible(self._recorded, status)):
             return None
-        written = self._write(uri, status, temporary, status.block_size)
+        size = self._write(status, temporary, self._reading(uri), status.block_size)
         checksum = self._target.checksum(temporary)
         if checksum and checksum.value == self._recorded:
-            return Proof(checksum.algorithm, checksum.value, recorded=True), written.size
+            return Proof(checksum.algorithm, checksum.value, recorded=True), size
         self._target.delete(temporary)
         return None
 
     def _observed(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int]:
         """Copies a file that has the recorded checksum before and after, and reads the replica back."""
-        read = self._identified(uri, lambda: self._write(uri, status, temporary))
+        read = Crc32c()
+        self._identified(uri, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
         written = Crc32c.of(self._target.stream(temporary))
         if read.hex != written.hex:
             raise ReplicationError(f"the replica reads back with CRC32C {written.hex}, {uri} was read with {read.hex}")
@@ -191,15 +192,14 @@ class _Copying:
             raise _Gone("is absent" if status is None else "is a directory")
         return status
 
-    def _write(self, uri: str, status: FileStatus, temporary: str, block_size: int | None = None) -> Crc32c:
+    def _write(self, status: FileStatus, temporary: str, chunks: Iterator[bytes], block_size: int | None = None) -> int:
+        """Writes the content of a candidate; how many bytes there were."""
         self._attempts += 1
-        crc = Crc32c()
-        chunks = crc.passing(self._reading(uri))
-        if self._at_once and status.size <= _SMALL:
-            self._target.write(temporary, b"".join(chunks), block_size=block_size, overwrite=False)
-        else:
-            self._target.create(temporary, chunks, block_size=block_size)
-        return crc
+        if not (self._at_once and status.size <= _SMALL):
+            return self._target.create(temporary, chunks, block_size=block_size)
+        data = b"".join(chunks)
+        self._target.write(temporary, data, block_size=block_size, overwrite=False)
+        return len(data)
 
     def _reading(self, uri: str) -> Iterator[bytes]:
         try:

@@ -35,7 +35,7 @@ def setting(cluster: Cluster, source: Side, hive3: HiveDriver, hive3_target: Hiv
     "workload", [Bootstrap(tables=2, partitions=3, size=100), Added(events=5, size=100), Mixed(events=14, tables=2, size=100)]
 )
 def test_beside_hive(setting: Setting, workload: Workload, tmp_path: Path) -> None:
-    found = measure(setting, "W", workload, 1, 10)
+    found = measure(setting, "W", workload, 10)
     assert list(found.rows) == ["hive-repl", "Hive 3.1.3"]
     both = [figures["both, s"] for figures in found.rows.values()]
     assert found.value == both[1] / both[0] > 0
@@ -56,7 +56,7 @@ def test_a_replica_that_lacks_something_is_no_measurement(setting: Setting) -> N
     assert isinstance(ours, Ours)
     broken = Setting(setting.connection, setting.warehouse, (Nothing(ours.policy), hive), setting.check)
     with pytest.raises(RuntimeError, match="is not a replica of"):
-        measure(broken, "W1", Bootstrap(tables=1, partitions=2, size=100), 1, 10)
+        measure(broken, "W1", Bootstrap(tables=1, partitions=2, size=100), 10)
 
 
 def test_copies_beside_hadoop(cluster: Cluster, setting: Setting) -> None:
