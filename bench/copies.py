@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -61,6 +62,7 @@ class Copies:
 
     def _timed(self, way: Callable[[str], None], total: int, name: str) -> float:
         to = f"{self.servers.side('target').hdfs}bench/{self.source.name}_{name}"
+        os.sync()  # what was written before is nobody's to wait for
         began = time.monotonic()
         way(to)
         spent = time.monotonic() - began

@@ -54,7 +54,7 @@ Gone = tuple[op.Operation, str]
 Replan = Callable[[LanePlan, list[Gone]], LanePlan | None]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
     """A lane under way; ``obstacle`` is where it has to stop, ``done`` how many of its first operations are carried out."""
 
