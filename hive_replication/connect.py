@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threads import ThreadCopier
 from hive_replication.databases import resolved
-from hive_replication.dump.packed import PackedStore
+from hive_replication.dump.packed_store import PackedStore
 from hive_replication.dump.source import Source
 from hive_replication.dump.tree import TreeStore
 from hive_replication.dump_root import dump_root

@@ -21,7 +21,6 @@ from hive_replication.dump import encoding
 from hive_replication.dump.attempts import Attempt
 from hive_replication.dump.counted import CountedRecords
 from hive_replication.dump.packed_parts import Key, Part, Record, key_of, number_of_files, part_of, read_part
-from hive_replication.dump.packed_reader import PackedReader
 from hive_replication.dump.records import (
     DumpHeader,
     DumpResult,
@@ -31,33 +30,12 @@ from hive_replication.dump.records import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.store import DumpReader, DumpWriter
-from hive_replication.dump.tree import TreeStore, TreeWriter
+from hive_replication.dump.tree import TreeWriter
 from hive_replication.storage import Storage, paths
 
 #: Records and files of one Parquet file at most; so many are held in memory.
 _FULL = 20_000
 _KEPT = 2
-
-
-class PackedStore(TreeStore):
-    """Dumps under one root: packed, or in the ``tree`` layout where there is little to pack. Reads both.
-
-    Args:
-        storage: where they lie.
-        root: directory of all dumps.
-        above: dumps of at most so many records are written in the ``tree`` layout.
-    """
-
-    def __init__(self, storage: Storage, root: str, above: int = 0) -> None:
-        super().__init__(storage, root)
-        self._above = above
-
-    def _writer(self, directory: str, scope: Scope, attempt: Attempt | None) -> DumpWriter:
-        return PackedWriter(self.storage, directory, scope, attempt, self._above)
-
-    def _reader(self, directory: str, ack: dict[str, Any]) -> DumpReader:
-        return PackedReader(self.storage, directory, ack["parts"]) if "parts" in ack else super()._reader(directory, ack)
 
 
 class PackedWriter(CountedRecords):

@@ -14,7 +14,6 @@ from hive_replication.policy import Root
 from hive_replication.storage import paths
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.failures import is_transient, translated
-from hive_replication.storage.generic import FsspecBackend, LocalBackend
 from hive_replication.storage.hdfs import HdfsBackend
 from hive_replication.storage.records import FileChecksum, FileStatus, Space
 
@@ -243,6 +242,9 @@ class Storage:
 def _connect(scheme: str, authority: str, root: Root) -> Backend:
     if scheme == "hdfs":
         return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs)
+    # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
+    from hive_replication.storage.generic import FsspecBackend, LocalBackend
+
     if scheme == "file":
         return LocalBackend(scheme, authority, root.options)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.dump.packed import PackedStore
+from hive_replication.dump.packed_store import PackedStore
 from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.store import DumpStore, DumpWriter
 from hive_replication.dump.tree import TreeStore

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hive_replication.dump import packed
 from hive_replication.dump.attempts import Checkpoint
-from hive_replication.dump.packed import PackedStore
+from hive_replication.dump.packed_store import PackedStore
 from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
