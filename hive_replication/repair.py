@@ -73,10 +73,6 @@ def repair(
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
-    if events is not None and events.held and partitions is None and not load.held:
-        # The lane was held, perhaps at a commit: what stands for that transaction would stay open on the target.
-        again = ReplLoad(events.directory, name)
-        repl_load(target, again, store, copier, only=table, made_anew=True, source=source.metastore, progress=progress)
     return Repair(dump, load, events)
 
 

@@ -121,7 +121,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
     others = session.target.metastore.table_names(session.database) if whole_database and exists else []
     surplus = [name for name in others if name not in {*names, *equal} and session.target.policy.includes(name)]
     lanes: list[LanePlan] = []
-    for number, record in enumerate(records):
+    for record in records:
         name = mapping.table(record.name)
         view = TargetView(session.state)
         if exists:
@@ -139,7 +139,7 @@ def _lanes(session: Session, records: list[TableRecord], *, repair: bool, whole_
             metadata_only=header.metadata_only,
         )
         partitions = (_screened_partition(session, part) for part in session.reader.partitions(record.name))
-        lane, skipped = planner.plan(number, record, partitions)
+        lane, skipped = planner.plan(record, partitions)
         lanes.append(lane)
         session.skipped += skipped
     if whole_database and session.state.applied is None:

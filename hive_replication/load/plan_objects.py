@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
+from zlib import crc32
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.attached import statistics_of
@@ -59,11 +60,10 @@ class ObjectPlanner:
     conflicts: ConflictPolicy = "refuse"
     metadata_only: bool = False
 
-    def plan(self, number: int, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
+    def plan(self, record: TableRecord, partitions: Iterable[PartitionRecord]) -> tuple[LanePlan, list[Skipped]]:
         """One table's lane.
 
         Args:
-            number: of the table in the dump; makes its staging directories its own.
             record: the table.
             partitions: its partitions, by name.
         """
@@ -78,6 +78,8 @@ class ObjectPlanner:
         if existing is not None and object_id(existing) > self.evid and not self.other_history:
             reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
             return LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
+        # Other dumps, and an event, may have the same id: of each table the directories are its own, and never those of an event.
+        number = 1 + crc32(record.name.encode())
         staging = op.staging(self.evid, number, transactional=record.write_ids is not None)
         try:
             return LanePlan((name,), base, tuple(self._settled(staging, record, existing, partitions))), []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from zlib import crc32
 
 import pytest
 from hive_metastore.ttypes import SQLPrimaryKey
@@ -39,6 +40,9 @@ def attached_to(record: TableRecord) -> TableRecord:
     return TableRecord(with_statistics(record.table, [of_column("a", 1, 2)]), record.files, (Constraint("pks", (key,)),))
 
 
+STAGED = f"{EVID}-{1 + crc32(b't')}"
+
+
 def partition(name: str) -> PartitionRecord:
     part = model.Part(7, f"{model.ROOT}/t/{name}")
     return PartitionRecord("t", name, model.partition_image("t", name, part), (FileRef(f"{part.location}/f", "bb"),))
@@ -58,7 +62,7 @@ def view(
 
 def plan(found: TargetView, record: TableRecord, *names: str, **options: bool) -> LanePlan:
     planner = ObjectPlanner(MAPPING, found, EVID, "hdfs://d/dump", **options)
-    lane, skipped = planner.plan(3, record, map(partition, names))
+    lane, skipped = planner.plan(record, map(partition, names))
     assert bool(skipped) == (not lane.operations and lane.obstacle is None and "t" in found.tables and _newer(found))
     return lane
 
@@ -91,7 +95,7 @@ def test_an_absent_table_is_created() -> None:
     assert isinstance(created, op.CreateTable)
     assert created.image.parameters[LAST_ID] == str(EVID)
     assert created.image.parameters["hive.repl.ckpt.key"] == "hdfs://d/dump"
-    assert (created.plain, created.content) == (f"{TARGET}/t", op.Content(table(partitioned=False).files, "50-3"))
+    assert (created.plain, created.content) == (f"{TARGET}/t", op.Content(table(partitioned=False).files, STAGED))
     assert lane.base == 40
 
 
@@ -102,7 +106,16 @@ def test_a_partitioned_table_gets_its_state_id_last() -> None:
     assert first.image.parameters[LAST_ID] == "0"
     assert {new.image.parameters[LAST_ID] for new in added.added} == {"50"}
     assert last.image.parameters[LAST_ID] == "50"
-    assert [content.staging for _, content in added.contents] == ["50-3", "50-3"]
+    assert [content.staging for _, content in added.contents] == [STAGED, STAGED]
+
+
+def test_staged_data_is_not_in_the_directory_of_another_table_or_of_an_event() -> None:
+    """All of them may have the same event id, and a table may lie where another one's partitions would be staged."""
+    other = table(partitioned=True)
+    other.table.tableName = "other"
+    (first, *_), (second, *_) = (plan(view(None, 0), one, "p=1").operations for one in (table(partitioned=True), other))
+    staged = {content.staging for one in (first, second) for _, content in one.contents}
+    assert len(staged | {op.staging(EVID, 0, transactional=False)}) == 3
 
 
 def test_a_killed_bootstrap_goes_on() -> None:
@@ -162,7 +175,7 @@ def test_a_stranger_stops_the_lane() -> None:
     record = table(partitioned=False)
     found = view(record, 30)
     found.tables["t"].parameters.pop("hive_replication.source")
-    lane, _ = ObjectPlanner(MAPPING, found, EVID, "x", repair=True).plan(0, record, ())
+    lane, _ = ObjectPlanner(MAPPING, found, EVID, "x", repair=True).plan(record, ())
     assert lane.obstacle is not None
     assert (lane.operations, lane.obstacle.refused) == ((), True)
     assert "db.t is a replica of Hive" in lane.obstacle.reason
@@ -208,7 +221,7 @@ def test_killed_anywhere_a_bootstrap_ends_as_the_dump(
 
     def planned() -> list[op.Operation]:
         made: list[op.Operation] = []
-        for number, (name, tab) in enumerate(sorted(source.tables.items())):
+        for name, tab in sorted(source.tables.items()):
             files = () if tab.partitioned else source.refs(tab.location)
             record = TableRecord(model.table_image(name, tab), files)
             parts = [
@@ -216,7 +229,7 @@ def test_killed_anywhere_a_bootstrap_ends_as_the_dump(
                 for key, part in sorted(tab.parts.items())
             ]
             planner = ObjectPlanner(MAPPING, target.view(state), source.evid + 1, "x", repair=repair)
-            made += planner.plan(number, record, parts)[0].operations
+            made += planner.plan(record, parts)[0].operations
         return made
 
     first = planned()
