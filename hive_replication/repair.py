@@ -73,6 +73,10 @@ def repair(
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
+    if events is not None and events.held and "ImpressWriteIds" in load.applied and not load.held:
+        # A transactional table was made anew, whose lane was held: what stands for its transactions would stay open there.
+        again = ReplLoad(events.directory, name)
+        repl_load(target, again, store, copier, only=table, made_anew=True, source=source.metastore, progress=progress)
     return Repair(dump, load, events)
 
 

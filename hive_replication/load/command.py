@@ -32,6 +32,7 @@ def repl_load(
     *,
     repair: bool = False,
     only: str | None = None,
+    made_anew: bool = False,
     source: Metastore | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
@@ -46,6 +47,7 @@ def repl_load(
         copier: copies files.
         repair: of a dump of objects, compare and replace also what stands at its event id already.
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
+        made_anew: of ``only``, whether a repair made it anew: what still stands for transactions that wrote to it ends.
         source: the source's metastore, asked only where files are gone or objects missing: a later event may supersede them.
         progress: who is told about the progress.
 
@@ -59,6 +61,7 @@ def repl_load(
     database, table = _names(statement, reader)
     with MetastoreLock(target.metastore, database) as lock:
         session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
+        session.anew = frozenset({only} if only and made_anew else ())
         if statement.to_evid is not None and session.exists:
             require_not_passed(target.storage, session.location(), session.state, statement.to_evid)
         _run(session, repair=repair, only=only)

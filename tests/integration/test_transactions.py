@@ -145,6 +145,7 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
     """S181: they share files that grow after a commit. After the batch a repair brings them, but no rows of an aborted one."""
     connection = ledger.connection
     assert ledger.replicate().held == ()
+    before = connection.target.metastore.unfinished_transactions()
     batch = [ledger.begin() for _ in range(3)]
     for writer in batch:
         writer.lock("a")
@@ -170,6 +171,7 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
         assert repair(*args).load.held == ()
         assert ledger.files(source=False) == ledger.files(source=True) != {}
         assert ledger.replicate().held == ()
+        assert connection.target.metastore.unfinished_transactions() <= before
 
 
 def with_acid(ledger: Ledger, **settings: object) -> Ledger:
