@@ -18,6 +18,7 @@ from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.load.state import replica_state
 from hive_replication.load.target import Target
+from hive_replication.load.transactions import ImpressWriteIds
 from hive_replication.load.undo import release
 from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad
@@ -73,7 +74,7 @@ def repair(
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
-    if events is not None and events.held and "ImpressWriteIds" in load.applied and not load.held:
+    if events is not None and events.held and ImpressWriteIds.__name__ in load.applied and not load.held:
         # A transactional table was made anew, whose lane was held: what stands for its transactions would stay open there.
         again = ReplLoad(events.directory, name)
         repl_load(target, again, store, copier, only=table, made_anew=True, source=source.metastore, progress=progress)

@@ -18,6 +18,7 @@ from hive_replication.dump.transactions import TransactionReader
 from hive_replication.errors import BadRequest
 from hive_replication.events.decode import notification
 from hive_replication.events.log import of_policy
+from hive_replication.events.records import Notification
 from hive_replication.events.transactions import TYPES
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Database, NotificationEvent
@@ -68,9 +69,8 @@ def dump_events(
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
-    for event, record in _records(source, scope, events, files, transactions):
+    for event, row, record in _records(source, scope, events, files, transactions):
         last = event
-        row = notification(event)
         if record is not None:
             told = record if row.type in TYPES else replace(record, notification=anew.told(row))
             writer.put_event(replace(told, hash=message_hash(event.message)))
@@ -87,16 +87,16 @@ def dump_events(
 
 def _records(
     source: Source, scope: Scope, events: Iterable[NotificationEvent], files: EventFiles, transactions: TransactionReader
-) -> Iterator[tuple[NotificationEvent, EventRecord | None]]:
-    """Events, with their records in the dump where they are of its scope: what the source has to be asked for, many at once."""
+) -> Iterator[tuple[NotificationEvent, Notification, EventRecord | None]]:
+    """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
+    includes = partial(_includes, source, scope)
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="transaction") as pool:
         for batch in batches(events, _BATCH):
             rows = [notification(event) for event in batch]
             ended = pool.map(transactions.record, rows)
-            includes = partial(_includes, source, scope)
             taken = [row for row in rows if source.policy.takes(row.type) and of_policy(row, scope.database, includes)]
             grouped = {row.evid: EventRecord(row, groups) for row, groups in zip(taken, files.groups(taken), strict=True)}
-            yield from ((event, grouped.get(event.eventId, end)) for event, end in zip(batch, ended, strict=True))
+            yield from ((event, row, grouped.get(row.evid, end)) for event, row, end in zip(batch, rows, ended, strict=True))
 
 
 def _database(source: Source, scope: Scope) -> Database:

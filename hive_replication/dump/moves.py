@@ -64,15 +64,15 @@ class Moves:
         asked = list(asked)
         if asked:
             self._read_on()
-        return {one: self._place(one) for one in asked}
+        return {
+            one: followed((event for event in self._events if event.evid > one.evid), one.location, one.table, one.partition)
+            for one in asked
+        }
 
     def place(self, table: str, evid: int) -> Place:
         """What became of a table after an event that left it with this name."""
-        self._read_on()
-        return self._place(Asked("", table, "", evid))
-
-    def _place(self, one: Asked) -> Place:
-        return followed((event for event in self._events if event.evid > one.evid), one.location, one.table, one.partition)
+        asked = Asked("", table, "", evid)
+        return self.places([asked])[asked]
 
     def _read_on(self) -> None:
         end = self._metastore.current_event_id()

@@ -60,8 +60,8 @@ def repl_load(
     reader = up_to(store.open(statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
     with MetastoreLock(target.metastore, database) as lock:
-        session = Session(target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader))
-        session.anew = frozenset({only} if only and made_anew else ())
+        args = target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader)
+        session = Session(*args, anew=frozenset({only} if only and made_anew else ()))
         if statement.to_evid is not None and session.exists:
             require_not_passed(target.storage, session.location(), session.state, statement.to_evid)
         _run(session, repair=repair, only=only)

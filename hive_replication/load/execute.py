@@ -73,7 +73,7 @@ class _Run:
     @property
     def due(self) -> list[op.Operation]:
         """The operations up to the obstacle."""
-        return list(takewhile(lambda one: self.obstacle is None or one.evid < self.obstacle.evid, self.lane.operations))
+        return list(takewhile(self.goes_to, self.lane.operations))
 
     def stop(self, evid: int, reason: str, *, refused: bool = False) -> None:
         """Stops the lane at an event, or earlier where it stops already."""
@@ -81,10 +81,10 @@ class _Run:
             if self.obstacle is None or evid < self.obstacle.evid:
                 self.obstacle = Obstacle(evid, reason, refused)
 
-    def goes_to(self, number: int) -> bool:
+    def goes_to(self, operation: op.Operation) -> bool:
         """Whether an operation comes before the obstacle."""
         obstacle = self.obstacle
-        return obstacle is None or self.lane.operations[number].evid < obstacle.evid
+        return obstacle is None or operation.evid < obstacle.evid
 
     def carried(self, numbers: range) -> None:
         """Some operations are carried out."""
@@ -188,7 +188,7 @@ class Executor:
         tasks: list[CopyTask] = []
         for run in runs:
             for key, task in run.placed.tasks:
-                if run.obstacle is None or run.lane.operations[key[0]].evid < run.obstacle.evid:
+                if run.goes_to(run.lane.operations[key[0]]):
                     waiting[task.target] = run, key
                     tasks.append(task)
             self.work.copies.extend(run.placed.present)
@@ -215,7 +215,7 @@ class Executor:
 
     def _follow(self, run: _Run) -> None:
         def carry_out(number: int) -> bool:
-            return run.goes_to(number) and self._alone(run, number)
+            return run.goes_to(run.lane.operations[number]) and self._alone(run, number)
 
         follow(run.due, run.arrivals, carry_out)
 

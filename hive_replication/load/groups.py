@@ -27,7 +27,8 @@ def groups(operations: Sequence[op.Operation], first: int = 0) -> Iterator[range
     start, seen = first, set[str]()
     for number, one in enumerate(operations[first:], first):
         names = _partitions(one)
-        if number > start and not (_alike(operations[start], one) and names.isdisjoint(seen) and len(seen | names) <= _MOST):
+        together = seen and names and names.isdisjoint(seen) and len(seen) + len(names) <= _MOST
+        if number > start and not (together and _alike(operations[start], one)):
             yield range(start, number)
             start, seen = number, set[str]()
         seen |= names
@@ -36,8 +37,7 @@ def groups(operations: Sequence[op.Operation], first: int = 0) -> Iterator[range
 
 
 def _alike(first: op.Operation, second: op.Operation) -> bool:
-    same = first.table == second.table and bool(_partitions(first)) and bool(_partitions(second))
-    return same and any(isinstance(first, kind) and isinstance(second, kind) for kind in _KINDS)
+    return first.table == second.table and any(isinstance(first, kind) and isinstance(second, kind) for kind in _KINDS)
 
 
 def _partitions(one: op.Operation) -> set[str]:

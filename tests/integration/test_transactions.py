@@ -25,7 +25,7 @@ from hive_replication.statements import ReplLoad
 from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
-from tests.faults import dying_at
+from tests.faults import Killed
 from tests.ledger import Ledger, make, partition_of
 from tests.writers import Writer
 
@@ -97,7 +97,7 @@ def test_partitions_and_a_repeated_load(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("step", ["replay_open", "replay_write_ids", "replay_commit", "replay_abort"])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_killed_load_is_gone_on_with(ledger: Ledger, step: str, *, after: bool) -> None:
+def test_a_killed_load_is_gone_on_with(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str, *, after: bool) -> None:
     """S160: killed before or after each call about transactions, the next load brings the same, and nothing twice."""
     assert ledger.replicate().held == ()
     for number in range(2):
@@ -110,8 +110,20 @@ def test_a_killed_load_is_gone_on_with(ledger: Ledger, step: str, *, after: bool
     aborted.insert("a", "aborted\n")
     aborted.abort()
     dump = ledger.dump(ledger.applied())
-    with dying_at(step, 2 if step == "replay_commit" else 1, after=after):
+    call, calls = getattr(Metastore, step), []
+
+    def killed(*args: object) -> object:
+        calls.append(args)
+        if len(calls) == (2 if step == "replay_commit" else 1):
+            if after:
+                call(*args)
+            raise Killed
+        return call(*args)
+
+    monkeypatch.setattr(Metastore, step, killed)
+    with pytest.raises(Killed):
         ledger.load(dump.directory)
+    monkeypatch.undo()
     report = ledger.load(dump.directory)
     assert report.held == ()
     for table in "ab":
