@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
 
@@ -17,6 +18,10 @@ def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partitio
     """Partitions of a table by their names."""
     keys = [key.name for key in table.partitionKeys or []]
     return {partition_name(keys, part.values): part for part in partitions}
+
+
+def _write_id(partition: Partition) -> int:
+    return partition.writeId or 0
 
 
 class Partitions(Tables):
@@ -57,11 +62,20 @@ class Partitions(Tables):
         self.write(f"add_partitions {db}.{table}", lambda client: client.add_partitions_req(request), done=done)
 
     def alter_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
-        """Replaces the descriptions of existing partitions in one call; their statistics stay as described."""
-        self.call(
-            f"alter_partitions {db}.{table}",
-            lambda client: client.alter_partitions_with_environment_context(db, table, list(partitions), KEEP_STATISTICS),
-        )
+        """Replaces the descriptions of existing partitions; their statistics stay as described.
+
+        One call, but on Hive 4.2 a call for each batch and write id: of partitions of several write ids, or of more than
+        ``hive.metastore.jdbc.max.batch.size``, it would log several events, and fails to.
+        """
+        calls = [list(partitions)]
+        if self.features.major >= 4:
+            alike = groupby(sorted(partitions, key=_write_id), key=_write_id)
+            calls = [batch for _, same in alike for batch in batches(same, self._batch)]
+        for batch in calls:
+            self.call(
+                f"alter_partitions {db}.{table}",
+                lambda client, b=batch: client.alter_partitions_with_environment_context(db, table, b, KEEP_STATISTICS),
+            )
 
     def rename_partition(self, db: str, table: str, old_values: Sequence[str], partition: Partition) -> None:
         """Gives a partition the values and description of ``partition``. Of a managed table the metastore moves the data too."""

@@ -206,6 +206,18 @@ def test_partitions_are_added_all_or_none(metastore: Metastore, db: str) -> None
         list(metastore.partitions(db, "absent"))
 
 
+def test_partitions_of_several_write_ids_are_altered(metastore: Metastore, db: str) -> None:
+    """Metastore 4.2 logs an event for each write id, and fails where one call has several."""
+    table = make_table(metastore, db, keys=("ds",))
+    parts = [partition_of(table, str(number)) for number in range(4)]
+    metastore.add_partitions(db, "t", parts)
+    for number, part in enumerate(parts):
+        part.writeId, part.parameters = number % 2 + 1, {"altered": str(number)}
+    metastore.alter_partitions(db, "t", parts)
+    found = {part.values[0]: part.parameters["altered"] for part in metastore.partitions(db, "t")}
+    assert found == {"0": "0", "1": "1", "2": "2", "3": "3"}
+
+
 def test_a_partition_is_renamed(metastore: Metastore, db: str) -> None:
     table = make_table(metastore, db, keys=("ds",))
     metastore.add_partitions(db, "t", [partition_of(table, "a/b"), partition_of(table, "c")])
