@@ -11,16 +11,19 @@ from hive_metastore.ttypes import (
     UnknownDBException,
     UnknownTableException,
 )
-from thrift.Thrift import TException
+from thrift.Thrift import TApplicationException, TException
 
 from hive_replication.errors import ReplicationError
 
 # The metastore's words for a lost connection to its own database. It rolled the call back, so a repeat may succeed.
 _TRANSIENT = re.compile(
     r"communications link failure|connection (is |has been |was )?(already )?(closed|reset|refused)|closed connection"
-    r"|connection is not available|timed? ?out waiting for connection|deadlock|lock wait timeout|could not serialize access",
+    r"|connection is not available|timed? ?out waiting for connection|deadlock|lock wait timeout|could not serialize access"
+    r"|lock could not be obtained within the time requested",
     re.IGNORECASE,
 )
+# What metastore 4 says of any fault of its database in a call about transactions or locks, all of which may be repeated.
+_UNTOLD = re.compile(r"internal error processing \w*(txn|write_?id|lock|heartbeat)\w*$", re.IGNORECASE)
 
 
 class MetastoreError(ReplicationError):
@@ -53,5 +56,8 @@ def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
 
 
 def is_transient(fault: TException) -> bool:
-    """Whether the metastore says that it lost its own database for a moment."""
-    return isinstance(fault, MetaException) and bool(_TRANSIENT.search(fault.message or ""))
+    """Whether the metastore says that it lost its own database for a moment, or may mean that."""
+    words = getattr(fault, "message", None) or ""
+    if isinstance(fault, TApplicationException):
+        return bool(_UNTOLD.search(words))
+    return isinstance(fault, MetaException) and bool(_TRANSIENT.search(words))
