@@ -50,6 +50,7 @@ class Metastore:
         hdfs: where its warehouse lies.
         software: what it runs with.
         properties: added to its configuration.
+        java_options: of its process.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Metastore:
     hdfs: Hdfs
     software: Software
     properties: dict[str, str] = field(default_factory=dict[str, str])
+    java_options: tuple[str, ...] = java.QUICK
 
     @property
     def server(self) -> Server:
@@ -65,7 +67,7 @@ class Metastore:
         folder = self.folder / f"{self.name}.metastore"
         path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars)))
         # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack.
-        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-Xss16m", f"-Dderby.system.home={folder}", "-cp", path)
+        options = (*java.ADD_OPENS, *self.java_options, "-Xmx512m", "-Xss16m", f"-Dderby.system.home={folder}", "-cp", path)
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
