@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.metastore.client import Metastore
 
 
 class Killed(BaseException):
@@ -28,3 +33,27 @@ class DyingCopier:
                 raise Killed
             self._left -= 1
             yield from self._copier.copy([task])
+
+
+@contextmanager
+def dying_at(call: str, number: int, *, after: bool) -> Generator[None]:
+    """The process ends (:class:`Killed`) at a call of a metastore client.
+
+    Args:
+        call: a method of the client.
+        number: which of the calls, from 1.
+        after: whether it comes through.
+    """
+    real, calls = getattr(Metastore, call), count(1)
+
+    def dying(*args: object) -> object:
+        if next(calls) != number:
+            return real(*args)
+        if after:
+            real(*args)
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Metastore, call, dying)
+        with pytest.raises(Killed):
+            yield

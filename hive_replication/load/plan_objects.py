@@ -24,7 +24,7 @@ from hive_replication.load.report import Skipped
 from hive_replication.load.resolutions import Adopt
 from hive_replication.load.state import CHECKPOINT, object_id
 from hive_replication.load.statistics import Columns, SetStatistics
-from hive_replication.load.transactions import ImpressWriteIds
+from hive_replication.load.transactions import ImpressWriteIds, snapshot_policy
 from hive_replication.load.view import TargetView
 from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.tables import batches
@@ -139,7 +139,7 @@ class ObjectPlanner:
             existing = None
             yield self._create(staging, record, name)
         yield from self._partitions(staging, name, existing, partitions)
-        yield ImpressWriteIds(self.evid, name, write_ids)
+        yield ImpressWriteIds(self.evid, name, snapshot_policy(self.mapping, name), write_ids)
         yield from self._constraints(name, record, existing)
         image = self.mapping.new_table(record.table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint

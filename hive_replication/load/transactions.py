@@ -33,14 +33,19 @@ from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import directory_of
 
 _LONGEST = 256  # characters of REPL_TXN_MAP.RTM_REPL_POLICY
+_SHOWN = 1  # the one transaction of a snapshot_policy
 #: What Hive's TRUNCATE writes into the base that it leaves (AcidUtils.MetaDataFile).
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 
 def replay_policy(mapping: NameMapping) -> str:
     """Under which name the target's metastore keeps the transactions of a replica."""
-    name = f"{mapping.source}>{mapping.target_database}"
-    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()
+    return _fitting(f"{mapping.source}>{mapping.target_database}")
+
+
+def snapshot_policy(mapping: NameMapping, table: str) -> str:
+    """Under which name the target's metastore keeps the one transaction by which a new table of a replica is shown."""
+    return _fitting(f"{replay_policy(mapping)}/{table}")
 
 
 def why_unable(metastore: Metastore) -> str:
@@ -187,15 +192,31 @@ class TruncateTransactional(CustomOperation):
 
 @dataclass(frozen=True, slots=True)
 class ImpressWriteIds(CustomOperation):
-    """Makes the write ids of a new table those of its source, which shows all of its data at once."""
+    """Makes the write ids of a new table those of its source, aborted ones included, which shows its data.
 
+    Of a table with aborted write ids Hive shows no write after the greatest of them, unless a transaction wrote it. So the last
+    write, where it was not aborted, is shown by a transaction: until its commit readers see all but what that wrote.
+
+    Args:
+        policy: whose transaction that is (:func:`snapshot_policy`).
+        write_ids: the source's.
+    """
+
+    policy: str
     write_ids: WriteIds
 
     def carry_out(self, target: Target, database: str) -> None:
         """Makes them so; nothing where that is done."""
-        # Of aborted writes the dump has no file. Told of them, Hive would show no later write until it has forgotten them.
-        shown = replace(self.write_ids, open=frozenset(), aborted=frozenset())
-        target.metastore.impress_write_ids(database, self.table, shown)
+        metastore, table, last = target.metastore, self.table, self.write_ids.high
+        shown = replace(self.write_ids, open=frozenset())
+        by_transaction = bool(shown.aborted) and last not in shown.aborted
+        partitions = metastore.partition_names(database, table) if shown.aborted else []
+        metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
+        if by_transaction:
+            if metastore.max_write_id(database, table) < last:
+                metastore.replay_open(self.policy, [_SHOWN])
+                metastore.replay_write_ids(self.policy, database, table, {_SHOWN: last})
+            metastore.replay_commit(self.policy, _SHOWN, database, ())
 
 
 def allocate(target: Target, database: str, table: str, policy: str, write_ids: tuple[tuple[int, int], ...]) -> None:
@@ -212,6 +233,10 @@ def allocate(target: Target, database: str, table: str, policy: str, write_ids: 
         target.metastore.replay_open(policy, [transaction])
         target.metastore.replay_write_ids(policy, database, table, {transaction: write_id})
         highest = write_id
+
+
+def _fitting(name: str) -> str:
+    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()
 
 
 def require_next(database: str, table: str, highest: int, write_id: int) -> None:

@@ -166,10 +166,18 @@ class Transactions(Calls):
         request = AbortTxnRequest(txnid=transaction, replPolicy=policy, txn_type=TxnType.REPL_CREATED)
         self.call(f"abort_txn {transaction} of {policy}", lambda client: client.abort_txn(request))
 
-    def impress_write_ids(self, db: str, table: str, write_ids: WriteIds) -> None:
-        """Makes a new table's write ids those of its source; nothing where the table has some already."""
+    def impress_write_ids(self, db: str, table: str, write_ids: WriteIds, partitions: Iterable[str]) -> None:
+        """Makes a new table's write ids those of its source; nothing where the table has some already.
+
+        Where some were aborted, Hive queues compactions of the partitions, or of the table where none are named.
+        """
         request = ReplTblWriteIdStateRequest(
-            validWriteIdlist=write_ids.encode(f"{db}.{table}"), user=_USER, hostName=machine(), dbName=db, tableName=table
+            validWriteIdlist=write_ids.encode(f"{db}.{table}"),
+            user=_USER,
+            hostName=machine(),
+            dbName=db,
+            tableName=table,
+            partNames=list(partitions) or None,
         )
         self.call(f"repl_tbl_writeid_state {db}.{table}", lambda client: client.repl_tbl_writeid_state(request))
 
