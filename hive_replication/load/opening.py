@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hive_replication.load.operations import CustomOperation, Operation
 from hive_replication.load.target import Target
 from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction, require_next
+from hive_replication.metastore.replay import Replayed
 
 WriteIdPairs = tuple[tuple[int, int], ...]
 
@@ -31,13 +32,13 @@ class OpenTransactions(CustomOperation):
     def carry_out(self, target: Target, database: str) -> None:
         """Gives out those that are not given out yet."""
         wanted = {table: _missing(target, database, table, pairs) for table, pairs in self.write_ids}
-        transactions = sorted({transaction for pairs in wanted.values() for transaction, _ in pairs})
+        transactions = {transaction for pairs in wanted.values() for transaction, _ in pairs}
         if not transactions:
             return
-        opened = target.metastore.replay_open_all(self.policy, transactions)
+        opened = target.metastore.replay_open(self.policy, transactions)
         for table, pairs in wanted.items():
-            for run in ascending(pairs, opened):
-                target.metastore.replay_write_ids(self.policy, database, table, run)
+            for name, run in ascending(pairs, opened):
+                target.metastore.replay_write_ids(name, database, table, run)
 
 
 #: Operations on transactions alone, which the target's metastore carries out once, however often it is asked.
@@ -57,22 +58,23 @@ def gathered(operations: Iterable[Operation]) -> Iterator[Operation]:
     yield from _opened(stretch)
 
 
-def ascending(pairs: WriteIdPairs, opened: Mapping[int, int]) -> Iterator[dict[int, int]]:
-    """Write ids in runs of ascending target transactions: of one call the metastore gives them out in that order.
+def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[tuple[str, dict[int, int]]]:
+    """Write ids in runs of ascending target transactions of one name: of one call the metastore gives them out in that order.
 
     Args:
         pairs: source transactions with their write ids, ascending.
-        opened: target transactions by source transaction.
+        opened: what stands for the source's transactions.
     """
     run: dict[int, int] = {}
-    last = 0
+    last = Replayed(0, "")
     for transaction, write_id in pairs:
-        if run and opened[transaction] < last:
-            yield run
+        this = opened[transaction]
+        if run and (this.id < last.id or this.name != last.name):
+            yield last.name, run
             run = {}
-        run[transaction], last = write_id, opened[transaction]
+        run[transaction], last = write_id, this
     if run:
-        yield run
+        yield last.name, run
 
 
 def _opened(stretch: list[Operation]) -> Iterator[Operation]:

@@ -32,7 +32,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import directory_of
 
-_LONGEST = 256  # characters of REPL_TXN_MAP.RTM_REPL_POLICY
+_LONGEST = 250  # characters of REPL_TXN_MAP.RTM_REPL_POLICY, which has 256, without what a further name adds
 _SHOWN = 1  # the one transaction of a snapshot_policy
 #: What Hive's TRUNCATE writes into the base that it leaves (AcidUtils.MetaDataFile).
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -156,7 +156,7 @@ class CommitTransaction(CustomOperation):
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
             if one.emptied:
                 leave_base(target, database, one.table, one.partition, one.write_id)
-        target.metastore.replay_commit(self.policy, self.transaction, database, map(_told, self.written))
+        target.metastore.replay_commit(self.policy, self.transaction, database, [_told(one) for one in self.written])
 
 
 def _told(written: Written) -> WriteEvent:
@@ -214,8 +214,8 @@ class ImpressWriteIds(CustomOperation):
         metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
         if by_transaction:
             if metastore.max_write_id(database, table) < last:
-                metastore.replay_open(self.policy, [_SHOWN])
-                metastore.replay_write_ids(self.policy, database, table, {_SHOWN: last})
+                opened = metastore.replay_open(self.policy, [_SHOWN])
+                metastore.replay_write_ids(opened[_SHOWN].name, database, table, {_SHOWN: last})
             metastore.replay_commit(self.policy, _SHOWN, database, ())
 
 
@@ -230,8 +230,8 @@ def allocate(target: Target, database: str, table: str, policy: str, write_ids: 
         if write_id <= highest:
             continue
         require_next(database, table, highest, write_id)
-        target.metastore.replay_open(policy, [transaction])
-        target.metastore.replay_write_ids(policy, database, table, {transaction: write_id})
+        opened = target.metastore.replay_open(policy, [transaction])
+        target.metastore.replay_write_ids(opened[transaction].name, database, table, {transaction: write_id})
         highest = write_id
 
 

@@ -8,11 +8,11 @@ from hive_replication.metastore.constraints import Constraints
 from hive_replication.metastore.functions import Functions
 from hive_replication.metastore.log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
+from hive_replication.metastore.replay import Replay
 from hive_replication.metastore.statistics import Statistics
-from hive_replication.metastore.transactions import Transactions
 
 
-class Metastore(Partitions, Functions, Constraints, Statistics, Transactions, NotificationLog):
+class Metastore(Partitions, Functions, Constraints, Statistics, Replay, NotificationLog):
     """A Hive metastore. Threads may share one, and its connections, which are opened when needed.
 
     Calls are repeated after transient errors where a repeat does no harm. Errors are

@@ -12,7 +12,7 @@ from hive_metastore.ThriftHiveMetastore import Client
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TException
+from thrift.Thrift import TApplicationException, TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportException
 
@@ -124,6 +124,8 @@ class Connections:
         try:
             return attempts(self._attempt, what, do, repeatable)
         except _Lost as lost:
+            if isinstance(lost.__cause__, TApplicationException):  # it does answer
+                raise from_thrift(what, self.uri, lost.__cause__) from lost.__cause__
             advice = "check that the metastore runs and that this machine can reach it"
             if not lost.again:
                 advice = "the connection was lost during the call, which may have been carried out: look before repeating it"

@@ -8,6 +8,8 @@ from hive_metastore.ttypes import (
     AlreadyExistsException,
     MetaException,
     NoSuchObjectException,
+    NoSuchTxnException,
+    TxnAbortedException,
     UnknownDBException,
     UnknownTableException,
 )
@@ -38,6 +40,10 @@ class AlreadyExists(MetastoreError):
     """The object to create exists."""
 
 
+class TransactionGone(MetastoreError):
+    """A transaction is not open: aborted, or not there."""
+
+
 def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
     """The error for an exception of the metastore.
 
@@ -51,6 +57,8 @@ def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
         kind = NotFound
     elif isinstance(fault, AlreadyExistsException):
         kind = AlreadyExists
+    elif isinstance(fault, (NoSuchTxnException, TxnAbortedException)):
+        kind = TransactionGone
     words = getattr(fault, "message", None) or type(fault).__name__
     return kind(f"{what} at {uri}: {words}")
 

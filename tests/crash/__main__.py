@@ -11,7 +11,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -25,6 +25,7 @@ from tests.crash.story import Story, tell, tell_of_drop
 from tests.crash.transactions import tell_of_transactions
 
 Tell = Callable[[Connection, HiveDriver, str], Story]
+STORIES: dict[str, Tell] = {"tables": tell, "drops": tell_of_drop, "transactions": tell_of_transactions}
 
 
 @contextmanager
@@ -47,33 +48,30 @@ def servers() -> Generator[tuple[Connection, Connection, HiveDriver]]:
 def main() -> int:
     """Prints what was done and found."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
+    parser.add_argument("stories", nargs="*", default=[*STORIES], metavar="STORY", help=f"of {', '.join(STORIES)} (default: all)")
     parser.add_argument("--doubles", type=int, default=10, help="replicas with pairs of random strikes")
     parser.add_argument("--limit", type=int, help="replicas with single strikes, chosen at random (default: all)")
     parser.add_argument("--parallel", type=int, default=3)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     args = parser.parse_args()
+    if unknown := set(args.stories) - set(STORIES):
+        parser.error(f"unknown {', '.join(sorted(unknown))}: of {', '.join(STORIES)}")
     random, began, tally = Random(args.seed), time.monotonic(), Tally()
     print(f"seed {args.seed}", flush=True)
     with servers() as (connection, connection4, hive), tempfile.TemporaryDirectory() as folder:
         packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
-        stories: Sequence[tuple[Tell, Connection]] = (
-            (tell, connection),
-            (tell_of_drop, packing),
-            (tell_of_transactions, connection4),
-        )
-        for write, sides in stories:
-            campaign = Campaign(sides, Path(folder), lambda line: print(line, flush=True), tally)
-            story = write(sides, hive, f"crash{secrets.token_hex(4)}")
+        where = {"tables": connection, "drops": packing, "transactions": connection4}
+        for name in args.stories:
+            campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally)
+            story = STORIES[name](where[name], hive, f"crash{secrets.token_hex(4)}")
             points = campaign.points(story)
-            print(
-                f"{write.__name__}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True
-            )
+            print(f"{name}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True)
             for found in points:
                 random.shuffle(found)
             plans = single(points)[: args.limit]
             campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
             campaign.strike_dumps(story, random, args.limit)
-            if write is tell:
+            if name == "tables":
                 campaign.strike_repairs(story, random, args.limit)
     for problem in tally.problems:
         print(problem)

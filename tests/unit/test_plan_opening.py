@@ -5,6 +5,7 @@ from __future__ import annotations
 from hive_replication.load.opening import OpenTransactions, ascending, gathered
 from hive_replication.load.operations import DropTable, Operation
 from hive_replication.load.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction
+from hive_replication.metastore.replay import Replayed
 
 
 def begin(evid: int, table: str, *write_ids: tuple[int, int]) -> AllocateWriteIds:
@@ -25,6 +26,7 @@ def test_nothing_is_moved_across_another_operation() -> None:
 
 
 def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> None:
-    opened = {5: 100, 6: 101, 7: 90, 8: 91}
-    assert list(ascending(((5, 1), (6, 2), (7, 3), (8, 4)), opened)) == [{5: 1, 6: 2}, {7: 3, 8: 4}]
+    opened = {5: Replayed(100, "p"), 6: Replayed(101, "p"), 7: Replayed(90, "p"), 8: Replayed(91, "p#2"), 9: Replayed(92, "p#2")}
+    pairs = ((5, 1), (6, 2), (7, 3), (8, 4), (9, 5))
+    assert list(ascending(pairs, opened)) == [("p", {5: 1, 6: 2}), ("p", {7: 3}), ("p#2", {8: 4, 9: 5})]
     assert list(ascending((), opened)) == []
