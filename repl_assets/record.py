@@ -7,19 +7,20 @@ and its run a tag: the job ``record`` logs the rest (see ``unrecorded``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from hive_replication.load.report import LoadReport, Touched
+from hive_replication.load.report import Commit, LoadReport, Touched
 from repl_assets.keys import UNRECORDED_TAG, Names, partition_key
 from repl_assets.reporting import commits_metadata
 
 MOST_PARTITIONS = 10_000  # of one table that Dagster knows: the newest
 MOST_EVENTS = 200  # objects of one load that its own run logs
 UNRECORDED = "unrecorded"  # in an observation's metadata: whether objects of the table were left out
+COMMITS = "commits"  # there, of such a table: the last commit to each object, which leaves no trace in the target's metadata
 _CHUNK = 5_000  # SQLite takes a limited number of values in one statement
 
 
@@ -56,13 +57,16 @@ class Recorder:
             self.context.instance.add_run_tags(self.context.run_id, {UNRECORDED_TAG: self.names.policy})
         if self._overflow and left:
             tables = self.names.tables(self.database)
-            self.context.log_event(dg.AssetObservation(tables, metadata={"tables": len(left), UNRECORDED: True}))
+            commits = {one.source_table: one.commits[-1] for one in report.touched if one.commits}
+            metadata = {"tables": len(left), UNRECORDED: True, COMMITS: _commits(commits)}
+            self.context.log_event(dg.AssetObservation(tables, metadata=metadata))
         for touched in report.touched if not self._overflow else ():
             if touched.source_table in left or touched.source_table not in logged:
                 self._observe(touched, unrecorded=touched.source_table in left)
         metadata = {"directory": dg.MetadataValue.path(directory)}
         for touched, partition in objects[:MOST_EVENTS]:
-            self.materialize(touched.source_table, partition, touched.evid, metadata | commits_metadata(touched, partition))
+            commits = [one for one in touched.commits if partition in (None, one.partition)]
+            self.materialize(touched.source_table, partition, touched.evid, metadata | commits_metadata(commits))
 
     def materialize(self, table: str, partition: str | None, evid: int, metadata: Mapping[str, Any]) -> None:
         """Logs dump and replica of a table without partitions or of a Hive partition, in this order.
@@ -163,7 +167,12 @@ class Recorder:
             "dropped partitions": len(touched.dropped_partitions),
             "dropped": touched.dropped,
             UNRECORDED: unrecorded,
+            COMMITS: _commits({one.partition: one for one in touched.commits} if unrecorded else {}),
         }
         self.context.log_event(
             dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)
         )
+
+
+def _commits(by_object: Mapping[str, Commit]) -> dg.JsonMetadataValue:
+    return dg.MetadataValue.json({name: astuple(commit) for name, commit in by_object.items()})

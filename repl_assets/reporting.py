@@ -16,7 +16,7 @@ from repl_assets.keys import Names
 if TYPE_CHECKING:
     from hive_replication.copy.tasks import CopyResult
     from hive_replication.dump.records import DumpResult
-    from hive_replication.load.report import LoadReport, Touched
+    from hive_replication.load.report import Commit, LoadReport, Touched
     from hive_replication.recover import Recovery
 
 _ROWS = 50  # of a table in metadata; all of it is stored with every event
@@ -111,19 +111,13 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
     return made | ({"held": held_table(report)} if report.held else {})
 
 
-def commits_metadata(touched: Touched, partition: str | None) -> dict[str, Any]:
-    """The transactions that wrote to a table or partition; nothing where it is not transactional.
-
-    Args:
-        touched: its table.
-        partition: its name, None for a table shown as a whole.
-    """
-    found = [one for one in touched.commits if partition in (None, one.partition)]
-    if not found:
+def commits_metadata(commits: Sequence[Commit]) -> dict[str, Any]:
+    """The transactions that wrote to a table or partition, in order; nothing where there are none."""
+    if not commits:
         return {}
-    rows = [(one.write_id, one.transaction, one.evid) for one in reversed(found)]
+    rows = [(one.write_id, one.transaction, one.evid) for one in reversed(commits)]
     head = ("write id (both sides)", "transaction (source)", "commit (event)")
-    return {"write id": found[-1].write_id, "transactions": markdown_table(head, rows, len(rows))}
+    return {"write id": commits[-1].write_id, "transactions": markdown_table(head, rows, len(rows))}
 
 
 def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:

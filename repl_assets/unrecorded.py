@@ -1,23 +1,26 @@
 """What loads changed beyond what their own runs log: found again at the target, and logged by a job, some at a time.
 
 A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
-the newest first, and logs those objects of these tables whose ``repl.last.id`` is later than what Dagster shows. What is logged
-shows in Dagster, so a repeated or interrupted run logs nothing twice.
+the newest first, and logs those objects of these tables whose ``repl.last.id``, or whose commit that the observation tells of, is
+later than what Dagster shows. What is logged shows in Dagster, so a repeated or interrupted run logs nothing twice.
 """
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 
+from hive_replication.load.report import Commit
 from hive_replication.load.state import object_id
 from hive_replication.metastore.names import partition_name as hive_partition_name
+from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import Policy
 from repl_assets.keys import UNRECORDED_TAG, Names, partition_key, partition_name
-from repl_assets.record import UNRECORDED, Recorder
+from repl_assets.record import COMMITS, UNRECORDED, Recorder
+from repl_assets.reporting import commits_metadata
 from repl_assets.specs import Specs
 from repl_assets.work import Work, failures
 from repl_assets.worker import tag_run
@@ -67,20 +70,27 @@ def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
 def _record_run(context: dg.OpExecutionContext, work: Work, names: Names, run_id: str, most: int) -> int:
     """Logs objects of the tables that a run left out; returns how many."""
     done = 0
-    for database, table in _tables(context.instance, names, work.connection.target.policy, run_id):
+    for database, table, commits in _tables(context.instance, names, work.connection.target.policy, run_id):
         recorder = Recorder(context, names, database, ())
         if table:
-            later = ((table, *found) for found in _later(context.instance, work, names, database, table))
+            later = ((table, *found) for found in _later(context.instance, work, names, database, table, commits))
         else:
-            later = ((name, None, evid) for name, evid in _later_tables(context.instance, work, names, database))
+            later = ((name, None, evid) for name, evid in _later_tables(context.instance, work, names, database, commits))
         for name, partition, evid in islice(later, most - done):
-            recorder.materialize(name, partition, evid, {})
+            commit = commits.get((partition or "") if table else name)
+            told = commits_metadata([commit]) if commit and commit.evid == evid else {}
+            recorder.materialize(name, partition, evid, told)
             done += 1
     return done
 
 
-def _tables(instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str) -> Iterator[tuple[str, str]]:
-    """Databases and tables of which a run observed that it left objects out; of a database in overflow "" for all of them."""
+def _tables(
+    instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str
+) -> Iterator[tuple[str, str, Mapping[str, Commit]]]:
+    """Databases and tables of which a run observed that it left objects out, and commits by partition ("" for the table itself).
+
+    Of a database in overflow it is "" for all of them, and commits by table.
+    """
     overflow = {names.tables(database): database for database in names.overflow}
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
         seen = entry.asset_observation
@@ -88,10 +98,13 @@ def _tables(instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: 
             known = overflow.get(seen.asset_key)
             database, table = (known, "") if known else names.of_replica(seen.asset_key)
             if database in policy.databases:
-                yield database, table
+                commits = seen.metadata[COMMITS].value if COMMITS in seen.metadata else {}
+                yield database, table, {name: Commit(*told) for name, told in commits.items()}
 
 
-def _later(instance: dg.DagsterInstance, work: Work, names: Names, database: str, table: str) -> Iterator[tuple[str | None, int]]:
+def _later(
+    instance: dg.DagsterInstance, work: Work, names: Names, database: str, table: str, commits: Mapping[str, Commit]
+) -> Iterator[tuple[str | None, int]]:
     """A table's known Hive partitions, or None for itself, that stand at a later event than Dagster shows; with that event."""
     metastore, target, key = work.connection.target.metastore, work.target_name(database), names.table(database, table, "load")
     with failures():
@@ -99,8 +112,8 @@ def _later(instance: dg.DagsterInstance, work: Work, names: Names, database: str
         if found is None:
             return
         if not found.partitionKeys:
-            if object_id(found) > _shown(instance, key):
-                yield None, object_id(found)
+            if (evid := _newest(found, commits.get(""))) > _shown(instance, key):
+                yield None, evid
             return
         known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
         shown = instance.event_log_storage.get_latest_tags_by_partition(
@@ -109,11 +122,13 @@ def _later(instance: dg.DagsterInstance, work: Work, names: Names, database: str
         columns = [column.name for column in found.partitionKeys]
         for part in metastore.partitions(target, table, map(partition_name, known)):
             name = hive_partition_name(columns, part.values)
-            if object_id(part) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
-                yield name, object_id(part)
+            if (evid := _newest(part, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                yield name, evid
 
 
-def _later_tables(instance: dg.DagsterInstance, work: Work, names: Names, database: str) -> Iterator[tuple[str, int]]:
+def _later_tables(
+    instance: dg.DagsterInstance, work: Work, names: Names, database: str, commits: Mapping[str, Commit]
+) -> Iterator[tuple[str, int]]:
     """Tables of a database in overflow that stand at a later event than Dagster shows; with that event."""
     metastore, target = work.connection.target.metastore, work.target_name(database)
     shown = instance.event_log_storage.get_latest_tags_by_partition(
@@ -121,8 +136,14 @@ def _later_tables(instance: dg.DagsterInstance, work: Work, names: Names, databa
     )
     with failures():
         for table in metastore.tables(target, work.tables(database)):
-            if object_id(table) > _evid(shown.get(partition_key(table.tableName), {}).get(DATA_VERSION_TAG)):
-                yield table.tableName, object_id(table)
+            name = table.tableName
+            if (evid := _newest(table, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                yield name, evid
+
+
+def _newest(thing: Table | Partition, commit: Commit | None) -> int:
+    """The event at which a table or partition stands."""
+    return max(object_id(thing), commit.evid if commit else -1)
 
 
 def _shown(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:

@@ -123,6 +123,14 @@ def warehouse(connection: Connection, hive3: HiveDriver, unique: str) -> Warehou
 
 
 @pytest.fixture
+def acid(cluster: Cluster, source4: Side, target4: Side, hive4: HiveDriver, unique: str) -> Iterator[Warehouse]:
+    """A fresh source database of metastore 4.2.0, not replicated yet; its target is of 4.2.0, too."""
+    hive4.execute(f"CREATE DATABASE {unique}")
+    yield Warehouse(connect(policy(cluster, {"x": "x"}, source4.name, target4.name)), hive4, unique)
+    hive4.run([f"DROP DATABASE {unique} CASCADE"])
+
+
+@pytest.fixture
 def sensor(warehouse: Warehouse) -> Iterator[Sensor]:
     """The sensor on the log of a database with one table, ``plain``, which is not replicated yet."""
     warehouse.sql("CREATE TABLE plain (a INT)")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hive_replication.connect import Connection, connect
 from hive_replication.load.report import LoadReport
-from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
-from resources.embedded.policy import policy
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -19,19 +14,6 @@ FULL = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
 INSERT_ONLY = "STORED AS TEXTFILE TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
 #: Fails while it runs, so that its transaction is aborted.
 FAILS = "INSERT INTO {db}.t SELECT a, CAST(ASSERT_TRUE(a > 100) AS STRING) FROM {db}.t"
-
-
-@pytest.fixture(scope="module")
-def connection(cluster: Cluster, source4: Side, target4: Side) -> Connection:
-    return connect(policy(cluster, {"x": "x"}, source4.name, target4.name))
-
-
-@pytest.fixture
-def acid(connection: Connection, hive4: HiveDriver, unique: str) -> Iterator[Warehouse]:
-    """A source database that is not replicated yet."""
-    hive4.execute(f"CREATE DATABASE {unique}")
-    yield Warehouse(connection, hive4, unique)
-    hive4.run([f"DROP DATABASE {unique} CASCADE"])
 
 
 def rows(hive: HiveDriver, database: str) -> dict[str, object]:

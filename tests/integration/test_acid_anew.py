@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hive_replication.connect import Connection, connect
-from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
-from resources.embedded.policy import policy
 from tests.integration.test_acid import FULL, rows
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
 PLAIN = "TBLPROPERTIES ('transactional'='false')"
-
-
-@pytest.fixture(scope="module")
-def connection(cluster: Cluster, source4: Side, target4: Side) -> Connection:
-    return connect(policy(cluster, {"x": "x"}, source4.name, target4.name))
-
-
-@pytest.fixture
-def acid(connection: Connection, hive4: HiveDriver, unique: str) -> Iterator[Warehouse]:
-    hive4.execute(f"CREATE DATABASE {unique}")
-    yield Warehouse(connection, hive4, unique)
-    hive4.run([f"DROP DATABASE {unique} CASCADE"])
 
 
 @pytest.mark.timeout(900)

@@ -46,3 +46,29 @@ def test_a_commit_is_the_materialization(ledger: Ledger) -> None:  # noqa: F811
         assert [table for (table, _), answer in answers.items() if not answer.passed] == ["p"]
         project.run(project.table("p"), partition_key="ds=1")
         assert all(answer.passed for answer in project.checked("replica_equal").values())
+
+
+def test_commits_that_a_large_load_leaves_out_are_recorded_by_a_job(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """They leave no trace in the target's metadata, so the load's observation tells of them."""
+    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 1)
+    source = ledger.connection.source
+    source.metastore.add_partitions(ledger.database, "p", [partition_of(ledger, day) for day in "123"])
+    with dg.DagsterInstance.ephemeral() as instance:
+        project = Project(ledger, instance)
+        project.window(Window(None, 1))
+        project.recorded()
+        before = len(project.events(project.table("p")))
+        writer = ledger.begin()
+        for day in "12":
+            writer.insert("p", f"{day}\n", f"ds={day}")
+        writer.insert("a", "1\n")
+        writer.commit()
+        project.next_window()
+        assert project.recorded() == 1
+        new = project.events(project.table("p"))[:-before]
+        newest = project.events(project.table("a"))[0]
+        assert sorted(str(event.partition) for event in new) == ["ds=1", "ds=2"]
+        for event in (*new, newest):
+            assert event.metadata["write id"].value == 1
+            assert str(writer.transaction) in str(event.metadata["transactions"].value)
+        assert project.recorded() == 0
