@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
 
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.tables import Tables, batches, carries
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.metastore.versions import KEEP_STATISTICS
+
+_SEVERAL_EVENTS = "overwrite a read-only parameter"  # in its words
 
 
 def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partition]:
     """Partitions of a table by their names."""
     keys = [key.name for key in table.partitionKeys or []]
     return {partition_name(keys, part.values): part for part in partitions}
-
-
-def _write_id(partition: Partition) -> int:
-    return partition.writeId or 0
 
 
 class Partitions(Tables):
@@ -64,18 +61,22 @@ class Partitions(Tables):
     def alter_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
         """Replaces the descriptions of existing partitions; their statistics stay as described.
 
-        One call, but on Hive 4.2 a call for each batch and write id: of partitions of several write ids, or of more than
-        ``hive.metastore.jdbc.max.batch.size``, it would log several events, and fails to.
+        One call, but on Hive 4.2 one for each where they have several write ids there or are more than
+        ``hive.metastore.jdbc.max.batch.size``: it would log several events of one call, and fails to, having changed nothing.
         """
-        calls = [list(partitions)]
-        if self.features.major >= 4:
-            alike = groupby(sorted(partitions, key=_write_id), key=_write_id)
-            calls = [batch for _, same in alike for batch in batches(same, self._batch)]
-        for batch in calls:
-            self.call(
-                f"alter_partitions {db}.{table}",
-                lambda client, b=batch: client.alter_partitions_with_environment_context(db, table, b, KEEP_STATISTICS),
-            )
+        try:
+            self._alter_partitions(db, table, list(partitions))
+        except MetastoreError as error:
+            if len(partitions) < 2 or _SEVERAL_EVENTS not in str(error):
+                raise
+            for partition in partitions:
+                self._alter_partitions(db, table, [partition])
+
+    def _alter_partitions(self, db: str, table: str, partitions: list[Partition]) -> None:
+        self.call(
+            f"alter_partitions {db}.{table}",
+            lambda client: client.alter_partitions_with_environment_context(db, table, partitions, KEEP_STATISTICS),
+        )
 
     def rename_partition(self, db: str, table: str, old_values: Sequence[str], partition: Partition) -> None:
         """Gives a partition the values and description of ``partition``. Of a managed table the metastore moves the data too."""

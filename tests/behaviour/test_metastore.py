@@ -207,12 +207,15 @@ def test_partitions_are_added_all_or_none(metastore: Metastore, db: str) -> None
 
 
 def test_partitions_of_several_write_ids_are_altered(metastore: Metastore, db: str) -> None:
-    """Metastore 4.2 logs an event for each write id, and fails where one call has several."""
+    """Metastore 4.2 logs an event for each write id, and fails where one call has several, of the partitions or of what it has."""
     table = make_table(metastore, db, keys=("ds",))
     parts = [partition_of(table, str(number)) for number in range(4)]
     metastore.add_partitions(db, "t", parts)
     for number, part in enumerate(parts):
         part.writeId, part.parameters = number % 2 + 1, {"altered": str(number)}
+    metastore.alter_partitions(db, "t", parts)
+    for part in parts:
+        part.writeId = -1
     metastore.alter_partitions(db, "t", parts)
     found = {part.values[0]: part.parameters["altered"] for part in metastore.partitions(db, "t")}
     assert found == {"0": "0", "1": "1", "2": "2", "3": "3"}

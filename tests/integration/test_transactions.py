@@ -26,6 +26,7 @@ from hive_replication.statements import ReplLoad
 from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
+from tests.acid.servers import compactions
 from tests.faults import dying_at
 from tests.ledger import Ledger, make, partition_of
 from tests.writers import Writer
@@ -235,6 +236,8 @@ def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Led
         assert ledger.files(source=False, table=table).keys() == {
             name for name in ledger.files(source=True, table=table) if "_0000002_" not in name
         }
+    queued = compactions(ledger.connection.target.metastore, [ledger.database])
+    assert {(one.tablename, one.partitionname) for one in queued} == {("a", None), ("p", "ds=1"), ("p", "ds=2")}
     left = ledger.begin()
     left.insert("a", "2\n")
     left.commit()
