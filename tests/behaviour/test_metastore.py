@@ -207,7 +207,7 @@ def test_partitions_are_added_all_or_none(metastore: Metastore, db: str) -> None
 
 
 def test_partitions_of_several_write_ids_are_altered(metastore: Metastore, db: str) -> None:
-    """Metastore 4.2 logs an event for each write id, and fails where one call has several, of the partitions or of what it has."""
+    """Metastore 4.2 logs an event for each write id, of what it is told or of what it has, and fails where those are several."""
     table = make_table(metastore, db, keys=("ds",))
     parts = [partition_of(table, str(number)) for number in range(4)]
     metastore.add_partitions(db, "t", parts)
