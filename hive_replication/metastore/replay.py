@@ -108,12 +108,13 @@ class Replay(Transactions):
             )
             self.call(f"commit_txn {transaction} of {name}", lambda client: client.commit_txn(request))
 
-        def may_go_on() -> bool:
-            """Whether the write ids belong to a transaction of another name: one that is aborted must not pass for committed."""
-            shown = self.write_ids(db, {one.table for one in written}) if written else {}
-            return all(one.write_id in shown[one.table].open or shown[one.table].sees(one.write_id) for one in written)
-
-        _end(policy, commit, may_go_on)
+        gone = _end(policy, commit)
+        if gone and written:
+            shown = self.write_ids(db, {one.table for one in written})
+            if not all(shown[one.table].sees(one.write_id) for one in written):
+                raise TransactionGone(
+                    f"{gone}; what stood for a transaction of the source was aborted: repair its tables"
+                ) from gone
 
     def replay_abort(self, policy: str, transaction: int) -> None:
         """Aborts what stands for a source's transaction; one that is not known was aborted already."""
@@ -122,7 +123,7 @@ class Replay(Transactions):
             request = AbortTxnRequest(txnid=transaction, replPolicy=name, txn_type=TxnType.REPL_CREATED)
             self.call(f"abort_txn {transaction} of {name}", lambda client: client.abort_txn(request))
 
-        _end(policy, abort, lambda: True)
+        _end(policy, abort)
 
     def impress_write_ids(self, db: str, table: str, write_ids: WriteIds, partitions: Iterable[str]) -> None:
         """Makes a new table's write ids those of its source; nothing where the table has some already.
@@ -173,11 +174,11 @@ def _names(policy: str) -> Iterator[str]:
     yield from (f"{policy}#{number}" for number in range(2, _NAMES + 1))
 
 
-def _end(policy: str, end: Callable[[str], None], may_go_on: Callable[[], bool]) -> None:
-    """Ends a transaction under the first name of which the metastore has not lost it.
+def _end(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
+    """Ends a transaction under the first name of which the metastore has not lost it; tells of a name of which it has.
 
     Raises:
-        TransactionGone: it is lost under all of them, or under one and may not be looked for under the next.
+        TransactionGone: it has, of all of them.
     """
     gone: TransactionGone | None = None
     for name in _names(policy):
@@ -185,11 +186,10 @@ def _end(policy: str, end: Callable[[str], None], may_go_on: Callable[[], bool])
             end(name)
         except TransactionGone as error:
             gone = error
-            if not may_go_on():
-                break
         else:
-            return
-    raise TransactionGone(f"{gone}; what stood for a transaction of the source was aborted: repair its tables") from gone
+            return gone
+    assert gone is not None  # noqa: S101 - there are names
+    raise gone
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
