@@ -112,9 +112,7 @@ class Replay(Transactions):
         if gone and written:
             shown = self.write_ids(db, {one.table for one in written})
             if not all(shown[one.table].sees(one.write_id) for one in written):
-                raise TransactionGone(
-                    f"{gone}; what stood for a transaction of the source was aborted: repair its tables"
-                ) from gone
+                raise TransactionGone(f"{gone}; so what the source's transaction wrote is missing: repair its tables") from gone
 
     def replay_abort(self, policy: str, transaction: int) -> None:
         """Aborts what stands for a source's transaction; one that is not known was aborted already."""

@@ -36,6 +36,7 @@ _KEYED = ("whole", "parts", "buckets")
 _ACCOUNTS, _EACH = 4, 100
 #: What the accounts hold together, whatever is moved between them.
 TOTAL = _ACCOUNTS * _EACH
+_UNEXPECTED = 5  # failures of Hive's own, at most
 _OPEN = 3  # raw transactions at a time, at most
 _DAYS = ("1", "2", "3")
 
@@ -115,10 +116,12 @@ class Transactions:
         statements = (self._insert, self._update, self._delete, self._merge, self._several, self._overwrite, self._fails)
         (make,) = self.random.choices(statements, (6, 4, 2, 3, 3, 1, 2))
         result = asked(self.hive, make())
-        expected = make == self._fails
-        if bool(result.error) != expected:
-            raise ReplicationError(f"{result.statement}: {result.error or 'it did not fail'}")
-        self.done["failed in Hive" if expected else "by Hive"] += 1
+        if bool(result.error) != (make == self._fails):
+            # A job of Hive's that fails by itself is one more aborted transaction, unless that is the rule.
+            self.done["unexpected"] += 1
+            if not result.error or self.done["unexpected"] > _UNEXPECTED:
+                raise ReplicationError(f"{result.statement}: {result.error or 'it did not fail'}")
+        self.done["failed in Hive" if result.error else "by Hive"] += 1
 
     def _insert(self) -> str:
         table = self.random.choice(["whole", "parts", "buckets", "lines", "days", "plain"])
