@@ -43,10 +43,15 @@ _DAYS = ("1", "2", "3")
 
 @dataclass
 class Raw:
-    """A raw transaction under way."""
+    """A raw transaction under way.
+
+    Args:
+        writer: of the first database.
+        places: where it will write: database, table and partition.
+    """
 
     writer: Writer
-    statements: int
+    places: list[tuple[str, str, str]]
     number: Iterator[int] = field(default_factory=itertools.count)
 
 
@@ -173,22 +178,33 @@ class Transactions:
         return f"k % {divisor} = {self.random.randrange(divisor)}"
 
     def _begin(self) -> None:
+        """Has write ids of all tables that it will write to, as Hive's statements take them before they write.
+
+        Where one took them later than younger transactions, Hive's Cleaner deletes what is committed.
+        """
         source = self.connection.source
         writer = Writer.begin(source.metastore, source.storage, self.databases[0])
-        self.open.append(Raw(writer, self.random.randint(1, 4)))
+        places = [self._place() for _ in range(self.random.randint(1, 4))]
+        for database, table, _ in places:
+            replace(writer, database=database).write_id(table)
+        self.open.append(Raw(writer, places))
         self.done["raw"] += 1
         self._go_on(self.open[-1])
 
-    def _go_on(self, raw: Raw | None = None) -> None:
-        """Another statement of a raw transaction."""
-        raw = raw or self.random.choice(self.open)
+    def _place(self) -> tuple[str, str, str]:
         second = self.random.random() < 0.25
         table = self.random.choice(("whole", "lines") if second else ("whole", "lines", "days", "parts"))
-        partition = f"d={self.random.choice(_DAYS)}" if table in ("days", "parts") else ""
-        writer = replace(raw.writer, database=self.databases[second])
-        writer.lock(table, partition)
-        rows = [(next(self._keys), "raw") for _ in range(self.random.randint(1, 3))]
-        writer.insert(table, _orc(rows) if table in FULL_ACID else _text(rows), partition, next(raw.number))
+        return self.databases[second], table, f"d={self.random.choice(_DAYS)}" if table in ("days", "parts") else ""
+
+    def _go_on(self, raw: Raw | None = None) -> None:
+        """Another statement of a raw transaction, if it has any."""
+        raw = raw or self.random.choice(self.open)
+        if raw.places:
+            database, table, partition = raw.places.pop()
+            writer = replace(raw.writer, database=database)
+            writer.lock(table, partition)
+            rows = [(next(self._keys), "raw") for _ in range(self.random.randint(1, 3))]
+            writer.insert(table, _orc(rows) if table in FULL_ACID else _text(rows), partition, next(raw.number))
 
     def _end(self) -> None:
         """A raw transaction is committed or aborted; not in the order in which they began."""
