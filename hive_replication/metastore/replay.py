@@ -178,16 +178,17 @@ def _end(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
     Raises:
         TransactionGone: it has, of all of them.
     """
+    *names, last = _names(policy)
     gone: TransactionGone | None = None
-    for name in _names(policy):
+    for name in names:
         try:
             end(name)
         except TransactionGone as error:
             gone = error
         else:
             return gone
-    assert gone is not None  # noqa: S101 - there are names
-    raise gone
+    end(last)
+    return gone
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -82,7 +82,7 @@ class HiveDriver:
         self._configure(self._folder)
         with (self._folder / "driver.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [*_command(self.side.hive), *(["worker"] if self.compacts else [])],
+                [*_command(self.side.hive, "3g" if self.compacts else "1500m"), *(["worker"] if self.compacts else [])],
                 cwd=self._folder,
                 env={**os.environ, "HIVE_DRIVER_CP": _class_path(self.side.hive, self._folder)},
                 stdin=subprocess.PIPE,
@@ -190,10 +190,10 @@ class HiveDriver:
         write_xml(conf / "hive-site.xml", settings)
 
 
-def _command(hive: int) -> list[str]:
+def _command(hive: int, memory: str) -> list[str]:
     # Whoever compares times wants Hive at its best: none of the options for small servers here.
     program = java.java() if hive == 3 else java.newer_java()
-    return [str(program), *java.ADD_OPENS, "-Xmx1500m", "-cp", str(_compiled()), "HiveDriver"]
+    return [str(program), *java.ADD_OPENS, f"-Xmx{memory}", "-cp", str(_compiled()), "HiveDriver"]
 
 
 def _compiled() -> Path:

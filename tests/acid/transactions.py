@@ -124,6 +124,7 @@ class Transactions:
         if bool(result.error) != (make == self._fails):
             # A job of Hive's that fails by itself is one more aborted transaction, unless that is the rule.
             self.done["unexpected"] += 1
+            print(f"{result.statement}: {result.error}; Hive says {self.hive.log.read_text(errors='replace')[-3000:]}")
             if not result.error or self.done["unexpected"] > _UNEXPECTED:
                 raise ReplicationError(f"{result.statement}: {result.error or 'it did not fail'}")
         self.done["failed in Hive" if result.error else "by Hive"] += 1
