@@ -179,15 +179,17 @@ class Transactions:
         return f"k % {divisor} = {self.random.randrange(divisor)}"
 
     def _begin(self) -> None:
-        """Has write ids of all tables that it will write to, as Hive's statements take them before they write.
+        """Has locks and write ids of all tables that it will write to, as Hive's statements take them before they write.
 
         Where one took them later than younger transactions, Hive's Cleaner deletes what is committed.
         """
         source = self.connection.source
         writer = Writer.begin(source.metastore, source.storage, self.databases[0])
         places = [self._place() for _ in range(self.random.randint(1, 4))]
-        for database, table, _ in places:
-            replace(writer, database=database).write_id(table)
+        for database, table, partition in places:
+            there = replace(writer, database=database)
+            there.lock(table, partition)
+            there.write_id(table)
         self.open.append(Raw(writer, places))
         self.done["raw"] += 1
         self._go_on(self.open[-1])
@@ -203,7 +205,6 @@ class Transactions:
         if raw.places:
             database, table, partition = raw.places.pop()
             writer = replace(raw.writer, database=database)
-            writer.lock(table, partition)
             rows = [(next(self._keys), "raw") for _ in range(self.random.randint(1, 3))]
             writer.insert(table, _orc(rows) if table in FULL_ACID else _text(rows), partition, next(raw.number))
 
