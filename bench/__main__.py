@@ -25,7 +25,7 @@ from resources.embedded.policy import policy
 
 _AGAINST_HIVE = ("W1", "W2", "W3", "ACID")
 _ALONE = ("W4", "W5", "W6", "W7")
-_WARM_UP = {"ACID": 1.0}  # part of the workload; servers that have committed few transactions still compile
+_WARM_UP = 0.1  # part of the workload
 _TOLD = Console(stderr=True)
 
 
@@ -54,10 +54,9 @@ def _against_hive(servers: Cluster, names: Sequence[str], scale: float, repeat: 
     for hive, same in groupby(names, key=lambda name: 4 if name == "ACID" else 3):
         with setting(servers, hive) as where:
             for name in same:
-                warm_up = _WARM_UP.get(name, 0.1)
-                if scale >= 0.1:
+                if scale > _WARM_UP:
                     _TOLD.log(f"{name}: warming up, so that who comes first does not find cold servers")
-                    measure(where, name, *_workload(name, warm_up * scale))
+                    measure(where, name, *_workload(name, _WARM_UP * scale))
                 found.append(measure(where, name, *_workload(name, scale), repeat=repeat))
     return found
 

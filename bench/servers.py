@@ -15,7 +15,6 @@ from bench.acid import require_same_rows
 from bench.peers import Hive, Hive4, Ours, Peer
 from bench.source import SourceDatabase
 from hive_replication.connect import Connection, connect
-from resources.embedded import java
 from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
@@ -26,7 +25,7 @@ def cluster() -> Generator[Cluster]:
     """The servers named in HIVE_REPL_TEST_CLUSTER, or some for this run only."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     with tempfile.TemporaryDirectory() as folder:
-        servers = Cluster(Path(kept or folder), java_options=java.LASTING)
+        servers = Cluster(Path(kept or folder))
         servers.up()
         try:
             yield servers

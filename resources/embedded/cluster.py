@@ -73,12 +73,10 @@ class Cluster:
         directory: data folder; made by the first :meth:`up`.
         properties: metastore properties by side, e.g. ``{"source-short": {"metastore.event.db.listener.timetolive": "5s"}}``;
             they hold from the next start of that metastore.
-        java_options: of servers started from now on.
     """
 
     directory: Path
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    java_options: tuple[str, ...] = java.QUICK
 
     def __post_init__(self) -> None:
         self.directory = self.directory.absolute()
@@ -152,10 +150,7 @@ class Cluster:
         own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in names}
         groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
         hadoop = groups["hadoop"]
-        stores = {
-            owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars, self.java_options)
-            for owner in dict.fromkeys(map(_parse, names))
-        }
+        stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
         metastores = [self._metastore(name, ports, stores, hadoop, groups[group]) for name, group in own.items()]
         servers = 2 * len(stores) + len(names)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
@@ -175,7 +170,7 @@ class Cluster:
     ) -> Metastore:
         software = metastore.software(_hive(name), hadoop, own)
         extra = dict(self.properties.get(name, {}))
-        return Metastore(name, self.directory, ports[name]["metastore"], stores[_parse(name)], software, extra, self.java_options)
+        return Metastore(name, self.directory, ports[name]["metastore"], stores[_parse(name)], software, extra)
 
     def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
         ports = self._ports()

@@ -24,14 +24,12 @@ class Hdfs:
         folder: data folder of the cluster; the servers get folders below it.
         ports: by the names of :data:`PORTS`.
         jars: class path of the servers.
-        java_options: of the servers.
     """
 
     name: str
     folder: Path
     ports: dict[str, int]
     jars: tuple[Path, ...]
-    java_options: tuple[str, ...] = java.QUICK
 
     @property
     def uri(self) -> str:
@@ -66,7 +64,7 @@ class Hdfs:
 
     def _java(self) -> tuple[str, ...]:
         path = ":".join(map(str, (self.conf, *self.jars)))
-        return (str(java.java()), *java.ADD_OPENS, *self.java_options, "-Xmx512m", "-cp", path)
+        return (str(java.java()), *java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-cp", path)
 
     def _configure(self) -> None:
         self.conf.mkdir(parents=True, exist_ok=True)

@@ -25,8 +25,6 @@ _OPENED = {
 ADD_OPENS = tuple(f"--add-opens={module}/{name}=ALL-UNNAMED" for module, names in _OPENED.items() for name in names)
 # Servers of a demo should start soon and stay small; nobody needs their peak speed.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-# Servers that are measured should work as those of a real cluster do once they have run for a while.
-LASTING = ("-XX:+UseSerialGC",)
 
 
 def java() -> Path:

@@ -50,7 +50,6 @@ class Metastore:
         hdfs: where its warehouse lies.
         software: what it runs with.
         properties: added to its configuration.
-        java_options: of its process.
     """
 
     name: str
@@ -59,17 +58,21 @@ class Metastore:
     hdfs: Hdfs
     software: Software
     properties: dict[str, str] = field(default_factory=dict[str, str])
-    java_options: tuple[str, ...] = java.QUICK
 
     @property
     def server(self) -> Server:
         """The metastore's process."""
         folder = self.folder / f"{self.name}.metastore"
         path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars)))
+<<<<<<< HEAD
         # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack. It looks for deadlocks,
         # which Hive's calls about transactions run into there, after 20 s by itself.
         derby = (f"-Dderby.system.home={folder}", "-Dderby.locks.deadlockTimeout=1")
         options = (*java.ADD_OPENS, *self.java_options, "-Xmx512m", "-Xss16m", *derby, "-cp", path)
+=======
+        # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack.
+        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-Xss16m", f"-Dderby.system.home={folder}", "-cp", path)
+>>>>>>> parent of dd4d347 (Bench: servers compile as those that last do)
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
