@@ -64,15 +64,10 @@ class Metastore:
         """The metastore's process."""
         folder = self.folder / f"{self.name}.metastore"
         path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars)))
-<<<<<<< HEAD
         # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack. It looks for deadlocks,
         # which Hive's calls about transactions run into there, after 20 s by itself.
         derby = (f"-Dderby.system.home={folder}", "-Dderby.locks.deadlockTimeout=1")
-        options = (*java.ADD_OPENS, *self.java_options, "-Xmx512m", "-Xss16m", *derby, "-cp", path)
-=======
-        # Derby reads a statement of a thousand partitions by recursion: more than a thread's usual stack.
-        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-Xss16m", f"-Dderby.system.home={folder}", "-cp", path)
->>>>>>> parent of dd4d347 (Bench: servers compile as those that last do)
+        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-Xss16m", *derby, "-cp", path)
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
