@@ -58,7 +58,7 @@ class Recorder:
         if self._overflow and left:
             tables = self.names.tables(self.database)
             commits = {one.source_table: one.commits[-1] for one in report.touched if one.commits}
-            metadata = {"tables": len(left), UNRECORDED: True, COMMITS: _commits(commits)}
+            metadata = {"tables": len(left), UNRECORDED: True, **_commits(commits)}
             self.context.log_event(dg.AssetObservation(tables, metadata=metadata))
         for touched in report.touched if not self._overflow else ():
             if touched.source_table in left or touched.source_table not in logged:
@@ -167,12 +167,13 @@ class Recorder:
             "dropped partitions": len(touched.dropped_partitions),
             "dropped": touched.dropped,
             UNRECORDED: unrecorded,
-            COMMITS: _commits({one.partition: one for one in touched.commits} if unrecorded else {}),
+            **_commits({one.partition: one for one in touched.commits} if unrecorded else {}),
         }
         self.context.log_event(
             dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)
         )
 
 
-def _commits(by_object: Mapping[str, Commit]) -> dg.JsonMetadataValue:
-    return dg.MetadataValue.json({name: astuple(commit) for name, commit in by_object.items()})
+def _commits(by_object: Mapping[str, Commit]) -> dict[str, dg.JsonMetadataValue]:
+    told = {name: astuple(commit) for name, commit in by_object.items()}
+    return {COMMITS: dg.MetadataValue.json(told)} if told else {}
