@@ -181,7 +181,7 @@ class Transactions:
     def _begin(self) -> None:
         """Has locks and write ids of all tables that it will write to, as Hive's statements take them before they write.
 
-        Where one took them later than younger transactions, Hive's Cleaner deletes what is committed.
+        Where one took them later than younger transactions, Hive's Cleaner was seen to delete what was committed.
         """
         source = self.connection.source
         writer = Writer.begin(source.metastore, source.storage, self.databases[0])
