@@ -213,9 +213,7 @@ class ImpressWriteIds(CustomOperation):
         partitions = metastore.partition_names(database, table) if shown.aborted else []
         metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
         if by_transaction:
-            if metastore.max_write_id(database, table) < last:
-                opened = metastore.replay_open(self.policy, [_SHOWN])
-                metastore.replay_write_ids(opened[_SHOWN].name, database, table, {_SHOWN: last})
+            allocate(target, database, table, self.policy, ((_SHOWN, last),))
             metastore.replay_commit(self.policy, _SHOWN, database, ())
 
 

@@ -59,7 +59,7 @@ class Replay(Transactions):
             TransactionGone: what was opened is gone at once, again and again.
         """
         found: dict[int, Replayed] = {}
-        left, most = sorted(set(transactions)), _MOST
+        left, most = sorted(transactions), _MOST
         for name in _names(policy):
             for some in batches(left, most):
                 opened = self._opened(name, some)
@@ -139,11 +139,12 @@ class Replay(Transactions):
         self.call(f"repl_tbl_writeid_state {db}.{table}", lambda client: client.repl_tbl_writeid_state(request))
 
     def _opened(self, name: str, transactions: Sequence[int]) -> dict[int, int]:
-        before = self.call("get_open_txns", lambda client: client.get_open_txns().txn_high_water_mark)
-        opened = self._open_txns(name, transactions)
-        if len(opened) == len(transactions) and min(opened) > before:
-            return dict(zip(transactions, opened, strict=True))
-        return {one: self._open_txns(name, [one])[0] for one in transactions}  # some are from before
+        if len(transactions) > 1:
+            before = self.call("get_open_txns", lambda client: client.get_open_txns().txn_high_water_mark)
+            opened = self._open_txns(name, transactions)
+            if len(opened) == len(transactions) and min(opened) > before:
+                return dict(zip(transactions, opened, strict=True))  # none is from before
+        return {one: self._open_txns(name, [one])[0] for one in transactions}
 
     def _open_txns(self, name: str, transactions: Sequence[int]) -> list[int]:
         """Of several, all are opened or none: of those that are in part the metastore answers that part."""

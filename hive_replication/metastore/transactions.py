@@ -23,7 +23,6 @@ from hive_replication.metastore.calls import Calls
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, directory_of
 
-_USER = "hive-replication"
 _NEXT_FILE = re.compile(r"\](?=[a-z][a-z0-9+.-]*:/)")
 
 
