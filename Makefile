@@ -10,7 +10,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint bench test test-fast test-long ui-test crash-test test-acid demo demo-reset clean python java
+.PHONY: help install lint bench test test-fast test-long ui-test crash-test fuzz test-acid demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,16 +23,17 @@ $(LOCKED): requirements.lock | python
 	@touch $@
 
 $(READY): $(LOCKED) pyproject.toml
-	$(PIP) install --no-deps -e .
+	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-lint: $(READY) ## Check style and types
+lint: $(READY) ## Check style, types, and which way imports run
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
 
-test: java lint ## All that CI runs: style, types, every test but the long ones
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long"
+test: java lint ## All that CI runs: style, types, every test but the long ones, branch coverage
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long" --cov
 
 test-fast: $(READY) ## Tests without servers, under two minutes
 	$(BIN)/python -m pytest -m "not servers and not hive and not ui and not long"
@@ -46,6 +47,9 @@ ui-test: java $(READY) ## The console in a real browser (Chromium); PICTURES nam
 crash-test: java $(READY) ## Kill dumps, loads and repairs at every step, and compare what is left with the source
 	$(BIN)/python -m tests.crash
 
+fuzz: $(READY) ## Read 200,000 mutated dumps, messages, journals, parameters, policies, statements and answers (SEED repeats a run)
+	$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),200000) $(if $(SEED),--seed $(SEED))
+
 test-acid: java $(READY) ## Transactions by real Hive, compacted, replicated in windows, and read by it on both sides
 	$(BIN)/python -m tests.acid
 
@@ -53,14 +57,14 @@ bench: java $(READY) ## Replicate the same by real Hive and by this project, and
 	$(BIN)/python -m bench
 
 demo: java $(READY) ## Two real warehouses on this machine, replicated before your eyes (HEADLESS=1: without a browser)
-	$(BIN)/python -m resources.embedded.demo $(if $(HEADLESS),--headless)
+	$(BIN)/python -m demo $(if $(HEADLESS),--headless)
 
 demo-reset: $(READY) ## Stop the demo and delete its data
-	$(BIN)/python -m resources.embedded.demo --reset
+	$(BIN)/python -m demo --reset
 
 clean: ## Delete the environment, the demo's servers and all caches
 	@if [ -x $(BIN)/hive-repl ] && [ -d .embedded ]; then $(BIN)/hive-repl embedded down; fi
-	rm -rf $(VENV) .embedded .dagster_home .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .embedded .dagster_home .pytest_cache .ruff_cache .hypothesis .coverage* build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:

@@ -42,7 +42,7 @@ class Copies:
     repeat: int
 
     def measure(self, workload: Bytes) -> Measurement:
-        """Our rate over that of the same client without any checks."""
+        """Compares this project's rate with that of the same client without any checks."""
         workload.fill(self.source)
         found: dict[str, list[float]] = {}
         ways = {

@@ -1,4 +1,4 @@
-"""W5: a table of very many partitions without files. Time a partition, and memory, must not grow with their number."""
+"""W5: a table of very many partitions without files. Time per partition and memory must not grow with their number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Growth:
     partitions: int = 100_000
 
     def measure(self, small: SourceDatabase, large: SourceDatabase) -> Measurement:
-        """Time a partition at the full number over that at a tenth of it."""
+        """Compares the time per partition at the full number with that at a tenth of it."""
         rows: dict[str, dict[str, float]] = {}
         each: list[float] = []
         for source, number in (small, self.partitions // 10), (large, self.partitions):
@@ -48,7 +48,7 @@ class Growth:
         return Measurement("W5", title, rows, each[1] / each[0], 1.3, at_most=True, means="of the time a partition at a tenth")
 
     def _apart(self, name: str) -> tuple[Timing, float]:
-        """In a process of its own, whose memory is looked at."""
+        """Runs in a process of its own, whose memory is measured."""
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             return pool.submit(_replicate, self.policy, name).result()
 

@@ -18,8 +18,8 @@ from bench.source import SourceDatabase
 from hive_replication.connect import connect
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
-from repl_assets.keys import Names
-from sensors.notification_log import SensorSettings, tick
+from repl_assets.catalog.keys import Names
+from sensors.notification_log.sensor import SensorSettings, tick
 
 T = TypeVar("T")
 _THREADS = 8
@@ -61,7 +61,7 @@ def measure(policy: Policy, source: SourceDatabase, tables: int) -> Measurement:
 
 
 def _ticks(policy: Policy) -> list[tuple[float, int]]:
-    """Milliseconds and calls of each; the first one, which meets the target, is left out."""
+    """Milliseconds and calls of each tick; the first one, which connects to the target, is left out."""
     source, target = _Counting(policy.source.metastore), _Counting(policy.target.metastore)
     sides = connect(policy)
     sides = replace(sides, source=replace(sides.source, metastore=source), target=replace(sides.target, metastore=target))

@@ -1,4 +1,4 @@
-"""A policy of many tables for measuring Dagster's pages: the product's definitions of a catalog that no metastore holds.
+"""A policy of many tables for measuring Dagster's pages: the project's definitions of a catalog that exists in no metastore.
 
 ``dagster dev -m bench.many_tables`` loads them. Nothing can be replicated: its servers do not answer.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-from hive_replication.policy import Policy, Root, Warehouse
-from repl_assets.catalog import Catalog, CatalogDatabase, CatalogTable, Column
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column
 from repl_assets.definitions import build_defs
 
 DATABASES = ("shop0", "shop1", "shop2", "shop3")
@@ -60,5 +61,5 @@ def _table(database: str, number: int) -> CatalogTable:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """What the pages are measured on."""
+    """The definitions that the pages are measured on."""
     return build_defs(policy(), catalog())

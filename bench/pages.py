@@ -19,9 +19,9 @@ import dagster as dg
 import psutil
 
 from bench import many_tables
-from repl_assets.keys import Names
-from repl_assets.record import Recorder
-from repl_assets.reporting import asset_url
+from repl_assets.catalog.keys import Names
+from repl_assets.recording.metadata import asset_url
+from repl_assets.recording.recorder import Recorder
 from tests.dagster_dev import ROOT, running
 from tests.ui.console import Console, browser, lineage_path
 
@@ -33,7 +33,7 @@ Row = tuple[str, float]
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and what makes it usable."""
+    """A page, and what it shows once it is usable."""
 
     title: str
     path: str
@@ -66,7 +66,7 @@ def _definitions() -> Iterator[Row]:
 
 
 def _fill(home: Path) -> Iterator[Row]:
-    """What loads would record: partitions, and materializations of a database and of some partitions."""
+    """Records what loads would: partitions, and materializations of a database and of some partitions."""
     names = Names.of(many_tables.policy())
     os.environ["DAGSTER_HOME"] = str(home)
     with dg.DagsterInstance.get() as instance, dg.build_op_context(instance=instance) as context:
@@ -131,7 +131,7 @@ def _seconds(console: Console, page: Page, number: int) -> float:
 
 
 def _print(what: str, rows: Iterable[Row]) -> None:
-    """A row as soon as it is known."""
+    """Prints a row as soon as it is measured."""
     print(f"| {what} | seconds |\n|---|---:|")
     for title, seconds in rows:
         print(f"| {title} | {seconds:.1f} |", flush=True)

@@ -28,7 +28,7 @@ class Timing:
 
 
 class Peer(Protocol):
-    """Somebody who replicates databases."""
+    """A program that replicates databases."""
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class Hive:
 
 @dataclass
 class Hive4:
-    """Hive 4's REPL DUMP and REPL LOAD, each in a driver that runs already; it keeps itself how far a replica is.
+    """Hive 4's REPL DUMP and REPL LOAD, each in a driver that runs already; Hive itself records how far a replica is.
 
     Args:
         source: driver at the source.

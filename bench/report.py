@@ -1,4 +1,4 @@
-"""What was measured: a table a workload and ``ratio NAME VALUE`` lines for the terminal, JSON, and a plot."""
+"""What was measured: a table per workload and ``ratio NAME VALUE`` lines for the terminal, JSON, and a plot."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Measurement:
 
     @property
     def reached(self) -> bool:
-        """Whether the goal is."""
+        """Whether the goal is reached."""
         return self.value <= self.goal if self.at_most else self.value >= self.goal
 
     @property
@@ -59,7 +59,7 @@ def machine() -> str:
 
 
 def show(found: Sequence[Measurement]) -> None:
-    """Prints a table each, and one line a value."""
+    """Prints a table per workload, and one line per value."""
     console = Console()
     for one in found:
         columns = list(dict.fromkeys(name for figures in one.rows.values() for name in figures))
@@ -78,7 +78,7 @@ def show(found: Sequence[Measurement]) -> None:
 
 
 def write(found: Sequence[Measurement], folder: Path) -> list[Path]:
-    """Writes JSON and plots; gives their paths."""
+    """Writes JSON and plots; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     name = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     path = folder / f"{name}.json"

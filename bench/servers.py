@@ -22,7 +22,7 @@ from resources.embedded.policy import policy
 
 @contextmanager
 def cluster() -> Generator[Cluster]:
-    """The servers named in HIVE_REPL_TEST_CLUSTER, or some for this run only."""
+    """The servers named in HIVE_REPL_TEST_CLUSTER, or new ones for this run only."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     with tempfile.TemporaryDirectory() as folder:
         servers = Cluster(Path(kept or folder))
@@ -56,7 +56,7 @@ class Setting:
 
 
 def new_database(connection: Connection, warehouse: str) -> SourceDatabase:
-    """Creates a source database of a name that nobody has."""
+    """Creates a source database with an unused name."""
     database = SourceDatabase(connection, f"bench{secrets.token_hex(3)}")
     database.create(warehouse)
     return database
@@ -79,7 +79,7 @@ def setting(servers: Cluster, hive: int) -> Generator[Setting]:
 
 
 def check_counts(connection: Connection, source: str, replicas: Sequence[str]) -> None:
-    """They have all of it: as many tables, partitions and files."""
+    """Checks that replicas have as many tables, partitions and files as the source."""
 
     def count(side, name: str) -> list[tuple[str, int, int]]:
         metastore, tables = side.metastore, sorted(side.metastore.table_names(name))

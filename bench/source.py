@@ -73,7 +73,7 @@ class SourceDatabase:
         self._metastore.add_partitions(self.name, table.tableName, [self._partition(table, value) for value in values])
 
     def insert(self, table: Table, value: str, name: str, *, replace: bool = False) -> None:
-        """A file that waits under a hidden name comes into a partition; what it replaces goes to cmroot, as Hive moves it."""
+        """Moves a file from its hidden name into a partition; what it replaces goes to cmroot, as in Hive."""
         place = self.place(table, value)
         uri = f"{place}/{name}"
         for old in self._storage.files(place) if replace else ():

@@ -18,7 +18,7 @@ from rich.table import Table
 from bench.servers import cluster
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier, CopyResult, CopyTask
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.events.files import FileRef
 from hive_replication.units import size
 from resources.embedded.policy import policy

@@ -1,4 +1,4 @@
-"""W6: one insert, from its event to its rows on the target, through the running sensor; and what of it the engine takes."""
+"""W6: one insert, from its event to its rows on the target, through the running sensor; and how much of this the engine needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TinyWindow:
         self._policy = policy.model_copy(update={"databases": {source.name: source.name}})
 
     def measure(self) -> Measurement:
-        """Medians; the goal is about the whole way."""
+        """Measures medians; the goal is for the whole way."""
         engine = statistics.median(self._engine())
         whole = statistics.median(self._visible())
         rows = {

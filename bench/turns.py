@@ -16,7 +16,7 @@ _TOLD = Console(stderr=True)
 
 
 def measure(where: Setting, name: str, workload: Workload, goal: float, repeat: int = 1) -> Measurement:
-    """Fills a source, and times the bootstrap or, where the workload changes anything then, the window after it.
+    """Fills a source, and times the bootstrap or, if the workload changes something afterwards, the window after it.
 
     Args:
         where: who replicates where.

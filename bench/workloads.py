@@ -26,7 +26,7 @@ class Workload(Protocol):
         ...
 
     def change(self, database: SourceDatabase) -> bool:
-        """What happens after the bootstrap; False where nothing does and the bootstrap is what is timed."""
+        """Changes the source after the bootstrap; False where nothing changes and the bootstrap is timed."""
         ...
 
 

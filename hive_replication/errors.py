@@ -18,13 +18,13 @@ class BadRequest(ReplicationError):
 
 
 class Refused(ReplicationError):
-    """Done as asked, data would be lost or mixed: a stranger's object on the target, another source's dump (exit code 3)."""
+    """Done as asked, data would be lost or mixed: a foreign object on the target, another source's dump (exit code 3)."""
 
     exit_code: ClassVar[int] = 3
 
 
 class MissingEvents(ReplicationError):
-    """The notification log has a hole, or no longer reaches back to the asked event id (Hive's error 40006)."""
+    """The notification log has a hole, or no longer reaches back to the requested event id (Hive's error 40006)."""
 
 
 class Unreachable(ReplicationError):

@@ -1,4 +1,4 @@
-"""Which process is which, for those that leave a note of themselves where others find it."""
+"""Identity of processes, for locks and tags that other processes read."""
 
 from __future__ import annotations
 
@@ -6,25 +6,65 @@ import contextlib
 import getpass
 import os
 import socket
+from collections.abc import Generator
+from contextvars import ContextVar
 from pathlib import Path
+
+import psutil
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
+_MACHINE = Path("/etc/machine-id")
+#: Inode of the first process namespace: what runs there is in no container, and reads the machine's own files.
+_OUTERMOST = 0xEFFFFFFC
+_ACTOR = ContextVar("actor", default="")
+_SHOWN = 12  # characters of an id: metastores keep 128 of a host's name
 
 
 def machine() -> str:
-    """This host and its process numbers: containers may share a host's name, but not its numbers."""
-    with contextlib.suppress(OSError):
-        return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
-    return socket.gethostname()
+    """This host, its pid namespace and its boot id, which distinguishes hosts of one name.
 
-
-def runs_here(pid: int) -> bool:
-    """Whether this machine runs a process of that number."""
+    Containers may share a host's name, but not its pid namespace. Outside of containers the machine id comes last.
+    """
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        numbers, boot = _NAMESPACE.stat().st_ino, _BOOT.read_text().replace("-", "")[:_SHOWN]
+    except OSError:  # not Linux
+        numbers, boot = 0, str(int(psutil.boot_time()))
+    own = ""
+    if numbers == _OUTERMOST:
+        with contextlib.suppress(OSError):
+            own = _MACHINE.read_text().strip()[:_SHOWN]
+    return "/".join(filter(None, (socket.gethostname(), str(numbers), boot, own)))
+
+
+def this_process() -> str:
+    """This process: machine, process id and start time."""
+    process = psutil.Process()
+    return f"{machine()} {process.pid} {process.create_time():.2f}"
+
+
+def is_gone(process: str) -> bool:
+    """Whether a process of this machine has ended; False if that cannot be known from here.
+
+    That is so for other machines, and for identities of earlier versions, which lack the machine's boot id.
+
+    Args:
+        process: of :func:`this_process`; the start time may be left out.
+    """
+    where, _, numbers = process.partition(" ")
+    pid, _, started = numbers.partition(" ")
+    if not pid.isdigit() or not _tells_start(where):
         return False
-    except PermissionError:
+    if where != machine():
+        return _is_before_restart(where)
+    try:
+        os.kill(int(pid), 0)
+        found = psutil.Process(int(pid))
+        return (bool(started) and f"{found.create_time():.2f}" != started) or found.status() == psutil.STATUS_ZOMBIE
+    except PermissionError:  # another user's, which /proc may hide
+        return False
+    except (ProcessLookupError, psutil.NoSuchProcess):
         return True
-    return True
 
 
 def user() -> str:
@@ -32,3 +72,29 @@ def user() -> str:
     with contextlib.suppress(OSError, KeyError):  # a container's user may have no name
         return getpass.getuser()
     return str(os.getuid())
+
+
+def actor() -> str:
+    """Who acts, for records: ``user@host``, or what :func:`acting_as` says."""
+    return _ACTOR.get() or f"{user()}@{socket.gethostname()}"
+
+
+@contextlib.contextmanager
+def acting_as(who: str) -> Generator[None]:
+    """Names who acts while the context is open, e.g. a run of Dagster; "" leaves it at user and host."""
+    token = _ACTOR.set(who)
+    try:
+        yield
+    finally:
+        _ACTOR.reset(token)
+
+
+def _tells_start(where: str) -> bool:
+    return where.count("/") >= len(("numbers", "boot"))
+
+
+def _is_before_restart(where: str) -> bool:
+    """Whether this is the same machine, which was started again since."""
+    there, here = where.split("/"), machine().split("/")
+    of_one_id = len(there) == len(here) == len(("host", "numbers", "boot", "id"))
+    return of_one_id and [there[0], there[3]] == [here[0], here[3]] and there[2] != here[2]

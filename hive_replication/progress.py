@@ -1,4 +1,4 @@
-"""How long work reports its progress; the terminal, logs and Dagster each implement it."""
+"""Progress of long operations; the terminal, logs and Dagster each implement it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Progress(Protocol):
             items: the stream.
             label: what they are, e.g. ``files copied``.
             total: how many there will be, if that is known.
-            size: bytes of each, where these tell more than the number.
+            size: bytes of each, if bytes say more than the number of items.
         """
         ...
 
@@ -111,10 +111,10 @@ class LoggedProgress:
     ) -> Iterator[Item]:
         """See :class:`Progress`."""
         pace = Pace(total)
-        told = pace.began
+        logged = pace.began
         for item in items:
             pace.add(size(item) if size else 0)
-            if pace.clock() - told >= self.every:
-                told = pace.clock()
+            if pace.clock() - logged >= self.every:
+                logged = pace.clock()
                 self.log.info("%s: %d of %s%s", label, pace.items, total or "an unknown number", f", {pace}" if str(pace) else "")
             yield item

@@ -1,4 +1,4 @@
-"""Repair: bring one table, or some of its partitions, to the present state of the source, whatever happened to the replica.
+"""Repair: brings a table, or some of its partitions, to the present state of the source, whatever happened to the replica.
 
 The object is dumped from the present source state, at one event id. The table's lane is brought up to that id first, so that no
 rename or drop of the past is skipped; then the object is compared, and what differs is replaced (design: load, one at a time).
@@ -6,22 +6,26 @@ rename or drop of the past is skipped; then the object is compared, and what dif
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.records import DumpResult
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.dump.format.records import DumpResult
 from hive_replication.dump.source import Source
-from hive_replication.dump.store import DumpStore
 from hive_replication.errors import BadRequest
 from hive_replication.load.command import repl_load
+from hive_replication.load.history.undo import release
+from hive_replication.load.operations.transactions import ImpressWriteIds
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import replica_state
-from hive_replication.load.target import Target
-from hive_replication.load.transactions import ImpressWriteIds
-from hive_replication.load.undo import release
+from hive_replication.logs import about
 from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def repair(
         database: source database; the policy names its replica.
         table: one table, or None for the whole database.
         partitions: names of partitions of the table, or None for all.
-        progress: who is told.
+        progress: shows the progress.
 
     Raises:
         BadRequest: the source does not have the object, or the target database is no replica yet.
@@ -74,10 +78,11 @@ def repair(
     load = repl_load(
         target, ReplLoad(dump.directory, name), store, copier, repair=True, source=source.metastore, progress=progress
     )
-    if events is not None and events.held and ImpressWriteIds.__name__ in load.applied and not load.held:
-        # A transactional table was made anew, whose lane was held: what stands for its transactions would stay open there.
+    if events is not None and events.held and ImpressWriteIds.kind in load.applied and not load.held:
+        _LOG.info("events of the table are loaded once more: its lane was held", extra=about(name, table, dump.last_evid))
+        # A transactional table was rebuilt, whose lane was held: what stands for its transactions would stay open there.
         again = ReplLoad(events.directory, name)
-        repl_load(target, again, store, copier, only=table, made_anew=True, source=source.metastore, progress=progress)
+        repl_load(target, again, store, copier, only=table, rebuilt=True, source=source.metastore, progress=progress)
     return Repair(dump, load, events)
 
 
@@ -102,10 +107,10 @@ def bring_up(
         database: source database.
         table: its table, or None for all.
         evid: where to.
-        progress: who is told.
+        progress: shows the progress.
 
     Returns:
-        What the load did; None where all of the lane stands there already.
+        What the load did; None if all of the lane is at this event id already.
 
     Raises:
         BadRequest: the target database is no finished replica.
@@ -115,12 +120,14 @@ def bring_up(
     if state.applied is None:
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
     if table in state.lost:
-        return None  # its events say nothing: the dump of the object is all there is
-    # From where every name of the lane stands: others that a rename joins to it may be behind it.
-    stands = min(state.applied, state.position(table or ""))
-    if stands >= evid:
+        _LOG.info("the table is dumped as it is: a dump of it failed before", extra=about(name, table, evid))
+        return None  # its events cannot be applied to it
+    # The lowest position of the lane's names: a rename may join others to it that are further behind.
+    position = min(state.applied, state.position(table or ""))
+    if position >= evid:
         return None
-    window = repl_dump(source, ReplDump(database, None, stands, evid), store, progress=progress)
+    _LOG.info("events after %d are loaded before the repair", position, extra=about(name, table, evid))
+    window = repl_dump(source, ReplDump(database, None, position, evid), store, progress=progress)
     return repl_load(
         target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
     )

@@ -3,6 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a cell: with its unit for people, bare for programs.
+
+    Args:
+        value: the figure; None where it is not known.
+        shown: for people.
+    """
+
+    value: object
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
 
 
 def size(number: float) -> str:
@@ -38,5 +56,30 @@ def unbroken(text: str) -> str:
 
 
 def when(moment: float) -> str:
-    """A time in seconds since the epoch: ``2026-11-23 22:00 UTC``."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
+    """A time in seconds since the epoch, for people: ``2026-11-23 22:00:05 UTC``."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(moment))
+
+
+def iso(moment: float) -> str:
+    """The same for programs: ``2026-11-23T22:00:05+00:00``."""
+    return datetime.fromtimestamp(int(moment), UTC).isoformat()
+
+
+def size_figure(number: float | None) -> Figure:
+    """A cell with a number of bytes."""
+    return Figure(number, "unknown" if number is None else size(number))
+
+
+def duration_figure(seconds: float | None) -> Figure:
+    """A cell with a time span."""
+    return Figure(seconds if seconds is None else round(seconds, 3), "unknown" if seconds is None else duration(seconds))
+
+
+def count_figure(number: int | None) -> Figure:
+    """A cell with a number of things."""
+    return Figure(number, "unknown" if number is None else f"{number:,}")
+
+
+def time_figure(moment: float | None) -> Figure:
+    """A cell with a time; 0 and None where there is none."""
+    return Figure(iso(moment) if moment else None, when(moment) if moment else "")

@@ -1,5 +1,6 @@
-"""The Dagster project: assets, checks, jobs and the ``ReplicationPolicy`` component (design: Dagster).
+"""The Dagster project: assets, checks, jobs and the component ``ReplicationPolicy``.
 
-Belongs here: how a policy's databases and tables look in Dagster, and what a run tells about its work. Does not belong here:
-protocol logic (``hive_replication``), connections (``resources``), deciding when to run (``sensors``).
+Belongs here: how databases and tables of a policy appear in Dagster; ``build`` and ``definitions`` put everything together.
+
+Keep out of here: replication logic (``hive_replication``), connections (``resources``), and when runs start (``sensors``).
 """

@@ -8,26 +8,30 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.policy import Policy
-from repl_assets.catalog import Catalog, CatalogDatabase
-from repl_assets.check_runs import checks_job, overflow_checks
-from repl_assets.checks import database_checks
-from repl_assets.databases import dump_asset, load_asset, rebuild_job
-from repl_assets.overflow import limited, tables_asset
-from repl_assets.planning import approval_assets, plan_job
-from repl_assets.repairs import repair_job
-from repl_assets.retention import retention_job
-from repl_assets.specs import Specs
-from repl_assets.tables import dump_tables_asset, load_tables_asset
-from repl_assets.unrecorded import record_job
+from repl_assets.assets.databases import dump_asset, load_asset
+from repl_assets.assets.plans import approval_assets
+from repl_assets.assets.table_partitions import tables_asset
+from repl_assets.assets.tables import dump_tables_asset, load_tables_asset
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow
+from repl_assets.catalog.keys import SAME_OBJECTS
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.asset_checks import database_checks
+from repl_assets.checks.checks_job import checks_job, overflow_checks
+from repl_assets.checks.same_objects import same_objects_job
+from repl_assets.jobs.plan import plan_job
+from repl_assets.jobs.rebuild import rebuild_job
+from repl_assets.jobs.record_rest import record_job
+from repl_assets.jobs.repair import repair_job
+from repl_assets.jobs.retention import retention_job
 from resources.connection import ReplicationConnection
-from sensors.alarms import alarm_sensor
-from sensors.checks import checks_schedule
+from resources.spark import Spark
+from sensors.alarms.sensor import alarm_sensor
+from sensors.check_repairs import failed_checks_sensor
 from sensors.drift import drift_sensor
-from sensors.failed_checks import failed_checks_sensor
 from sensors.lag import KeptReader, lag_sensor
-from sensors.notification_log import SensorSettings, notification_log_sensor
-from sensors.recording import recording_sensor
-from sensors.retention import retention_schedule
+from sensors.notification_log.sensor import SensorSettings, notification_log_sensor
+from sensors.schedules import checks_schedule, retention_schedule, same_objects_schedule
+from sensors.unrecorded import recording_sensor
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
 
@@ -49,7 +53,7 @@ def policy_definitions(
         resources: take the place of the policy's own, by key.
         most_tables: tables that get assets of their own; databases beyond it get one asset for all their tables.
     """
-    databases = limited([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
+    databases = with_overflow([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
     specs = Specs(
         policy,
         nodes=frozenset((database.name, table.name) for database in databases for table in database.tables),
@@ -72,6 +76,8 @@ def policy_definitions(
     checks += [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
     schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []
+    witness = policy.witness.schedule if SAME_OBJECTS in policy.checks.run else None
+    schedules += [same_objects_schedule(policy, witness)] if witness else []
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=checks,
@@ -81,10 +87,11 @@ def policy_definitions(
             record,
             retention_job(specs, policy),
             checks_job(specs, databases),
+            *([same_objects_job(specs, databases)] if SAME_OBJECTS in policy.checks.run else []),
         ],
         schedules=schedules,
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
-        resources={names.connection: ReplicationConnection.of(policy), **(resources or {})},
+        resources={names.spark: Spark.of(policy), names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
 
 

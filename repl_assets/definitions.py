@@ -10,7 +10,7 @@ import dagster as dg
 
 from hive_replication.policy import Policy
 from repl_assets.build import policy_definitions
-from repl_assets.catalog import Catalog
+from repl_assets.catalog.catalog import Catalog
 
 # One process a run: each step of its own would load definitions, and start Spark, again.
 _EXECUTOR = dg.in_process_executor

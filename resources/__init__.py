@@ -1,4 +1,4 @@
-"""What a run connects to: metastores, storage, the dump store, the PySpark copier; ``embedded`` has real servers for tests.
+"""What a run connects to: metastores, storage, the dump store, the copier on Spark, channels of alarms.
 
-Does not belong here: decisions about what to replicate.
+Keep out of here: decisions about what to replicate, and imports of ``repl_assets``, ``sensors`` or ``demo``.
 """

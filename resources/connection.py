@@ -1,54 +1,60 @@
-"""The policy's servers as a Dagster resource. Nothing connects before it is asked; Spark starts with the first large copy."""
+"""The policy's servers as a Dagster resource. Connections open on first use; Spark starts with the first large copy."""
 
-from __future__ import annotations
-
+# No postponed annotations here: Dagster reads those of a resource as they stand.
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from hive_replication.connect import Connection, connect
-from hive_replication.copy.choice import ThresholdCopier
 from hive_replication.copy.sizes import sized
 from hive_replication.copy.tasks import Copier
+from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.policy import Policy
+from resources.engine_log import in_run
+from resources.spark import Spark
 
 
 class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
     """Connects to both sides of a policy.
 
     Args:
-        policy: the policy as JSON. It may hold passwords of object stores, so Dagster does not show it.
+        policy: the policy, as its file has it. It holds no secrets, only references to them, so Dagster may show and store it.
     """
 
-    policy: str = Field(description="The policy as JSON", json_schema_extra={"dagster__is_secret": True})
+    policy: dict[str, Any] = Field(description="The policy: what is replicated from where to where. Secrets are references.")
 
     @classmethod
-    def of(cls, policy: Policy) -> ReplicationConnection:
+    def of(cls, policy: Policy) -> "ReplicationConnection":
         """The resource for a policy."""
-        return cls(policy=policy.model_dump_json(exclude_defaults=True))
+        return cls(policy=policy.model_dump(mode="json", exclude_defaults=True))
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> "Generator[ReplicationConnection]":
+        """The resource itself; while a run has it, the engine's messages go to the run's log."""
+        with in_run() if context.run else nullcontext():
+            yield self
 
     def settings(self) -> Policy:
         """The policy."""
-        return Policy.model_validate_json(self.policy)
+        return Policy.model_validate(self.policy)
 
     def connect(self) -> Connection:
-        """Both sides, ready to be asked."""
+        """Both sides; connections open on first use."""
         return connect(self.settings())
 
-    def copier(self, connection: Connection) -> Copier:
+    def copier(self, connection: Connection, spark: Spark) -> Copier:
         """Driver threads for small windows, Spark executors for others."""
-        policy = self.settings()
+        policy = connection.source.policy
         files, size = policy.driver_max_files, policy.driver_max_bytes
-        looked_up = partial(sized, connection.source.storage)
-        return ThresholdCopier(connection.copier, self._spark, looked_up, max_files=files, max_bytes=size)
+        lookup = partial(sized, connection.source.storage)
 
-    def _spark(self) -> Copier:
-        # Imported here: pyspark belongs into runs that need it, not into every process that loads definitions.
-        from resources.spark_copier import SparkCopier
+        def executors() -> Copier:
+            storages = connection.source.storage, connection.target.storage
+            description = f"Repl#{policy.name}"
+            return spark.copier().copier(*storages, description=description, bandwidth=policy.bandwidth)
 
-        policy = self.settings()
-        ends = self.connect()
-        spark = SparkCopier.from_settings(policy.spark, threads=policy.files_in_flight, tasks=policy.spark_tasks)
-        description = f"Repl#{policy.name}"
-        return spark.copier(ends.source.storage, ends.target.storage, description=description, bandwidth=policy.bandwidth)
+        return ThresholdCopier(connection.copier, executors, lookup, max_files=files, max_bytes=size)

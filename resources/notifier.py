@@ -1,4 +1,4 @@
-"""Where notices for operators go: the log, e-mail, Slack and a webhook, as the environment says."""
+"""Channels of notifications for operators: log, e-mail, Slack and a webhook, set by environment variables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NotDelivered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What operators are told.
+    """A notification for operators.
 
     Args:
         subject: one line.
@@ -46,7 +46,7 @@ class Notice:
 
 
 class Channel(Protocol):
-    """A way to operators."""
+    """A way to notify operators."""
 
     @property
     def name(self) -> str:
@@ -79,14 +79,14 @@ class MailChannel:
     """Sends mail through an SMTP server: ``smtp``, ``smtp+starttls`` or ``smtps`` ``://[user:password@]host[:port]``.
 
     Args:
-        server: its address.
+        server: its address, which may hold a password and is not shown.
         sender: an address.
         recipients: addresses.
         tls: whom to trust as the server, where it is not ``smtp``.
         name: one word.
     """
 
-    server: str
+    server: str = field(repr=False)
     sender: str
     recipients: tuple[str, ...]
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
@@ -112,9 +112,9 @@ class MailChannel:
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Posts to an incoming webhook of Slack."""
+    """Posts to an incoming webhook of Slack; whoever knows its address can post."""
 
-    url: str
+    url: str = field(repr=False)
     name: str = "Slack"
 
     def send(self, notice: Notice) -> None:
@@ -125,9 +125,9 @@ class SlackChannel:
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Posts JSON."""
+    """Posts JSON; its address may hold a token."""
 
-    url: str
+    url: str = field(repr=False)
     name: str = "webhook"
 
     def send(self, notice: Notice) -> None:
@@ -136,7 +136,7 @@ class WebhookChannel:
 
 
 def channels(environment: Mapping[str, str]) -> Iterator[Channel]:
-    """The channels that environment variables name; none of them, none.
+    """The channels that environment variables name.
 
     Raises:
         BadRequest: one is incomplete or malformed.

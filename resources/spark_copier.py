@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 from dagster import ConfigurableResource, ResourceDependency
 from dagster_pyspark import LazyPySparkResource  # noqa: TID253 (see above)
 
-from hive_replication.copy.gathering import Answers, AnswersParam, copy_partition
-from hive_replication.copy.packing import dealt, pack
+from hive_replication.copy.packing import pack, partition_packs
+from hive_replication.copy.spark_answers import Answers, AnswersParam, copy_partition
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import BadRequest
+from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.storage import Storage
 from resources.spark_package import ship
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
+    from pyspark.sql import SparkSession
 
 _POLL = 0.2  # seconds between two looks for answers
 
@@ -45,7 +47,33 @@ def spark_settings(settings: Mapping[str, str]) -> dict[str, str]:
     return (_LOCAL_DEFAULTS if merged["spark.master"].startswith("local") else {}) | merged
 
 
-class SparkCopier(ConfigurableResource):
+class PolicySpark(LazyPySparkResource):
+    """The session of a policy: secrets among its settings are read by this process, and not shown on any command line."""
+
+    def _init_session(self) -> None:
+        if not self._spark_session:
+            settings = {key: str(value) for key, value in self.spark_config.items()}
+            _start_jvm({key: value for key, value in settings.items() if not is_reference(value)})
+            self._spark_session = _session(resolved_options(settings))
+
+
+def _session(settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    return SparkSession.Builder().config(map=dict(settings)).getOrCreate()
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Starts the driver's JVM with settings on its command line; others are told to it when the session is made."""
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        conf.set(key, value)
+    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] (no public way)
+
+
+class SparkCopier(ConfigurableResource["SparkCopier"]):
     """Makes copiers that run in Spark executors.
 
     Executors get this package from the driver; they need its dependencies (not Dagster) and reach both storages themselves.
@@ -63,7 +91,7 @@ class SparkCopier(ConfigurableResource):
     @classmethod
     def from_settings(cls, settings: Mapping[str, str], *, threads: int = 128, tasks: int | None = None) -> "SparkCopier":
         """A copier with the policy's ``spark`` settings over the defaults."""
-        return cls(pyspark=LazyPySparkResource(spark_config=spark_settings(settings)), threads=threads, tasks=tasks or 0)
+        return cls(pyspark=PolicySpark(spark_config=spark_settings(settings)), threads=threads, tasks=tasks or 0)
 
     def copier(self, source: Storage, target: Storage, *, description: str, bandwidth: float | None = None) -> Copier:
         """A copier between two storages.
@@ -119,7 +147,7 @@ class _SparkCopier:
         context = self._resource.spark_context()
         # Each task has its part of the bandwidth, so there are no more of them than parts, however many executors come.
         most = self._resource.tasks or (context.defaultParallelism if self._bandwidth else len(packs))
-        partitions = dealt(packs, most)
+        partitions = partition_packs(packs, most)
         worker = self._worker.limited(self._bandwidth / len(partitions) if self._bandwidth else None)
         name = f"{self._description}: {sum(map(len, packs))} files"
         return _Job(context, (self._description, name), context.parallelize(partitions, len(partitions)), worker)

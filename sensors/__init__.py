@@ -1,5 +1,7 @@
-"""When to run: the notification-log sensor.
+"""Sensors and schedules: when runs start, and when operators are notified.
 
-Belongs here: looking at the source's log, the target's state and Dagster's run records, and asking for runs. Does not belong
-here: replication itself (``hive_replication``) and assets (``repl_assets``).
+Belongs here: one module or package per sensor, what they share, reading the source's log, the target's state and Dagster's run
+records, requesting runs.
+
+Keep out of here: replication (``hive_replication``), assets and jobs (``repl_assets``).
 """

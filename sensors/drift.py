@@ -1,4 +1,8 @@
-"""The sensor on writes that leave no event: looks at tables in turn, and has those repaired that have drifted."""
+"""The sensor on drift, that is writes that leave no event: scans one table after another and requests repairs.
+
+Dagster kills a tick that exceeds ``DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`` and discards its cursor. So the sensor records each
+table in Dagster's storage before it scans it: if the tick is killed, the next one continues with the following table.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,25 @@ import time
 from dataclasses import dataclass, replace
 
 import dagster as dg
-from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.load.state import replica_state
-from hive_replication.policy import Drift, Policy
-from repl_assets.keys import DATABASE_TAG, POLICY_TAG, Names
-from repl_assets.repairs import repair_job_name, repair_op_name
-from repl_assets.worker import PROCESS_TAG, is_gone
-from resources.connection import ReplicationConnection
-from sensors.held_back import outside_hours, paused
+from hive_replication.load.replica.state import replica_state
+from hive_replication.policy import Policy
+from hive_replication.policy.model import Drift
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
+from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
+from repl_assets.jobs.repair import repair_job_name, repair_op_name
+from repl_assets.steps.engine import connection_resource
+from repl_assets.typed import running_sensor
+from resources.engine_log import in_tick
+from sensors.dead_runs import is_dead
+from sensors.not_now import outside_hours, paused
 
 _INTERVAL = 30
-_MOST_PARTITIONS = 500  # of one run; the next round finds the others
+_MOST_PARTITIONS = 500  # in one run; the next round finds the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +37,9 @@ class Round:
     """The cursor: a round over all tables of a database.
 
     Args:
-        begun: when, seconds since the epoch.
-        after: table that was looked at last, "" at the beginning.
-        done: whether all were.
+        begun: start of the round, seconds since the epoch.
+        after: the last table scanned, "" at the start.
+        done: whether all tables were scanned.
     """
 
     begun: float = 0.0
@@ -44,43 +51,43 @@ _ROUND = TypeAdapter(Round)
 
 
 def drift_sensor(policy: Policy, drift: Drift, database: str) -> dg.SensorDefinition:
-    """The sensor of a database: ``drift_<db>``. It runs from the start."""
+    """The sensor of a database: ``drift_<db>``."""
     names = Names.of(policy)
 
-    @dg.sensor(
+    @running_sensor(
         name=names.local(f"drift_{database}"),
-        description=f"Repairs what changed in {database} on the source without an event",
+        description=f"Repairs partitions of {database} that changed on the source without an event",
         job_name=repair_job_name(names, database),
-        minimum_interval_seconds=min(_INTERVAL, drift.every),
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys={names.connection},
+        interval=min(_INTERVAL, drift.every),
+        resources=frozenset({names.connection}),
     )
-    def look_for_drift(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        resource: ReplicationConnection = getattr(context.resources, names.connection)
-        return tick(context, resource.connect(), names, drift, database, time.time())
+    def scan_for_drift(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        resource = connection_resource(context, names)
+        with in_tick(context.log):
+            return tick(context, resource.connect(), names, drift, database, time.time())
 
-    return look_for_drift
+    return scan_for_drift
 
 
 def tick(
     context: dg.SensorEvaluationContext, connection: Connection, names: Names, drift: Drift, database: str, now: float
 ) -> dg.SensorResult | dg.SkipReason:
-    """One tick at a given time: goes on with the round, as long as its budget lasts but one table at least."""
+    """One tick at a given time: continues the round until its time budget is spent; at least one table."""
     state = replica_state(connection.target.metastore.database(connection.target.policy.target_of(database)))
     if reason := outside_hours(connection.target.policy, now) or paused({database: state}).get(database, ""):
         return dg.SkipReason(reason)
-    at = read_round(context.cursor)
+    at = _position(context, names, database)
     if at.done and now - at.begun < drift.every:
-        return dg.SkipReason(f"the next round begins in {at.begun + drift.every - now:.0f} s")
+        return dg.SkipReason(f"the next round starts in {at.begun + drift.every - now:.0f} s")
     if _busy(context.instance, names, database):
-        return dg.SkipReason("a repair is under way")  # what it changes need not be asked for again
+        return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
     scan = DriftScan(connection.source, connection.target, database, drift.settle)
     at, end = Round(now, done=False) if at.done else at, time.monotonic() + drift.budget
     requests: list[dg.RunRequest] = []
-    looked = 0
+    scanned = 0
     for table in (name for name in scan.names() if name > at.after):
-        found = _look(context, scan, table)
-        at, looked = replace(at, after=table), looked + 1
+        at, scanned = replace(at, after=table), scanned + 1
+        found = _scan_table(context, scan, table, names, at)
         if found is not None and found.drifted:
             requests.append(_request(names, database, found, at))
         if time.monotonic() > end:
@@ -90,23 +97,45 @@ def tick(
     cursor = _ROUND.dump_json(at).decode()
     context.update_cursor(cursor)
     if not requests:
-        return dg.SkipReason(f"{looked} tables looked at, none has drifted")
+        return dg.SkipReason(f"{scanned} tables scanned, none has drifted")
     return dg.SensorResult(run_requests=requests, cursor=cursor)
 
 
-def _look(context: dg.SensorEvaluationContext, scan: DriftScan, table: str) -> TableDrift | None:
-    """Looks at one table; one that cannot be looked at does not keep the others from it."""
+def _position(context: dg.SensorEvaluationContext, names: Names, database: str) -> Round:
+    """Where the last tick stopped, even if Dagster killed it."""
+    key, at = _position_key(names, database), read_round(context.cursor)
+    recorded = read_round(context.instance.daemon_cursor_storage.get_cursor_values({key}).get(key))
+    if (recorded.begun, recorded.after) <= (at.begun, at.after):
+        return at
+    context.log.warning(
+        "the scan of %s.%s exceeded the time limit of a tick and is skipped in this round: run hive-repl drift, or raise "
+        "DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS",
+        database,
+        recorded.after,
+    )
+    return recorded
+
+
+def _position_key(names: Names, database: str) -> str:
+    return f"hive_replication/drift/{names.policy}/{database}"
+
+
+def _scan_table(context: dg.SensorEvaluationContext, scan: DriftScan, table: str, names: Names, at: Round) -> TableDrift | None:
+    """Scans one table. A table that cannot be read does not block the others."""
+    cursors, key = context.instance.daemon_cursor_storage, _position_key(names, scan.database)
+    cursors.set_cursor_values({key: _ROUND.dump_json(at).decode()})
     try:
         return scan.table(table)
     except Unreachable:
+        cursors.set_cursor_values({key: ""})  # not the table's fault: the next tick scans it again
         raise
     except (ReplicationError, OSError) as error:
-        context.log.warning("%s.%s cannot be looked at: %s", scan.database, table, error)
+        context.log.warning("%s.%s cannot be scanned: %s", scan.database, table, error)
         return None
 
 
 def read_round(text: str | None) -> Round:
-    """The round of the last tick; a new one is due where it is unreadable."""
+    """The round of the last tick; a new round if the cursor is unreadable."""
     try:
         return _ROUND.validate_json(text or "")
     except ValidationError:
@@ -114,14 +143,14 @@ def read_round(text: str | None) -> Round:
 
 
 def _busy(instance: dg.DagsterInstance, names: Names, database: str) -> bool:
-    """Whether a repair of the database is under way or in the queue."""
-    wanted = dg.RunsFilter(job_name=repair_job_name(names, database), statuses=NOT_FINISHED_STATUSES)
-    runs = [record.dagster_run for record in instance.get_run_records(wanted)]
-    return any(not is_gone(run.tags.get(PROCESS_TAG, "")) for run in runs)
+    """Whether a repair of the database is running or queued."""
+    unfinished = dg.RunsFilter(job_name=repair_job_name(names, database), statuses=NOT_FINISHED_STATUSES)
+    runs = [record.dagster_run for record in instance.get_run_records(unfinished)]
+    return not all(map(is_dead, runs))
 
 
 def _request(names: Names, database: str, found: TableDrift, at: Round) -> dg.RunRequest:
-    """One run for a table. Its key has what was found and the round: a repair that failed is asked for again in the next."""
+    """One run for a table. The run key holds the round, so that a failed repair is requested again in the next round."""
     drifted = found.drifted[:_MOST_PARTITIONS]
     what = hashlib.sha256(repr([(one.partition, one.digest) for one in drifted]).encode()).hexdigest()[:16]
     config = {"table": found.table, "partitions": [one.partition for one in drifted if one.partition]}

@@ -1,7 +1,7 @@
-"""The sensor that shows how far replicas are behind: observations that Dagster plots, and answers to ``up_to_date``.
+"""The sensor that reports the lag of replicas: observations that Dagster plots, and results of the check ``up_to_date``.
 
-Every event costs Dagster some 15 ms and a kilobyte, so they are few: one a minute while something waits, at once when nothing
-does any more, and one an hour at rest.
+Every event costs Dagster some 15 ms and a kilobyte, so there are few: one a minute while events wait, one as soon as none waits
+any more, and one an hour after that.
 """
 
 from __future__ import annotations
@@ -15,29 +15,33 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
+from hive_replication.errors import ReplicationError
 from hive_replication.lag import Lag, LagReader, TableLag
+from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
-from repl_assets.catalog import CatalogDatabase
-from repl_assets.freshness import UP_TO_DATE, is_up_to_date
-from repl_assets.keys import Names
-from repl_assets.lag_metadata import database_metadata, figures
-from resources.connection import ReplicationConnection
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import UP_TO_DATE, Names
+from repl_assets.checks.freshness import is_up_to_date
+from repl_assets.recording.metadata import lag_figures, lag_metadata
+from repl_assets.steps.engine import connection_resource
+from repl_assets.typed import running_sensor
+from resources.engine_log import in_tick
 
 _INTERVAL = 30
-_BEHIND = 60.0  # seconds between two observations of what is behind
+_BEHIND = 60.0  # seconds between two observations of a lag
 _AT_REST = 3600.0
-_MOST_TABLES = 20  # in one tick, those first that are furthest behind
-MOST_EVENTS = 10_000  # of the log in one tick: some 15 s of the 60 s that it has; the next one goes on from there
+_MOST_TABLES = 20  # in one tick; those with the greatest lag first
+MOST_EVENTS = 10_000  # of the log in one tick: some 15 s of its limit of 60 s; the next tick continues
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was observed last of a database or table.
+class Observed:
+    """The last observation of a database or table.
 
     Args:
         time: when, seconds since the epoch.
-        level: whether nothing waited.
-        passed: whether it was up to date.
+        level: whether no event waited.
+        passed: whether the check passed.
     """
 
     time: float
@@ -49,17 +53,17 @@ class Seen:
 class LagCursor:
     """The last observations of databases, and of the tables that were behind, as ``db/table``."""
 
-    databases: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
-    tables: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
+    databases: Mapping[str, Observed] = field(default_factory=dict[str, Observed])
+    tables: Mapping[str, Observed] = field(default_factory=dict[str, Observed])
 
 
 _CURSOR = TypeAdapter(LagCursor)
 
 
 class KeptReader:
-    """A reader that sensors share and keep between ticks, which need not read again what waits.
+    """A reader that sensors share and keep between ticks, so that each event is read once.
 
-    It stays until the policy has other databases. Sensors tick in threads: one reads at a time.
+    It is replaced when the policy changes. Sensors tick in threads, so one reads at a time.
     """
 
     def __init__(self) -> None:
@@ -80,26 +84,30 @@ class KeptReader:
 
 
 def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: KeptReader) -> dg.SensorDefinition:
-    """The sensor of a policy; it runs from the start.
+    """The sensor of a policy.
 
     Args:
         policy: the policy.
-        databases: those of it, with the tables that have assets.
-        reader: of the policy's lags.
+        databases: its databases, with the tables that have assets.
+        reader: reads the policy's lags.
     """
     names = Names.of(policy)
     assets = {f"{database.name}/{table.name}" for database in databases for table in database.tables}
 
-    @dg.sensor(
+    @running_sensor(
         name=names.local("lag"),
-        description="Observes how far databases and tables are behind",
-        minimum_interval_seconds=_INTERVAL,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys={names.connection},
+        description="Observes the lag of databases and tables",
+        interval=_INTERVAL,
+        resources=frozenset({names.connection}),
     )
     def observe_lag(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        resource: ReplicationConnection = getattr(context.resources, names.connection)
-        return tick(context.cursor, reader.read(resource.connect()), policy, assets, time.time())
+        resource = connection_resource(context, names)
+        with in_tick(context.log):
+            try:
+                lags = reader.read(resource.connect())
+            except ReplicationError as error:
+                return outage(context.cursor, error, policy, time.time())
+            return tick(context.cursor, lags, policy, assets, time.time())
 
     return observe_lag
 
@@ -120,22 +128,45 @@ def tick(
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
     for one in lags:
-        new = Seen(now, not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds))
+        new = Observed(now, not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds))
         if one.applied is not None and _due(databases.get(one.database), new):
             databases[one.database] = new
             events += _database(names, one, passed=new.passed)
     for key, table in _tables(lags, seen, assets, now):
-        new = Seen(now, not table.waiting)
+        new = Observed(now, not table.waiting)
         database, _, name = key.partition("/")
-        events.append(dg.AssetObservation(names.table(database, name, "load"), metadata=figures(table)))
+        events.append(dg.AssetObservation(names.table(database, name, "load"), metadata=lag_figures(table)))
         tables = {known: old for known, old in tables.items() if known != key} | ({} if new.level else {key: new})
     if not events:
-        return dg.SkipReason("nothing new about the lag")
+        return dg.SkipReason("no observation is due")
     return dg.SensorResult(asset_events=events, cursor=_CURSOR.dump_json(LagCursor(databases, tables)).decode())
 
 
+def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: float) -> dg.SensorResult:
+    """One tick while a server does not answer: nobody knows whether replicas are up to date, so the check fails and says why."""
+    seen, names = _read(cursor), Names.of(policy)
+    unknown = Observed(now, level=False, passed=False)
+    due = [database for database in sorted(policy.databases) if _due(seen.databases.get(database), unknown)]
+    events = [
+        dg.AssetCheckEvaluation(
+            asset_key=names.database(database, "load"),
+            check_name=UP_TO_DATE,
+            passed=False,
+            severity=dg.AssetCheckSeverity.ERROR,
+            description=escaped(f"nobody knows: {error}"),
+        )
+        for database in due
+    ]
+    databases = {**seen.databases, **dict.fromkeys(due, unknown)}
+    return dg.SensorResult(
+        skip_reason=f"the lag is not known: {error}",
+        asset_events=events,
+        cursor=_CURSOR.dump_json(LagCursor(databases, seen.tables)).decode(),
+    )
+
+
 def _database(names: Names, found: Lag, *, passed: bool) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
-    key, metadata = names.database(found.database, "load"), database_metadata(found)
+    key, metadata = names.database(found.database, "load"), lag_metadata(found)
     yield dg.AssetObservation(key, metadata=metadata)
     yield dg.AssetCheckEvaluation(
         asset_key=key, check_name=UP_TO_DATE, passed=passed, severity=dg.AssetCheckSeverity.WARN, metadata=metadata
@@ -143,7 +174,7 @@ def _database(names: Names, found: Lag, *, passed: bool) -> Iterator[dg.AssetObs
 
 
 def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: float) -> list[tuple[str, TableLag]]:
-    """Tables to observe: those behind, and those that were and are level now."""
+    """Tables to observe: those with a lag, and those whose lag has ended."""
     known = {one.database for one in lags if one.seconds_behind is not None}
     behind = {f"{one.database}/{table.table}": table for one in lags for table in one.tables if table.waiting}
     level = {
@@ -155,12 +186,12 @@ def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: 
     due = [
         (key, table)
         for key, table in (level | behind).items()
-        if key in assets and _due(seen.tables.get(key), Seen(now, not table.waiting))
+        if key in assets and _due(seen.tables.get(key), Observed(now, not table.waiting))
     ]
     return sorted(due, key=lambda one: -one[1].seconds_behind)[:_MOST_TABLES]
 
 
-def _due(last: Seen | None, new: Seen) -> bool:
+def _due(last: Observed | None, new: Observed) -> bool:
     if last is None or (last.level, last.passed) != (new.level, new.passed):
         return True
     return new.time - last.time >= (_AT_REST if new.level else _BEHIND)

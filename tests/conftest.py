@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from hive_replication.connect import Connection, connect
 from hive_replication.policy import load_policy
+from hive_replication.verify.witness import rounds
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, write_policy
@@ -27,8 +28,14 @@ settings.load_profile("shared cores")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for servers comes first: with several workers none is left with it at the end."""
+    """Runs tests that wait for servers first, so that no worker is left alone with them at the end."""
     items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers")))
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The witness looks again soon at what seems wrong: here nobody is in the middle of an INSERT."""
+    monkeypatch.setattr(rounds, "PAUSES", (0.2, 0.2))
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +103,7 @@ def hive4_target(target4: Side) -> Iterator[HiveDriver]:
 
 @pytest.fixture
 def unique() -> str:
-    """A database name that nobody else has."""
+    """A database name that no other test uses."""
     return f"t{uuid.uuid4().hex[:10]}"
 
 

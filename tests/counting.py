@@ -1,4 +1,4 @@
-"""A proxy before a metastore that counts the calls which really go over the wire."""
+"""Counters for tests: Thrift calls that reach a metastore, and event messages that are decoded."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import socketserver
 import struct
 import threading
 from collections import Counter
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
+import pytest
+
+from hive_replication.events import decode
 from hive_replication.metastore.connection import addresses
 
 _HEADER = 8  # bytes of a binary Thrift message before its name: version and type, then the name's length
 
 
 class CountingProxy(socketserver.ThreadingTCPServer):
-    """Passes everything on, and counts calls by Thrift's name; heartbeats of locks are left out, they come by time.
+    """A proxy that counts calls by Thrift's name, without heartbeats of locks, which depend on time.
 
     Args:
         uri: ``thrift://host:port`` of the metastore.
@@ -65,3 +69,18 @@ class _Passing(socketserver.BaseRequestHandler):
             if name != "heartbeat":
                 self.server.calls[name] += 1
         return (begun + data)[:end]
+
+
+def count_decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """Counts how often each event's message is decoded from now on."""
+    found = Counter[int]()
+
+    def counting(decoder: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def count(head: tuple[int, ...], message: object) -> object:
+            found[head[0]] += 1
+            return decoder(head, message)
+
+        return count
+
+    monkeypatch.setattr(decode, "DECODERS", {kind: counting(decoder) for kind, decoder in decode.DECODERS.items()})
+    return found

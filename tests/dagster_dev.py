@@ -33,7 +33,7 @@ _RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId jobName statu
 
 
 def wait_for(what: str, done: Callable[[], bool], seconds: float = 240) -> None:
-    """Waits until something is so."""
+    """Waits until a condition is true."""
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, what
@@ -80,11 +80,11 @@ class Dagster:
         return next(run for run in self.runs() if run["runId"] == run_id)
 
     def status(self, run_id: str) -> str:
-        """How a run is, by the beginning of its id."""
+        """Status of a run, by the beginning of its id."""
         return next(str(run["status"]) for run in self.runs() if run["runId"].startswith(run_id))
 
     def materialize(self, path: list[str], partition: str) -> str:
-        """What the button does; the run's id."""
+        """Does what the button Materialize does, and returns the run's id."""
         params = {
             "selector": {
                 "repositoryLocationName": "hive_replication",

@@ -1,4 +1,4 @@
-"""Ways in which a process comes to its end in the middle of its work."""
+"""Ways in which a process dies in the middle of its work."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def dying_at(call: str, number: int, *, after: bool) -> Generator[None]:
     """
     real, calls = getattr(Metastore, call), count(1)
 
-    def dying(*args: object) -> object:
+    def dying(*args: object, **options: object) -> object:
         if next(calls) != number:
-            return real(*args)
+            return real(*args, **options)
         if after:
-            real(*args)
+            real(*args, **options)
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:

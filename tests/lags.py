@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hive_replication.lag import Lag
-from hive_replication.policy import Policy, Root, Warehouse
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
 
 NOWHERE = "thrift://127.0.0.1:1"
 POLICY = Policy(

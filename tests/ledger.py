@@ -1,4 +1,4 @@
-"""Insert-only tables that are written to by thrift, transaction by transaction."""
+"""Insert-only tables, written through Thrift one transaction after another."""
 
 from __future__ import annotations
 

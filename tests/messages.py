@@ -8,7 +8,7 @@ from typing import Any
 
 from hive_replication.events import records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore import tjson
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import NotificationEvent
 
 

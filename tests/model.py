@@ -1,4 +1,4 @@
-"""A source warehouse in memory that writes events as Hive does: a plain interpreter, made without the code under test.
+"""A source warehouse in memory that writes events as Hive does: a simple interpreter that does not use the code under test.
 
 Content is a map from file name to checksum.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hive_replication.dump.records import FileGroup
+from hive_replication.dump.format.records import FileGroup
 from hive_replication.events import records as r
 from hive_replication.events.files import FileRef
-from hive_replication.load.lanes import WindowEvent
+from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
 ROOT = "hdfs://src/w/db.db"
@@ -90,6 +90,7 @@ class Source:
     events: list[r.Event] = field(default_factory=list)
     evid: int = 0
     past: list[State] = field(default_factory=lambda: [{}])
+    outside: Tab | None = None
 
     def state(self) -> State:
         return {
@@ -107,7 +108,7 @@ class Source:
         return tuple(FileRef(f"{location}/{name}", found[name]) for name in (found if names is None else names))
 
     def act(self, kind: str, table: int, part: int, extra: int) -> None:
-        """One change, made fit: an absent table is created, an absent partition added, whatever was meant."""
+        """Makes one change, adjusted to the state: an absent table is created and an absent partition added first."""
         name, key = NAMES[table], PARTS[part]
         tab = self.tables.get(name)
         self.evid += 1
@@ -115,7 +116,9 @@ class Source:
             name, tab = sorted(self.tables.items(), key=lambda item: item[0])[table % len(self.tables)]
         if tab and tab.parts and kind in ("rename part", "drop part", "alter part", "truncate"):
             key = sorted(tab.parts)[part % len(tab.parts)]
-        if tab is None and kind in ("create", "insert", "add many"):
+        if kind == "rename in":
+            self._enter(extra)
+        elif tab is None and kind in ("create", "insert", "add many"):
             self._create(name, partitioned=extra > 0)
         elif tab is not None and kind == "exchange":
             self._exchange(name, tab, key)
@@ -150,7 +153,8 @@ class Source:
             return
         new = name
         if kind != "alter":
-            free = [OUTSIDE] if kind == "rename out" else [new for new in NAMES if new not in self.tables]
+            outside = [OUTSIDE] if self.outside is None else []
+            free = outside if kind == "rename out" else [new for new in NAMES if new not in self.tables]
             if not free:
                 return
             new = free[extra % len(free)]
@@ -158,8 +162,24 @@ class Source:
             self._move(tab, f"{ROOT}/{new}")
             if new != OUTSIDE:
                 self.tables[new] = tab
+            else:
+                self.outside = tab
         tab.version = self.evid
         self._log(r.AlterTable, name, before=before, after=table_image(new, tab), truncate=False)
+
+    def _enter(self, extra: int) -> None:
+        """The table that was renamed out of the policy comes back under any name; what was done to it there no event tells."""
+        free = [new for new in NAMES if new not in self.tables]
+        if self.outside is None or not free:
+            return
+        tab, new, self.outside = self.outside, free[extra % len(free)], None
+        before = table_image(OUTSIDE, tab)
+        self._move(tab, f"{ROOT}/{new}")
+        for place in (part.location for part in tab.parts.values()) if tab.partitioned else (tab.location,):
+            self.storage[place] = {**self.storage[place], f"unseen{self.evid}": f"u{self.evid}"}
+        tab.version = self.evid
+        self.tables[new] = tab
+        self._log(r.AlterTable, OUTSIDE, before=before, after=table_image(new, tab), truncate=False)
 
     def _move(self, tab: Tab, location: str) -> None:
         """A rename moves the directory, and partitions in it."""

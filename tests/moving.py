@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 from hypothesis import strategies as st
 
-from hive_replication.dump.attempts import Checkpoint
-from hive_replication.dump.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.dialect import Features
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, NotificationEvent, Partition, Table
-from hive_replication.metastore.versions import Features
 from hive_replication.policy import Policy
 from hive_replication.storage import FileChecksum, FileStatus
 from tests import model
@@ -109,7 +110,7 @@ class Draft:
 
 @dataclass
 class Moving:
-    """The metastore and the storage of a source; before each call others change it a little.
+    """The metastore and the storage of a source; before each call, others change something.
 
     Args:
         source: what they change.
@@ -124,6 +125,8 @@ class Moving:
     unreadable: frozenset[int] = frozenset()
     uri: str = "thrift://moving:9083"
     features: Features = field(default_factory=lambda: Features("3", "uuid"))
+    #: One call after another, so that a failing example can be repeated.
+    threads: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(map=map))
 
     def _moves(self) -> None:
         for _ in range(next(self.pace, len(self.pending))):
@@ -193,11 +196,12 @@ class Moving:
 
 POLICY = Policy.model_validate(
     {
-        "source": {"metastore": "thrift://s:1", "roots": [{"uri": "hdfs://src/"}]},
+        "source": {"metastore": "thrift://s:1", "roots": [{"uri": "hdfs://src/"}], "paths": ["hdfs://src/"]},
         "target": {"metastore": "thrift://t:1", "roots": [{"uri": "hdfs://dst/"}]},
         "dump_root": "hdfs://dst/dumps",
         "databases": {"db": "db"},
         "exclude": [model.OUTSIDE],
+        "parallelism": {"tables": 1},
     }
 )
 
@@ -208,6 +212,6 @@ def moving_source(
     pace: Iterable[int],
     unreadable: frozenset[int] = frozenset(),
 ) -> Source:
-    """A source side over all this."""
+    """A source side with this metastore and storage."""
     moving = Moving(source, list(pending), iter(pace), unreadable)
     return Source(moving, moving, POLICY)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hive_replication.connect import Connection
 from hive_replication.metastore.types import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table, copy_of
 
-_TEXT = StorageDescriptor(
+TEXT = StorageDescriptor(
     cols=[FieldSchema("a", "int", None)],
     inputFormat="org.apache.hadoop.mapred.TextInputFormat",
     outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
@@ -33,14 +33,14 @@ class Origin:
         self.connection.source.metastore.create_database(Database(name=self.database, parameters={}))
 
     def create(self, name: str, *days: str) -> None:
-        """A table; partitioned where days are given."""
+        """Creates a table, partitioned if days are given."""
         keys = [FieldSchema("ds", "string", None)] if days else []
         self.connection.source.metastore.create_table(
             Table(
                 tableName=name,
                 dbName=self.database,
                 owner="hive",
-                sd=copy_of(_TEXT),
+                sd=copy_of(TEXT),
                 partitionKeys=keys,
                 parameters={},
                 tableType="MANAGED_TABLE",
@@ -50,8 +50,8 @@ class Origin:
             self.add(name, day)
 
     def add(self, table: str, *days: str) -> None:
-        """Partitions, with one event."""
-        parts = [Partition(values=[day], dbName=self.database, tableName=table, sd=copy_of(_TEXT), parameters={}) for day in days]
+        """Adds partitions with one event."""
+        parts = [Partition(values=[day], dbName=self.database, tableName=table, sd=copy_of(TEXT), parameters={}) for day in days]
         self.connection.source.metastore.add_partitions(self.database, table, parts)
 
     def location(self, table: str, day: str = "") -> str:
@@ -64,7 +64,7 @@ class Origin:
         return str(found.sd.location)
 
     def insert(self, table: str, rows: str, day: str = "", *, overwrite: bool = False) -> str:
-        """INSERT of a new file, with its event."""
+        """Inserts a new file, with its event."""
         storage, location = self.connection.source.storage, self.location(table, day)
         for old in storage.files(location) if overwrite else ():
             storage.delete(old.uri)

@@ -12,10 +12,10 @@ from dagster._core.test_utils import create_run_for_test
 from hive_metastore.ThriftHiveMetastore import Client
 
 from hive_replication.metastore.client import Metastore
-from repl_assets.catalog import read_catalog
+from repl_assets.catalog.catalog import read_catalog
+from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
-from repl_assets.keys import Names
-from sensors.notification_log import DAY, SensorSettings, tick
+from sensors.notification_log.sensor import DAY, SensorSettings, tick
 from tests.warehouse import Warehouse
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Sensor:
         return result
 
     def request(self, **options: float) -> dg.RunRequest:
-        """The one run that a tick asks for; its window is made known as the daemon does."""
+        """The one run that a tick requests; its window is registered as the daemon does."""
         result = self.tick(**options)
         assert isinstance(result, dg.SensorResult), result.skip_message
         (request,) = result.run_requests or []
@@ -74,13 +74,13 @@ class Sensor:
         return request
 
     def reason(self, **options: float) -> str:
-        """Why a tick asks for nothing."""
+        """Why a tick requests no run."""
         result = self.tick(**options)
         assert isinstance(result, dg.SkipReason), result
         return str(result.skip_message)
 
     def run(self, request: dg.RunRequest, **resources: object) -> dg.ExecuteInProcessResult:
-        """Executes what was asked for, in this process."""
+        """Executes the requested run in this process."""
         defs = build_defs(self.policy, read_catalog(self.source, self.policy), resources=resources)
         job = defs.resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
@@ -92,7 +92,7 @@ class Sensor:
         )
 
     def record(self, request: dg.RunRequest, status: dg.DagsterRunStatus) -> dg.DagsterRun:
-        """A run of what was asked for, as the daemon would have made it."""
+        """Creates the requested run as the daemon would."""
         return create_run_for_test(
             self.instance,
             asset_selection=frozenset(request.asset_selection or []),
@@ -101,6 +101,6 @@ class Sensor:
         )
 
     def replicate(self) -> None:
-        """What the daemon does until nothing is left."""
+        """Runs what the sensor requests until nothing is left."""
         assert self.run(self.request()).success
         assert isinstance(self.tick(), dg.SkipReason)

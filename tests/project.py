@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import dagster as dg
 
 from hive_replication.policy import Policy
-from repl_assets.catalog import read_catalog
+from repl_assets.catalog.catalog import read_catalog
+from repl_assets.catalog.keys import Names, Stage, Window
 from repl_assets.definitions import build_defs
-from repl_assets.keys import Names, Stage, Window
-from sensors.recording import ask
+from sensors.unrecorded import tick as recording_tick
 from tests.warehouse import Warehouse
 
 
@@ -29,7 +29,7 @@ class Project:
 
     @property
     def defs(self) -> dg.Definitions:
-        """As after a reload: with the tables of now."""
+        """Definitions as after a reload, with the present tables."""
         catalog = read_catalog(self.warehouse.connection.source.metastore, self.policy)
         return build_defs(self.policy, catalog, **self.settings)
 
@@ -54,7 +54,7 @@ class Project:
         return self.run(self.database("dump"), self.database("load"), partition_key=str(window), **options)
 
     def next_window(self, **options: object) -> dg.ExecuteInProcessResult:
-        """The window that the sensor would ask for."""
+        """The window that the sensor would request."""
         end = self.warehouse.connection.source.metastore.current_event_id()
         return self.window(Window(self.warehouse.applied(), end), **options)
 
@@ -66,7 +66,7 @@ class Project:
     def recorded(self) -> int:
         """Records what loads left out; the number of runs that it took."""
         keys: list[str | None] = []
-        while isinstance(request := ask(self.instance, self.names, "record", time.time()), dg.RunRequest):
+        while isinstance(request := recording_tick(self.instance, self.names, "record", time.time()), dg.RunRequest):
             assert request.run_key not in keys
             keys.append(request.run_key)
             assert self.defs.resolve_job_def("record").execute_in_process(instance=self.instance).success

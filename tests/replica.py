@@ -1,4 +1,4 @@
-"""A target in memory that carries out operations: a plain interpreter, made without the code under test."""
+"""A target in memory that carries out operations: a simple interpreter that does not use the code under test."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hive_replication.events.files import FileRef
-from hive_replication.load import operations as op
-from hive_replication.load.mapping import NameMapping
-from hive_replication.load.state import LAST_ID, SOURCE, ReplicaState, object_id
-from hive_replication.load.view import TargetView
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, object_id
+from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.types import Partition, Table
 from tests.model import ROOT, Files, Source, State, partition_image, table_image
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.records import DumpResult
+from hive_replication.dump.format.records import DumpResult
 from hive_replication.load.command import repl_load
+from hive_replication.load.replica.hive4_translation import TRANSLATION, is_translated
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.status import repl_status
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import replica_state
-from hive_replication.load.status import repl_status
-from hive_replication.load.translation import TRANSLATION, is_translated
 from hive_replication.metastore.types import Table
 from hive_replication.statements import ReplDump, ReplLoad
 from resources.embedded.hive import HiveDriver
@@ -32,6 +32,12 @@ class Warehouse:
 
     def __post_init__(self) -> None:
         self._since = self.connection.target.metastore.current_event_id()
+
+    def with_policy(self, **settings: object) -> Warehouse:
+        """The same database under a policy with other settings."""
+        policy = self.connection.source.policy.model_copy(update={"databases": {self.database: self.database}, **settings})
+        sides = {side: replace(getattr(self.connection, side), policy=policy) for side in ("source", "target")}
+        return Warehouse(replace(self.connection, **sides), self.hive, self.database, self.copier)
 
     def sql(self, *statements: str) -> None:
         """Runs statements on real Hive in the source database; ``{db}`` stands for its name."""
@@ -69,13 +75,13 @@ class Warehouse:
         return self.load(self.dump(self.applied()).directory)
 
     def target_events(self) -> int:
-        """How many changes of the replica's metadata the target's log holds since this object was made."""
+        """Counts the changes of the replica's metadata in the target's log since this object was created."""
         metastore = self.connection.target.metastore
         events = metastore.events(self._since, metastore.current_event_id())
         return sum(event.dbName == self.database for event in events)
 
     def content(self, *, source: bool, only: str = "") -> dict[str, object]:
-        """Everything about a database that must be equal: schemas, properties, partitions, files with their bytes.
+        """What must be equal in both databases: schemas, properties, partitions, files with their bytes.
 
         Args:
             source: of which side.
@@ -109,8 +115,15 @@ class Warehouse:
         return {status.uri[len(location) :].strip("/"): storage.read(status.uri) for status in storage.files(location)}  # type: ignore[attr-defined]
 
     def assert_equal(self, *, only: str = "") -> None:
-        """The replica equals the source, and nothing in it points at the source."""
+        """The replica equals the source, and nothing in it points to the source."""
         self.assert_equal_but_paths(only=only)
+
+    def assert_equal_in_policy(self, *, kept: tuple[str, ...] = ()) -> None:
+        """The replica has what the policy includes as the source does, and otherwise what was kept."""
+        ours, theirs = (self.content(source=source) for source in (True, False))
+        includes = self.connection.source.policy.includes
+        assert {n: one for n, one in theirs.items() if n not in kept} == {n: one for n, one in ours.items() if includes(n)}
+        assert set(kept) <= theirs.keys()
 
     def assert_equal_but_paths(self, *parameters: str, only: str = "") -> None:
         """The same, where some parameters of tables hold paths, which are other ones on the target."""

@@ -29,7 +29,7 @@ class Writer:
         return cls(metastore, storage, database, opened.txn_ids[0])
 
     def write_id(self, table: str) -> int:
-        """Gives the transaction a write id of a table, or tells which one it has."""
+        """Allocates a write id of a table to the transaction, or returns the one it has."""
         request = t.AllocateTableWriteIdsRequest(self.database, table, [self.transaction])
         answer = self.metastore.call("allocate", lambda client: client.allocate_table_write_ids(request))
         return answer.txnToWriteIds[0].writeId
@@ -43,7 +43,7 @@ class Writer:
         self.metastore.call("lock", lambda client: client.lock(request))
 
     def insert(self, table: str, text: str | bytes, partition: str = "", statement: int = 0, below: str = "") -> str:
-        """Writes a file as a statement of the transaction, and tells the metastore of it; answers where it lies.
+        """Writes a file as a statement of the transaction, adds its write event, and returns its path.
 
         ``below`` names another directory than the transaction's own.
         """

@@ -1,5 +1,6 @@
-"""Write ids of transactional (ACID) tables, and which of their directories hold data of which write ids. All of it is pure.
+"""Rules of transactional (ACID) tables: write ids, and which directories and rows a reader sees.
 
-Belongs here: Hive's rules of what a reader sees of a table's directory (``ValidReaderWriteIdList``, ``AcidUtils``). Does not
-belong here: transactions of a metastore (``metastore``), their events (``events``), what is done about them (``dump``, ``load``).
+Belongs here: pure functions that follow Hive's own rules (``ValidReaderWriteIdList``, ``AcidUtils``).
+
+Keep out of here: calls of a metastore (``metastore``), transaction events (``events``), and what a dump or load does with them.
 """

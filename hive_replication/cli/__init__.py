@@ -1,8 +1,9 @@
-"""``hive-repl``: the command line.
+"""The command line ``hive-repl``.
 
-Belongs here: words of the shell to library calls, results to the terminal or to JSON, errors to one line and an exit code.
-Does not belong here: any decision about replication. Commands import what they need when they run, so that ``--help`` is
-quick.
+Belongs here: arguments, output for terminals and as JSON, exit codes, completion. Commands import the library when they run, so
+that ``--help`` stays fast.
+
+Keep out of here: decisions about replication.
 """
 
 from hive_replication.cli.main import main

@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli import commands
+from hive_replication.cli import commands, logs
 from hive_replication.cli.output import print_json
 from hive_replication.cli.settings import DEFAULT_CONFIG, Json, RootConfig, Settings
 from hive_replication.cli.words import arrange, command_of
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import printable
 
 PROGRAM = "hive-repl"
 GROUP = "hive_replication.commands"
@@ -82,9 +83,12 @@ def root(
     context: typer.Context,
     config: RootConfig = None,
     json: Json = False,
+    verbose: logs.Verbose = 0,
+    log_format: logs.Format = "text",
     _version: Version = False,
 ) -> None:
     """Replicates Hive warehouses: metadata through dumps, files once and proven, from source storage to target storage."""
+    context.with_resource(logs.shown(verbose, log_format))
     context.obj = Settings(config or DEFAULT_CONFIG, json)
 
 
@@ -107,7 +111,7 @@ def _never() -> None:
 
 
 def _failed(message: str, code: int, *, as_json: bool) -> int:
-    line = re.sub(r"\s*\n\s*", " ", message.strip())
+    line = printable(re.sub(r"\s*\n\s*", " ", message.strip()))
     if as_json:
         print_json({"error": line, "exit_code": code})
     else:

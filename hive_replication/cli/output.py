@@ -1,4 +1,4 @@
-"""Results on stdout: a table on a terminal, tab-separated lines in a pipe, JSON if asked; remarks on stderr."""
+"""Results on stdout: a table on a terminal, tab-separated lines with bare figures in a pipe, JSON if asked; remarks on stderr."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hive_replication.logs import printable, printable_lines
+from hive_replication.units import Figure
+
 if TYPE_CHECKING:
     from rich.table import Table
 
 _SHORT, _LONG = 14, 12  # characters: a cell up to _SHORT stays on one line if longer ones get _LONG
 _SENTENCE = 24  # characters: sentences in a last column that would be narrower go below the table
+# What JSON leaves as it is: delete, the second set of control characters, and those that turn the direction of text.
+_CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FIGURE = re.compile(r"|[0-9][0-9.,]*( \S{1,3})?")  # with its unit, or nothing
 
 
@@ -44,7 +49,7 @@ class Output:
             Console().print(drawn(columns, rows))
         else:
             for row in rows:
-                print("\t".join(" ".join(_text(cell).split()) for cell in row))
+                print("\t".join(printable(" ".join(_bare(cell).split())) for cell in row))
 
     @property
     def terminal(self) -> bool:
@@ -55,7 +60,7 @@ class Output:
         """Prints lines for people on stderr; nothing where JSON was asked for."""
         if not self.json:
             for line in lines:
-                print(line, file=sys.stderr)
+                print(printable_lines(line), file=sys.stderr)
 
     def notice(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], lines: Iterable[str]) -> None:
         """Shows a table for people on stderr, or as lines; nothing without rows, or where JSON is asked for.
@@ -116,9 +121,18 @@ def print_json(data: object) -> None:
 
 
 def json_text(data: object) -> str:
-    """One JSON document on one line."""
-    return json.dumps(data, ensure_ascii=False)
+    """One JSON document on one line, in which no character steers a terminal."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(data, ensure_ascii=False))
+
+
+def _plain(cell: object) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _bare(cell: object) -> str:
+    """A cell in a pipe: figures without their units, times with their zone."""
+    return _plain(cell.value if isinstance(cell, Figure) else cell)
 
 
 def _text(cell: object) -> str:
-    return "" if cell is None else str(cell)
+    return printable_lines(_plain(cell))

@@ -49,13 +49,13 @@ class Settings:
         Raises:
             BadRequest: it is absent or invalid.
         """
-        from hive_replication.policy import load_policy
+        from hive_replication import load_policy
 
         return load_policy(self.config)
 
     def connect(self) -> Connection:
-        """Both sides of the policy; a server is called only when something is asked of it."""
-        from hive_replication.connect import connect
+        """Both sides of the policy; servers are called only when they are needed."""
+        from hive_replication import connect
 
         return connect(self.policy())
 

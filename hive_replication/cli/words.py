@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hive_replication.statements import ReplStatus
-
-_TAKE_A_VALUE = ("--config",)
+_TAKE_A_VALUE = ("--config", "--log-format")
 _QUOTES = "`'\""  # in the order of choice: between the first nothing is special
 _PLAIN = re.compile(r"[\w./:=%#+,@~-]+")
 
@@ -44,19 +40,6 @@ def statement(words: Sequence[str]) -> str:
     """
     head, *tail = words or [""]
     return " ".join([head, *map(_quoted, tail)])
-
-
-def object_named(name: str) -> ReplStatus:
-    """``db`` or ``db.table`` as an argument, in the grammar of the statements.
-
-    Raises:
-        BadRequest: it is neither.
-    """
-    from hive_replication.statements import ReplStatus, parse
-
-    parsed = parse(f"REPL STATUS {name}")
-    assert isinstance(parsed, ReplStatus)  # noqa: S101
-    return parsed
 
 
 def _quoted(word: str) -> str:

@@ -1,5 +1,6 @@
-"""Copying one file and proving the replica: the recorded checksum decides which file is right; size and time are never proof.
+"""Copies files and proves each replica by checksum. Size and modification time are never proof.
 
-Belongs here: ``copy_file``, the tasks and results, packing tasks, copying with the driver's threads.
-Does not belong here: which files to copy (``load``), Spark (``resources.spark_copier``).
+Belongs here: the copy of one file, copy tasks and their results, packing of tasks, copying in threads, bandwidth.
+
+Keep out of here: which files to copy (``load``), and Spark (``resources.spark_copier``).
 """

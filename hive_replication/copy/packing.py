@@ -30,10 +30,10 @@ def pack(tasks: Iterable[CopyTask], *, max_bytes: int = 256 * MIB, max_files: in
     return packs
 
 
-def dealt(packs: list[list[CopyTask]], most: int) -> list[list[list[CopyTask]]]:
-    """Packs dealt out to Spark tasks: one to each, or in turn, the largest first, where there may be fewer tasks than packs."""
-    hands = min(len(packs), most)
-    return [packs[start::hands] for start in range(hands)]
+def partition_packs(packs: list[list[CopyTask]], most: int) -> list[list[list[CopyTask]]]:
+    """The packs of each Spark task: one, or with fewer tasks than packs every n-th, the largest first."""
+    tasks = min(len(packs), most)
+    return [packs[start::tasks] for start in range(tasks)]
 
 
 def _bytes(task: CopyTask) -> int:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from hive_replication.copy.tasks import CopyTask
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Storage
-
-_THREADS = 32
 
 
 def source_sizes(storage: Storage, files: Iterable[FileRef]) -> dict[FileRef, int]:
@@ -21,8 +18,7 @@ def source_sizes(storage: Storage, files: Iterable[FileRef]) -> dict[FileRef, in
         return next((status.size for status in found if status is not None), -1)
 
     files = list(files)
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="size") as pool:
-        return dict(zip(files, pool.map(look_up, files), strict=True))
+    return dict(zip(files, storage.threads.map(look_up, files), strict=True))
 
 
 def sized(storage: Storage, tasks: list[CopyTask]) -> list[CopyTask]:

@@ -1,7 +1,8 @@
-"""Whether replication can work here: settings of both metastores, permissions, clocks, space.
+"""Checks whether replication can work: settings of both metastores, permissions, clocks, free space.
 
-Belongs here: asking both sides and judging the answers, each with the exact Hive setting to change. Does not belong here:
-changing anything. The only writes are probe files, which are removed again, and a lock that is released at once.
+Belongs here: findings, each with the Hive setting to change.
+
+Keep out of here: changes. The only writes are probe files, which are deleted again, and a lock that is released at once.
 """
 
 from hive_replication.doctor.examine import examine

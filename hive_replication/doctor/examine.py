@@ -2,47 +2,91 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from hive_replication.connect import Connection
+from hive_replication.connect import Connection, Reachable, reach
 from hive_replication.doctor.finding import Finding, error, ok, warning
+from hive_replication.doctor.patterns import pattern_findings
+from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import LagReader
-from hive_replication.load.transactions import why_unable
+from hive_replication.load.operations.transactions import why_unable
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.storage import Storage
+
+_LOG = logging.getLogger(__name__)
 
 _CLOCK = 60.0  # seconds by which clocks may differ
 _FREE = 0.1  # part of a store that should be free
 _GIB = 2**30
 
 
-def examine(connection: Connection) -> Iterator[Finding]:
-    """Looks at everything that replication needs, source first; one finding after another.
+def examine(connection: Connection, reached: Reachable | None = None) -> Iterator[Finding]:
+    """Examines everything that replication needs: source, target and dump root at the same time, told in this order.
 
     Args:
         connection: both sides. A probe file is written to the target's warehouse and to the dump root, and removed again.
+        reached: which metastores answer, where that is known already.
     """
-    source, target = connection.source, connection.target
-    for metastore, side, rest in ((source.metastore, "source", _source), (target.metastore, "target", _target)):
-        found = _metastore(metastore, side)
-        yield from found
-        if found[0].verdict == "ok":
-            yield from rest(connection)
-    yield from _writable(connection.store.storage, connection.store.root, "dump root")
+    reached = reached or reach(connection.source.policy)
+    with ThreadPoolExecutor(3, "doctor") as threads:
+        parts = (partial(_source_side, connection, reached), partial(_target_side, connection, reached.target))
+        for found in threads.map(_all, (*parts, partial(_dump_root, connection))):
+            yield from found
 
 
-def _metastore(metastore: Metastore, side: str) -> list[Finding]:
-    """What it is; of one that does not answer, that it does not."""
+def _all(part: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    return list(part())
+
+
+def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding]:
+    source = connection.source
+    yield from (found := roots(source.storage, "source"))
+    yield from (version := _metastore(source.metastore, "source", reached.source))
+    if version[0].verdict == "ok":
+        yield from _caught("source", _source(connection, storage=not any_down(found), target=not reached.target))
+
+
+def _target_side(connection: Connection, problem: str) -> Iterator[Finding]:
+    target = connection.target
+    yield from (found := roots(target.storage, "target"))
+    yield from (version := _metastore(target.metastore, "target", problem))
+    if version[0].verdict == "ok":
+        yield from _caught("target", _target(connection, storage=not any_down(found)))
+
+
+def _dump_root(connection: Connection) -> Iterator[Finding]:
+    storage = connection.store.storage
+    found = [one for one in roots(storage, "dump root") if one.verdict == "error"]
+    yield from found or _writable(storage, connection.store.root, "dump root")
+
+
+def _caught(side: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """What was found until a server stopped answering, and then that."""
+    try:
+        yield from findings
+    except ReplicationError as problem:
+        yield error(side, "stopped", str(problem), "what follows was not examined: correct it, and run hive-repl doctor again")
+
+
+def _metastore(metastore: Metastore, side: str, problem: str) -> list[Finding]:
+    """Its version, or that it does not answer."""
+    advice = f"correct {side}.metastore in the policy, or start it"
+    if problem:
+        return [error(side, "metastore", problem, advice)]
+    _LOG.debug("asks the metastore of the %s: %s", side, metastore.uri)
     try:
         version, uuid = metastore.version(), metastore.uuid()
-    except ReplicationError as problem:
-        return [error(side, "metastore", str(problem), f"correct {side}.metastore in the policy, or start it")]
+    except ReplicationError as failure:
+        return [error(side, "metastore", str(failure), advice)]
     found = [ok(side, "metastore", f"Hive {version} at {metastore.uri}")]
     if not uuid:
         advice = "keep its address the same: without an id of its own the metastore is known by it"
@@ -50,15 +94,18 @@ def _metastore(metastore: Metastore, side: str) -> list[Finding]:
     return found
 
 
-def _source(connection: Connection) -> Iterator[Finding]:
+def _source(connection: Connection, *, storage: bool, target: bool) -> Iterator[Finding]:
+    """What a source that answers says; ``storage`` and ``target`` are whether these do, too."""
     source = connection.source
-    behind, reach = _lags(connection)
+    behind, gaps = _lags(connection) if target else (0.0, [])
     yield from source_settings(source.metastore.config_value, behind)
-    yield from reach
+    yield from gaps
     yield _log(source.metastore)
+    yield from _webhdfs(source.storage, "source")
     for database in source.policy.databases:
-        yield from _database(connection, database)
-    if root := source.cm_root():
+        yield from _database(connection, database, storage=storage)
+    yield from _patterns(connection)
+    if storage and (root := source.cm_root()):
         yield _listable(source.storage, root, "cmroot access")
 
 
@@ -68,12 +115,12 @@ def _lags(connection: Connection) -> tuple[float, list[Finding]]:
     try:
         lags = LagReader(connection.source, connection.target).read()
     except ReplicationError as problem:
-        advice = "correct what the message says; until then nobody knows how far the replicas are behind"
+        advice = "correct what the message says; until then the lag of the replicas is not known"
         return behind, [warning("source", "lag", str(problem), advice)]
     for found in lags:
         behind = max(behind, found.seconds_behind or 0.0)
         if found.gap:
-            advice = "nothing to do: the next window compares the database and brings what differs"
+            advice = "nothing to do: the next window compares the database and replicates the differences"
             findings.append(warning("source", f"log reaches {found.database}", found.gap, advice))
     return behind, findings
 
@@ -94,7 +141,7 @@ def _log(metastore: Metastore) -> Finding:
     return ok("source", "read the log", f"newest event {current}")
 
 
-def _database(connection: Connection, name: str) -> Iterator[Finding]:
+def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[Finding]:
     source = connection.source
     check = f"database {name}"
     found = source.metastore.database(name)
@@ -105,8 +152,16 @@ def _database(connection: Connection, name: str) -> Iterator[Finding]:
         yield ok("source", check, f"{SOURCE_FOR} is set")
     else:
         yield ok("source", check, f"the first REPL DUMP sets {SOURCE_FOR}, from when on deleted files are kept in cmroot")
-    if found.locationUri:
+    if storage and found.locationUri:
         yield _listable(source.storage, found.locationUri, f"read {name}")
+
+
+def _patterns(connection: Connection) -> Iterator[Finding]:
+    """Whether each pattern of tables matches one."""
+    policy, metastore = connection.source.policy, connection.source.metastore
+    there = [name for name in policy.databases if metastore.database(name) is not None]
+    names = [table for name in there for table in metastore.table_names(name)]
+    yield from pattern_findings({"tables": policy.tables, "exclude": policy.exclude}, names)
 
 
 def _listable(storage: Storage, directory: str, check: str) -> Finding:
@@ -118,21 +173,38 @@ def _listable(storage: Storage, directory: str, check: str) -> Finding:
     return ok("source", check, directory)
 
 
-def _target(connection: Connection) -> Iterator[Finding]:
+def _target(connection: Connection, *, storage: bool) -> Iterator[Finding]:
+    """What a target that answers says; ``storage`` is whether its storage does, too."""
     target = connection.target
     yield from target_settings(target.metastore.config_value, target.metastore.features.major)
     yield _lock(target.metastore)
     if connection.source.acid:
         yield _transactions(target.metastore)
-    warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
-    yield from _writable(target.storage, warehouse, "target")
-    yield from _space(target.storage, warehouse)
+    if storage:
+        yield from _webhdfs(target.storage, "target")
+        warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
+        yield from _writable(target.storage, warehouse, "target")
+        yield from _space(target.storage, warehouse)
+
+
+def _webhdfs(storage: Storage, side: str) -> Iterator[Finding]:
+    """Whether WebHDFS answers, where the policy names one: without its checksums no event of HDFS is copied."""
+    for root in storage.roots:
+        if not root.webhdfs:
+            continue
+        try:
+            storage.examine(root.uri)
+        except (ReplicationError, OSError) as problem:
+            advice = "set webhdfs of the storage root in the policy to the HTTP address of the NameNode, and let this user in"
+            yield error(side, "WebHDFS", f"{root.webhdfs}: {problem}", advice)
+        else:
+            yield ok(side, "WebHDFS", root.webhdfs)
 
 
 def _lock(metastore: Metastore) -> Finding:
     try:
         with MetastoreLock(metastore, f"doctor_{secrets.token_hex(4)}"):
-            return ok("target", "locks", "the metastore gives and takes back locks")
+            return ok("target", "locks", "the metastore grants and releases locks")
     except ReplicationError as problem:
         return error("target", "locks", str(problem), "start the metastore with its transaction tables (schematool -initSchema)")
 

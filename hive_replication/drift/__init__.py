@@ -1,7 +1,8 @@
-"""Drift: writes to the source that leave no event (Spark's own writes, ``hdfs put``, files deleted by hand).
+"""Drift: writes to the source without an event, such as Spark's own writes, ``hdfs dfs -put``, or files deleted by hand.
 
-Belongs here: finding partitions and tables whose files are not those that were replicated, though no event waits for them.
-Does not belong here: replicating them, which is a repair.
+Belongs here: finding tables and partitions whose files differ from the replicated ones although no event waits for them.
+
+Keep out of here: replicating them, which is a repair (``repair``).
 """
 
 from hive_replication.drift.scan import Drifted, DriftScan, TableDrift

@@ -1,24 +1,30 @@
-"""What the source's directories were like when their replicas were last known to be equal: one small file a table.
+"""Baselines: digests of the source's directories when their replicas were last known to be equal, one small file a table.
 
-It lies in ``.repl/listing`` of the target database's directory, so it is lost with the replica and never without it. All of it
-can be found again by comparing.
+The files lie in ``.repl/listing`` of the target database's directory, so they are deleted with the replica. All of it can be
+computed again by comparing both sides.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hive_replication.load.layout.directories import Layout
+from hive_replication.logs import about
+from hive_replication.metastore.names import escape
 from hive_replication.storage import Storage
+
+_LOG = logging.getLogger(__name__)
 
 
 class Baseline(NamedTuple):
-    """What is known of an object.
+    """The state in which an object and its replica were equal.
 
     Args:
         digest: of the source's listing.
-        evid: state id of the replica then: what a load has changed since is not known any more.
+        evid: state id of the replica; after a later load the baseline no longer counts.
     """
 
     digest: str
@@ -26,7 +32,7 @@ class Baseline(NamedTuple):
 
 
 class Memory:
-    """The files of one target database.
+    """The baselines of one target database.
 
     Args:
         storage: the target's.
@@ -34,16 +40,19 @@ class Memory:
     """
 
     def __init__(self, storage: Storage, location: str) -> None:
-        self._storage, self._root = storage, f"{location.rstrip('/')}/.repl/listing"
+        self._storage, self._root = storage, Layout(location).listing
 
     def read(self, table: str) -> dict[str, Baseline]:
-        """By partition name, "" for the table itself; nothing where nothing readable is there."""
+        """By partition name, "" for the table itself; empty if there is no readable file."""
         try:
-            found = json.loads(self._storage.read(f"{self._root}/{table}.json"))
+            found = json.loads(self._storage.read(f"{self._root}/{escape(table)}.json"))
             return {name: Baseline(str(digest), int(evid)) for name, (digest, evid) in found.items()}
-        except (FileNotFoundError, ValueError, AttributeError, TypeError):
+        except FileNotFoundError:
+            return {}
+        except (ValueError, AttributeError, TypeError) as error:
+            _LOG.warning("the baseline is unreadable and is computed again: %s", error, extra=about(table=table))
             return {}
 
     def write(self, table: str, known: Mapping[str, Baseline]) -> None:
-        """Replaces what is known of a table."""
-        self._storage.write(f"{self._root}/{table}.json", json.dumps(known, ensure_ascii=False).encode())
+        """Replaces the baselines of a table."""
+        self._storage.write(f"{self._root}/{escape(table)}.json", json.dumps(known, ensure_ascii=False).encode())

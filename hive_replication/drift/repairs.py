@@ -1,12 +1,12 @@
-"""Replicating what has drifted: a repair of exactly those partitions."""
+"""Repairs exactly the partitions that have drifted."""
 
 from __future__ import annotations
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.drift.scan import TableDrift
+from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.source import Source
-from hive_replication.dump.store import DumpStore
-from hive_replication.load.target import Target
+from hive_replication.load.replica.target import Target
 from hive_replication.progress import Progress
 from hive_replication.repair import repair
 
@@ -29,11 +29,11 @@ def repair_drift(
         store: where dumps go.
         copier: copies files.
         database: source database.
-        drift: what was found.
-        progress: who is told.
+        drift: the result of its scan.
+        progress: shows the progress.
 
     Returns:
-        Why something could not be repaired; empty if all is done.
+        Reasons for what could not be repaired; empty if everything was.
     """
     if not drift.drifted:
         return []

@@ -1,34 +1,35 @@
-"""Looking for drift, a table after another.
+"""Scans for drift, one table after another.
 
-An object has drifted if its files at the source are not those of its replica, a second look some seconds later finds them the
-same, nobody seems to write there, and no event of its table waits. So a write in progress is not taken for drift, and neither is
-one whose event comes soon. Where an event comes later all the same, it finds its files there already, with the same proof.
+An object has drifted if its files on the source are not those of its replica, they do not change for some seconds, no job seems
+to write there, and no event of its table waits. So a write in progress is not drift, and neither is one whose event follows
+soon. If an event follows later, its load finds the files copied and proven already.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hive_replication.drift.memory import Baseline, Memory
-from hive_replication.dump.source import Source, has_files, is_transactional, why_skipped
-from hive_replication.errors import MissingEvents, ReplicationError, Unreachable
-from hive_replication.events.log import notifications, of_policy
-from hive_replication.events.transactions import TYPES, concerns
-from hive_replication.load.state import ReplicaState, is_ours, object_id, replica_state
-from hive_replication.load.target import Target
+from hive_replication.dump.source import Source, is_replica, why_skipped
+from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
+from hive_replication.events.log_event import LogEvent, ends_transaction, notifications, of_policy
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 from hive_replication.verify import TableComparison, compare_database
-from hive_replication.verify.digest import Look, look_at, scratch
+from hive_replication.verify.digest import Observation, is_being_written, observe
 
-_THREADS = 32
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ class TableDrift:
 
     Args:
         table: source name.
-        looked: partitions looked at (1 for a table without).
-        drifted: those to be replicated anew.
-        writing: those that somebody writes to.
-        waiting: why drift cannot be told now, or "": events wait.
+        looked: number of partitions scanned (1 for an unpartitioned table).
+        drifted: partitions to replicate again.
+        writing: partitions that a job seems to write to.
+        waiting: why drift is not known now, e.g. because events wait; else "".
         listings: directories listed, at the source and at the target.
         seconds: it took.
     """
@@ -83,7 +84,7 @@ class _Table:
     """A scan under way."""
 
     objects: Mapping[str, _Object]
-    looks: dict[str, Look] = field(default_factory=dict[str, Look])
+    observed: dict[str, Observation] = field(default_factory=dict[str, Observation])
     equal: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
     writing: set[str] = field(default_factory=set[str])
     listings: int = 0
@@ -91,14 +92,14 @@ class _Table:
 
 @dataclass(frozen=True)
 class DriftScan:
-    """Looks for drift in a replicated database. Changes nothing but its own memory.
+    """Scans a replicated database for drift. Changes nothing but its own baselines.
 
     Args:
         source: the source side.
         target: the target side.
         database: source database.
-        settle: seconds between the first and the second look.
-        sleep: waits so long.
+        settle: seconds between the two listings of a suspect.
+        sleep: waits for a number of seconds.
     """
 
     source: Source
@@ -108,11 +109,18 @@ class DriftScan:
     sleep: Callable[[float], None] = time.sleep
 
     def names(self) -> list[str]:
-        """Tables of the policy on the source, sorted."""
+        """Tables of the policy on the source, sorted.
+
+        Raises:
+            BadRequest: the source has no such database, or the target no replica of it.
+        """
+        self.source.database(self.database)
+        if not replica_state(self.target.metastore.database(self._replica)).source:
+            raise BadRequest(f"the target has no replica {self._replica!r}: nothing can drift")
         return sorted(filter(self.source.policy.includes, self.source.metastore.table_names(self.database)))
 
     def table(self, name: str) -> TableDrift | None:
-        """Looks at one table; None for one that has no files or no replica.
+        """Scans one table; None for a table without files or without a replica.
 
         Raises:
             Unreachable: a metastore or storage does not answer.
@@ -128,16 +136,17 @@ class DriftScan:
         known = memory.read(name)
         drifted: dict[str, Drifted] = {}
         waiting = ""
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
-            self._look(pool, scan, scan.objects)
-            suspects = self._suspects(pool, scan, known)
-            if suspects and table.partitionKeys and scratch(self.source.storage, table.sd.location or "", time.time()):
-                scan.writing |= suspects
-                suspects = set[str]()
-            if suspects:
-                suspects = self._second_look(pool, scan, suspects)
-                waiting = self._waiting(table, replica, scan, suspects) if suspects else ""
-                drifted = {} if waiting else self._drifted(pool, scan, suspects)
+        self._observe(scan, scan.objects)
+        suspects = self._suspects(scan, known)
+        if suspects and table.partitionKeys and is_being_written(self.source.storage, table.sd.location or "", time.time()):
+            scan.writing |= suspects
+            suspects = set[str]()
+        if suspects:
+            suspects = self._unchanged(scan, suspects)
+            waiting = self._waiting(table, replica, scan, suspects) if suspects else ""
+            drifted = {} if waiting else self._drifted(scan, suspects)
+        if waiting:
+            _LOG.info("what differs is not repaired now: %s", waiting, extra=about(self.database, name))
         kept = {part: base for part, base in known.items() if part in scan.objects and part not in drifted} | scan.equal
         if kept != known:
             memory.write(name, kept)
@@ -145,13 +154,12 @@ class DriftScan:
         return TableDrift(name, len(scan.objects), found, tuple(sorted(scan.writing)), waiting, scan.listings, seconds)
 
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
-        """What a reader sees of a transactional table, compared with the replica where the directories of either side changed."""
+        """Compares a transactional table as readers see it, if the directories of either side have changed."""
         name = table.tableName.lower()
         objects = list(scan.objects.values())
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="drift") as pool:
-            ours = pool.map(partial(_digest, self.source.storage), [one.source for one in objects])
-            theirs = pool.map(partial(_digest, self.target.storage), [one.target for one in objects])
-            digest = hashlib.sha256(" ".join([*ours, *theirs]).encode()).hexdigest()[:16]
+        ours = self.source.storage.threads.map(partial(_digest, self.source.storage), [one.source for one in objects])
+        theirs = self.target.storage.threads.map(partial(_digest, self.target.storage), [one.target for one in objects])
+        digest = hashlib.sha256(" ".join([*ours, *theirs]).encode()).hexdigest()[:16]
         answer = TableDrift(name, len(objects), listings=2 * len(objects))
         if memory.read(name).get("") == (digest, 0):
             return answer
@@ -178,7 +186,7 @@ class DriftScan:
     def _location(self) -> str:
         found = self.target.metastore.database(self._replica)
         if found is None or not found.locationUri:
-            raise ReplicationError(f"the target database {self._replica!r} went away")
+            raise ReplicationError(f"the target database {self._replica!r} no longer exists")
         return found.locationUri
 
     def _is_replicated(self, table: Table, replica: Table) -> bool:
@@ -187,7 +195,7 @@ class DriftScan:
         return ours and with_data and (has_files(table) or bool(table.partitionKeys))
 
     def _objects(self, table: Table, replica: Table) -> dict[str, _Object]:
-        """What both metastores know: a directory that has no partition yet is no drift."""
+        """Objects in both metastores: a directory without a partition is no drift."""
         if not table.partitionKeys:
             return {"": _Object(table.sd.location or "", replica.sd.location or "", object_id(replica))}
         theirs = _partitions(self.target.metastore, self._replica, replica)
@@ -198,23 +206,24 @@ class DriftScan:
             if name in theirs and part.sd.location
         }
 
-    def _look(self, pool: ThreadPoolExecutor, scan: _Table, names: Iterable[str]) -> None:
+    def _observe(self, scan: _Table, names: Iterable[str]) -> None:
         names = list(names)
-        found = pool.map(partial(self._listed, scan, time.time()), names)
-        scan.looks |= dict(zip(names, found, strict=True))
+        found = self.source.storage.threads.map(partial(self._listed, scan, time.time()), names)
+        scan.observed |= dict(zip(names, found, strict=True))
         scan.listings += len(names)
 
-    def _listed(self, scan: _Table, now: float, name: str) -> Look:
-        return look_at(self.source.storage, scan.objects[name].source, now)
+    def _listed(self, scan: _Table, now: float, name: str) -> Observation:
+        return observe(self.source.storage, scan.objects[name].source, now)
 
-    def _suspects(self, pool: ThreadPoolExecutor, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
-        """Objects that are not as last known; those of which nothing is known are compared with their replicas."""
+    def _suspects(self, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
+        """Objects that differ from their baselines; objects without a baseline are compared with their replicas."""
         current = {name: base for name, base in known.items() if name in scan.objects and base.evid == scan.objects[name].evid}
-        suspects = {name for name, base in current.items() if base.digest != scan.looks[name].digest}
+        suspects = {name for name, base in current.items() if base.digest != scan.observed[name].digest}
         unknown = [name for name in scan.objects if name not in current]
-        for name, equal in zip(unknown, pool.map(partial(self._as_replica, scan), unknown), strict=True):
+        found = self.target.storage.threads.map(partial(self._as_replica, scan), unknown)
+        for name, equal in zip(unknown, found, strict=True):
             if equal:
-                scan.equal[name] = Baseline(scan.looks[name].digest, scan.objects[name].evid)
+                scan.equal[name] = Baseline(scan.observed[name].digest, scan.objects[name].evid)
             else:
                 suspects.add(name)
         scan.listings += len(unknown)
@@ -222,24 +231,24 @@ class DriftScan:
 
     def _as_replica(self, scan: _Table, name: str) -> bool:
         """Whether names and sizes are the replica's, and no file was written after its copy was made."""
-        ours, theirs = scan.looks[name].files, look_at(self.target.storage, scan.objects[name].target, 0.0).files
+        ours, theirs = scan.observed[name].files, observe(self.target.storage, scan.objects[name].target, 0.0).files
         return ours.keys() == theirs.keys() and all(
             size == theirs[file][0] and modified < theirs[file][1] for file, (size, modified) in ours.items()
         )
 
-    def _second_look(self, pool: ThreadPoolExecutor, scan: _Table, suspects: set[str]) -> set[str]:
-        """Those that have not changed since the first look, and that nobody seems to write to."""
-        first = {name: scan.looks[name].digest for name in suspects}
+    def _unchanged(self, scan: _Table, suspects: set[str]) -> set[str]:
+        """Those that do not change for some seconds, and that no job seems to write to."""
+        first = {name: scan.observed[name].digest for name in suspects}
         self.sleep(self.settle)
-        self._look(pool, scan, suspects)
-        scan.writing |= {name for name in suspects if scan.looks[name].writing or scan.looks[name].digest != first[name]}
+        self._observe(scan, suspects)
+        scan.writing |= {name for name in suspects if scan.observed[name].writing or scan.observed[name].digest != first[name]}
         return suspects - scan.writing
 
     def _waiting(self, table: Table, replica: Table, scan: _Table, suspects: set[str]) -> str:
-        """Why the suspects may be other than their replicas: events that are not applied, or a load at this moment."""
+        """Why the suspects may differ from their replicas without drift: events that wait, or a load in progress."""
         name = table.tableName.lower()
         state = replica_state(self.target.metastore.database(self._replica))
-        if name in state.held or state.applied is None:
+        if name in state.held or name in state.left or state.applied is None:
             return "the table is held, or its bootstrap is not finished"
         try:
             if self._has_events(name, state, transactional=is_transactional(table)):
@@ -247,34 +256,37 @@ class DriftScan:
         except MissingEvents as error:
             return str(error)
         now = self._objects(table, self.target.metastore.table(self._replica, name) or replica)
-        return "a load is under way" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
+        return "a load is in progress" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
 
     def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
-        position = state.position(name)
-        for row in notifications(self.source.metastore, position, self.source.metastore.current_event_id()):
-            ended = transactional and row.type in TYPES and concerns(row, self.database)
-            if ended or (row.database == self.database and of_policy(row, self.database, name.__eq__)):
+        metastore, most = self.source.metastore, self.source.policy.max_message_bytes
+        replica = is_replica(metastore.database(self.database))
+        for row in notifications(metastore, state.position(name), metastore.current_event_id(), most):
+            event = LogEvent(row)
+            ends = transactional and ends_transaction(event, self.database, replica=replica)
+            if ends or of_policy(event, self.database, name.__eq__):
                 return True
         return False
 
-    def _drifted(self, pool: ThreadPoolExecutor, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
-        """Compares with the replica by checksum; what is equal after all is known from now on."""
+    def _drifted(self, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
+        """Compares suspects with their replicas by checksum; equal ones get a new baseline."""
         found: dict[str, Drifted] = {}
-        for name, reason in zip(suspects, pool.map(partial(self._difference, scan), suspects), strict=True):
-            digest = scan.looks[name].digest
-            if reason is None:
+        differences = self.target.storage.threads.map(partial(self._difference, scan), suspects)
+        for name, differs in zip(suspects, differences, strict=True):
+            digest = scan.observed[name].digest
+            if differs is None:
                 scan.writing.add(name)
-            elif reason:
-                found[name] = Drifted(name, digest, reason)
+            elif differs:
+                found[name] = Drifted(name, digest, differs)
             else:
                 scan.equal[name] = Baseline(digest, scan.objects[name].evid)
         scan.listings += len(suspects)
         return found
 
     def _difference(self, scan: _Table, name: str) -> str | None:
-        """How the files differ, "" if they do not; None where one is still open (HDFS gives no checksum of such a file)."""
-        place, ours = scan.objects[name], scan.looks[name].files
-        theirs = look_at(self.target.storage, place.target, 0.0).files
+        """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
+        place, ours = scan.objects[name], scan.observed[name].files
+        theirs = observe(self.target.storage, place.target, 0.0).files
         try:
             sums = {file: self.source.storage.checksum(f"{place.source}/{file}") for file in ours}
             common = ours.keys() & theirs.keys()
@@ -285,14 +297,15 @@ class DriftScan:
                     changed.add(file)
         except Unreachable:
             raise
-        except (ReplicationError, FileNotFoundError):
+        except (ReplicationError, FileNotFoundError) as error:
+            _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(self.database))
             return None
         counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
         return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
 
 
 def _digest(storage: Storage, location: str) -> str:
-    return look_at(storage, location, 0.0).digest
+    return observe(storage, location, 0.0).digest
 
 
 def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:

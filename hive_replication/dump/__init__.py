@@ -1,5 +1,6 @@
-"""REPL DUMP: metadata and references to files, no data (design: dump; seed replication-v2).
+"""REPL DUMP: writes metadata and references to files of the source into a dump directory. Data is not copied.
 
-Belongs here: reading objects and events of the source, consolidating a bootstrap at the source, the dump store and its
-formats. Does not belong here: anything that looks at or writes to a target (``load``).
+Belongs here: the statement, the source side, and the list of dumps; ``bootstrap``, ``incremental`` and ``format`` hold the rest.
+
+Keep out of here: everything that reads or writes the target (``load``).
 """

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePosixPath
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import StillOpen, Storage
+from hive_replication.storage.boundary import Boundary
 
-_THREADS = 32
+_LOG = logging.getLogger(__name__)
+
 _RETRIES = 5
 
 
@@ -19,16 +21,16 @@ class Lister:
     """Lists data files as Hive does: names that begin with ``_`` or ``.`` are left out.
 
     Args:
-        storage: the source's storage.
+        storage: of the source, or of a target whose replica is compared.
         cm_root: cmroot to record with each file, or "" where deleted files are not kept.
         nothing: whether no data is replicated, so that every directory counts as empty.
+        boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
     """
 
-    def __init__(self, storage: Storage, cm_root: str, *, nothing: bool = False) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, cm_root: str, *, nothing: bool = False, boundary: Boundary | None = None) -> None:
+        self._storage, self._boundary = storage, boundary
         self._cm_root = cm_root
         self._nothing = nothing
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="list")
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open; an absent directory holds none.
@@ -40,16 +42,27 @@ class Lister:
         if not location or self._nothing:
             return ()
         location = location.rstrip("/")
+        if reason := self._why_barred(location):
+            _LOG.info("%s is not listed: %s", location, reason)
+            return ()
         for _ in range(_RETRIES):
             try:
                 return tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
             except FileNotFoundError:
-                continue  # a file went away between listing and checksum: the directory changed, list it anew
+                _LOG.debug("%s changed while it was listed: it is listed again", location)
+                continue  # a file went away between listing and checksum: the directory changed, list it again
         raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
+
+    def is_barred(self, location: str) -> bool:
+        """Whether a directory lies outside the boundary."""
+        return bool(self._why_barred(location))
+
+    def _why_barred(self, location: str) -> str:
+        return self._boundary.why_outside(location) if self._boundary else ""
 
     def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
         """Lists several directories in parallel; results in order."""
-        return self._pool.map(partial(self.files, kept=kept), locations)
+        return self._storage.threads.map(partial(self.files, kept=kept), locations)
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass
+from functools import cached_property
 
+from hive_replication.dump.boundary import SourceBoundary, source_boundary
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
+from hive_replication.events.records import is_function
+from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database, Table, copy_of
+from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
 
+_LOG = logging.getLogger(__name__)
+
 SOURCE_FOR = "repl.source.for"
+#: What Hive's replication and this one set on a database that is a replica.
+_REPLICA = ("repl.last.id", "repl.target.for")
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,11 @@ class Source:
     metastore: Metastore
     storage: Storage
     policy: Policy
+
+    @cached_property
+    def threads(self) -> Threads:
+        """Read or compare tables in parallel."""
+        return Threads(self.policy.parallelism.tables, "table")
 
     @property
     def identity(self) -> str:
@@ -64,6 +80,7 @@ class Source:
             raise
         except ReplicationError as error:  # whatever the metastore answers: rights, read-only hooks, listeners
             if self.policy.without_cmroot:
+                _LOG.warning("replicated without deleted files: %s", error, extra=about(name))
                 return database
             raise Refused(
                 f"cannot set {SOURCE_FOR} on the source database {name!r}, without which Hive keeps no deleted files: {error}; "
@@ -71,9 +88,13 @@ class Source:
             ) from error
         return marked
 
-    def lister(self) -> Lister:
-        """Lists data files; none where the policy replicates no data."""
-        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only)
+    def boundary(self, name: str, database: Database | None) -> SourceBoundary:
+        """What may be read of a database; see :func:`~hive_replication.dump.boundary.source_boundary`."""
+        return source_boundary(self.policy, name, database, self.metastore.config_value)
+
+    def lister(self, boundary: SourceBoundary) -> Lister:
+        """Lists data files within a boundary; none where the policy replicates no data."""
+        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only, boundary=boundary.data)
 
     def cm_root(self) -> str:
         """URI of the source's cmroot, or "" where change management is off."""
@@ -87,9 +108,14 @@ class Source:
         return (event.eventTime, message_hash(event.message)) if event else (0, "")
 
 
-def message_hash(message: str) -> str:
+def is_replica(database: Database | None) -> bool:
+    """Whether transactions of a database may stand for those of another source; of one that is gone nobody knows."""
+    return database is None or any((database.parameters or {}).get(key) for key in _REPLICA)
+
+
+def message_hash(message: str | None) -> str:
     """First 16 hex digits of the SHA-256 of an event's message as it stands in the log."""
-    return hashlib.sha256(message.encode()).hexdigest()[:16]
+    return hashlib.sha256((message or "").encode()).hexdigest()[:16]
 
 
 def takes_acid(policy: Policy, metastore: Metastore) -> bool:
@@ -106,6 +132,8 @@ def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False
         metadata_only: whether no data is replicated; then tables of storage handlers are not left out, as in Hive.
     """
     parameters = table.parameters or {}
+    if is_function(table.tableName):
+        return "a table of this name cannot be told from a function: rename it at the source"
     if table.tableType == "MATERIALIZED_VIEW":
         return "materialized views are not replicated (as in Hive, hive.repl.include.materialized.views)"
     if is_transactional(table) and not acid:
@@ -113,18 +141,3 @@ def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False
     if parameters.get("storage_handler") and not metadata_only:
         return "tables of storage handlers hold no files to replicate"
     return ""
-
-
-def is_transactional(table: Table) -> bool:
-    """Whether a table's data is written in transactions: full ACID or insert-only."""
-    return (table.parameters or {}).get("transactional", "").lower() == "true"
-
-
-def is_external(table: Table) -> bool:
-    """Hive's own rule: the table type, or the parameter EXTERNAL=TRUE."""
-    return table.tableType == "EXTERNAL_TABLE" or (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"
-
-
-def has_files(table: Table) -> bool:
-    """Whether a table's own directory holds its files: no view, and not partitioned."""
-    return table.tableType != "VIRTUAL_VIEW" and not table.partitionKeys and bool(table.sd.location)

@@ -1,4 +1,6 @@
-"""Events of a Hive metastore's notification log: reading, decoding into frozen records, filtering by policy.
+"""Events of the notification log: reading them, decoding their messages into records, and filtering them by policy.
 
-Belongs here: what a notification says. Does not belong here: what is done about it (``dump``, ``load``).
+Belongs here: what a notification says.
+
+Keep out of here: what a dump or load does with it.
 """

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import attached, transactions
+from hive_replication.events import auxiliary as attached
 from hive_replication.events import records as r
+from hive_replication.events import transactions, unpack
 from hive_replication.events.files import FileRef
-from hive_replication.metastore import tjson
+from hive_replication.events.named import CATALOG, elsewhere, mismatch
+from hive_replication.logs import printable
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
+_LONGEST = 300  # characters of an error, which may quote the message
 
 #: Event types that Hive is known to write and that are recorded but not applied.
 KNOWN_NOT_APPLIED = frozenset(
@@ -34,35 +35,54 @@ class UnreadableMessage(ReplicationError):
     """An event's message cannot be decoded; names the evid."""
 
 
-def notification(event: NotificationEvent) -> r.Notification:
+def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES) -> r.Notification:
     """Unpacks a row of the log: ``json-0.2`` is plain JSON, ``gzip(json-2.0)`` is Base64 of its gzip.
 
-    A message that is not what its format says stays as it is: :func:`decode` will not read it, and its lane alone is held.
+    A message that is not what its format says, or unpacks to too much, stays as it is: :func:`decode` will not read it, and its
+    lane alone is held. An event of another catalog than Hive's own gets no database, so that it belongs to no policy.
+
+    Args:
+        event: the row.
+        most: bytes that its message may unpack to.
     """
-    text = event.message
+    text = event.message or ""
     if (event.messageFormat or "").startswith("gzip"):
-        with suppress(ValueError, OSError, EOFError):
-            text = gzip.decompress(base64.b64decode(text)).decode()
+        with suppress(ValueError):
+            text = unpack.unpacked(text, most)
+    catalog = (event.catName or "").lower()
     # Hive 3.1.3 writes transactions with the database "null" and the table " ".
-    database = "" if event.eventType in transactions.TYPES else (event.dbName or "").lower()
+    nowhere = event.eventType in transactions.TYPES or catalog not in ("", CATALOG)
+    database = "" if nowhere else (event.dbName or "").lower()
     table = (event.tableName or "").strip().lower()
-    return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text)
+    return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text, catalog)
 
 
 def decode(row: r.Notification) -> r.Event:
     """Decodes a message into the record of its event type.
 
     Raises:
-        UnreadableMessage: the message is not JSON or lacks what its type needs.
+        UnreadableMessage: the message is not JSON, lacks what its type needs, or is not of the row's object.
     """
     head = (row.evid, row.time, row.type, row.database, row.table)
     decoder = DECODERS.get(row.type)
     if decoder is None:
         return r.OtherEvent(*head, known=row.type in KNOWN_NOT_APPLIED)
     try:
-        return decoder(head, json.loads(row.message))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UnreadableMessage(f"event {row.evid} ({row.type}) of {row.database}.{row.table}: {error!r}") from error
+        message = unpack.fields(row.message)
+        event = decoder(head, message)
+        other = elsewhere(event)
+        if other and (not row.catalog or isinstance(event, r.AddConstraints)):
+            return event  # and whoever reads it passes over it
+        problem = f"its message is of {other}" if other else mismatch(row, message, event)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise UnreadableMessage(f"{_about(row)}: {printable(repr(error)[:_LONGEST])}") from error
+    if problem:
+        raise UnreadableMessage(f"{_about(row)}: {problem}")
+    return event
+
+
+def _about(row: r.Notification) -> str:
+    return f"event {row.evid} ({row.type}) of {row.database}.{row.table}"
 
 
 def _create_database(head: Head, message: Message) -> r.Event:
@@ -96,7 +116,7 @@ def _drop_table(head: Head, message: Message) -> r.Event:
 def _add_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
     listed = {entry["partitionName"]: _files(entry.get("files")) for entry in message.get("partitionFiles") or ()}
-    parts = [_partition(text) for text in message.get("partitionListJson") or ()]
+    parts = [_partition(text) for text in unpack.texts_of(message.get("partitionListJson"))]
     added = tuple(r.AddedPartition(name, part, listed.get(name)) for part in parts for name in [_partition_name(table, part)])
     return r.AddPartition(*head, table_object=table, partitions=added)
 
@@ -111,7 +131,7 @@ def _alter_partition(head: Head, message: Message) -> r.Event:
 def _alter_partitions(head: Head, message: Message) -> r.Event:
     table = _table(message)
     changes: list[r.ChangedPartition] = []
-    for text in message["partitionListJson"]:
+    for text in unpack.texts_of(message["partitionListJson"]):
         part = _partition(text)
         name = _partition_name(table, part)
         changes.append(r.ChangedPartition(name, name, None, part))
@@ -128,7 +148,7 @@ def _drop_partition(head: Head, message: Message) -> r.Event:
     names: list[str] = []
     for values in message["partitions"]:
         keys = [key.name for key in table.partitionKeys] if table else list(values)
-        names.append(partition_name(keys, [values[key] for key in keys]))
+        names.append(partition_name(keys, [unpack.text_of(values[key]) for key in keys]))
     return r.DropPartition(*head, table_object=table, partitions=tuple(names))
 
 
@@ -178,12 +198,12 @@ def _partition_name(table: Table, part: Partition) -> str:
     return partition_name([key.name for key in table.partitionKeys], part.values)
 
 
-def _files(texts: Iterable[str] | None) -> tuple[FileRef, ...]:
-    return tuple(FileRef.from_message(text) for text in texts or ())
+def _files(texts: Any) -> tuple[FileRef, ...]:
+    return tuple(map(FileRef.from_message, unpack.texts_of(texts)))
 
 
 def _write_id(message: Message) -> int:
-    return max(int(message.get("writeId") or 0), 0)
+    return max(unpack.whole(message.get("writeId") or 0), 0)
 
 
 def _flag(value: Any) -> bool:

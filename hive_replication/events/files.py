@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+_ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
+_HEX = re.compile("%([0-9A-F]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,12 @@ class FileRef:
         return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
 
     def encode(self) -> str:
-        """The line for ``_files``; ``#`` and ``%`` in paths are percent-encoded (Hive leaves ``#`` and cannot read it back)."""
-        return "#".join(
-            part.replace("%", "%25").replace("#", "%23") for part in (self.uri, self.checksum, self.cm_root, self.subdir)
-        )
+        """The line for ``_files``.
+
+        ``#``, ``%`` and control characters in paths are percent-encoded. Hive leaves ``#``, and cannot read it back; a file's
+        name may have a line's end in it.
+        """
+        return "#".join(part.translate(_ENCODED) for part in (self.uri, self.checksum, self.cm_root, self.subdir))
 
     @classmethod
     def decode(cls, line: str) -> FileRef:
@@ -55,7 +61,7 @@ class FileRef:
         parts = line.split("#")
         if len(parts) != 4:
             raise ValueError(f"a line of _files has {len(parts)} parts instead of 4: {line!r}")
-        return cls(*(part.replace("%23", "#").replace("%25", "%") for part in parts))
+        return cls(*(_HEX.sub(lambda found: chr(int(found[1], 16)), part) for part in parts))
 
     @classmethod
     def from_message(cls, text: str) -> FileRef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
+from hive_replication.events.name_changes import NameChange, created, dropped, renamed
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table, columns_of
 
@@ -20,6 +21,7 @@ class Notification:
         database: lower case, "" for events of the whole warehouse.
         table: lower case, "" where the event is of no table.
         message: JSON text.
+        catalog: of the metastore, "" where the row does not say (Hive 2, and dumps of earlier versions).
     """
 
     evid: int
@@ -28,6 +30,7 @@ class Notification:
     database: str
     table: str
     message: str
+    catalog: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,11 @@ class Event:
     def names(self) -> tuple[str, ...]:
         """Table names that this event touches (two for a rename); empty for database events."""
         return (self.table,) if self.table else ()
+
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """What it does to names of tables and partitions."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,11 @@ class CreateTable(Event):
 
     after: Table
     files: tuple[FileRef, ...]
+
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """The new table."""
+        return created(self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +116,22 @@ class AlterTable(Event):
         """Both names of a rename."""
         return (_name(self.before), _name(self.after)) if self.rename else (self.table,)
 
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """The new name of a rename."""
+        return renamed((_name(self.before), ""), (_name(self.after), "")) if self.rename else ()
+
 
 @dataclass(frozen=True, slots=True)
 class DropTable(Event):
     """DROP_TABLE, also of views."""
 
     before: Table | None
+
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """The table goes."""
+        return dropped(self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +149,11 @@ class AddPartition(Event):
 
     table_object: Table
     partitions: tuple[AddedPartition, ...]
+
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """The new partitions."""
+        return tuple(change for added in self.partitions for change in created(self.table, added.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +190,12 @@ class AlterPartition(Event):
     truncate: bool
     write_id: int = 0
 
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """New names of those that are renamed."""
+        renames = ((self.table, one) for one in self.changes if one.rename)
+        return tuple(change for table, one in renames for change in renamed((table, one.before_name), (table, one.after_name)))
+
 
 @dataclass(frozen=True, slots=True)
 class DropPartition(Event):
@@ -169,6 +203,11 @@ class DropPartition(Event):
 
     table_object: Table | None
     partitions: tuple[str, ...]
+
+    @property
+    def name_changes(self) -> tuple[NameChange, ...]:
+        """The partitions go."""
+        return tuple(change for name in self.partitions for change in dropped(self.table, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,24 @@
 """Events of transactions.
 
-The log's message of a commit does not say what was written: a dump adds it (:func:`claimed`), as Hive's own dumps have it.
+The log's message of a commit does not say what was written: the dump reads it from the metastore, and keeps it beside the event.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_replication.events import records as r
+from hive_replication.events.unpack import texts_of, whole
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
 
 #: Event types of no database, which Hive gives to every policy.
 TYPES = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"})
-_WRITES = "writes"
+#: Those of them that end a transaction.
+ENDS = frozenset({"COMMIT_TXN", "ABORT_TXN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,22 @@ class TransactionEvent(r.Event):
     Args:
         transaction: the source's id of it.
         tables: names of the tables of this database that it wrote to, as far as they are known.
+        databases: databases that it wrote to; None if the message has none (before Hive 4.1). Where the transaction stands for
+            one of another source they are wrong: Hive looks for those of its own transaction of that number.
     """
 
     transaction: int
-    tables: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    databases: frozenset[str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The tables, or a name that no table can have."""
         return self.tables or (r.function_name(f"transaction {self.transaction}"),)
+
+    def concerns(self, database: str) -> bool:
+        """Whether the transaction may have written to a database."""
+        return self.databases is None or database in self.databases
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +72,20 @@ class TransactionWrite:
         table: lower-case name.
         partition: partition name, "" for the table itself.
         write_id: the transaction's write id of the table.
-        emptied: whether it replaced the content by nothing: a base without files.
+        truncates: whether it replaced the content by nothing: a base without files.
     """
 
     table: str
     partition: str
     write_id: int
-    emptied: bool = False
+    truncates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommitTransaction(TransactionEvent):
-    """COMMIT_TXN, with what the transaction wrote to this database."""
+    """COMMIT_TXN, with what the transaction wrote to this database as far as it is known (:func:`with_writes`)."""
 
-    writes: tuple[TransactionWrite, ...]
+    writes: tuple[TransactionWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +93,27 @@ class AbortTransaction(TransactionEvent):
     """ABORT_TXN."""
 
 
-def concerns(row: r.Notification, database: str) -> bool:
-    """Whether a transaction that ends may have written to a database.
-
-    The messages of Hive 4.1 on name the databases; those of 4.0 do not, and are taken for any database's.
-    """
-    if row.type == "OPEN_TXN":
-        return False
-    message = json.loads(row.message)
-    names = message.get("databases" if row.type == "COMMIT_TXN" else "dbsUpdated")
-    return names is None or database in {str(name).lower() for name in names}
-
-
-def transaction_of(row: r.Notification) -> int:
-    """The source's id of the transaction that an event ends."""
-    return int(json.loads(row.message)["txnid"])
-
-
-def claimed(row: r.Notification, database: str, writes: Iterable[TransactionWrite] = ()) -> r.Notification:
-    """The event as one of a database, with what the transaction wrote to it."""
-    written = [[one.table, one.partition, one.write_id, one.emptied] for one in writes]
-    return replace(row, database=database, message=json.dumps(json.loads(row.message) | {_WRITES: written}))
+def with_writes(event: CommitTransaction, writes: Iterable[TransactionWrite]) -> CommitTransaction:
+    """The commit with what the transaction wrote to the database of a dump."""
+    written = tuple(writes)
+    return replace(event, writes=written, tables=tuple(sorted({one.table for one in written})))
 
 
 def _allocate(head: Head, message: Message) -> r.Event:
-    pairs = zip(message["txnIdList"], message["writeIdList"], strict=True)
+    pairs = zip(map(whole, message["txnIdList"]), map(whole, message["writeIdList"]), strict=True)
     return AllocateWriteIds(*head, write_ids=tuple(sorted(pairs, key=lambda pair: pair[1])))
 
 
 def _commit(head: Head, message: Message) -> r.Event:
-    writes = tuple(TransactionWrite(*one) for one in message.get(_WRITES, ()))
-    tables = tuple(sorted({one.table for one in writes}))
-    return CommitTransaction(*head, transaction=int(message["txnid"]), tables=tables, writes=writes)
+    return CommitTransaction(*head, transaction=whole(message["txnid"]), databases=_databases(message, "databases"))
 
 
 def _abort(head: Head, message: Message) -> r.Event:
-    return AbortTransaction(*head, transaction=int(message["txnid"]), tables=())
+    return AbortTransaction(*head, transaction=whole(message["txnid"]), databases=_databases(message, "dbsUpdated"))
+
+
+def _databases(message: Message, key: str) -> frozenset[str] | None:
+    return frozenset(name.lower() for name in texts_of(message[key])) if message.get(key) is not None else None
 
 
 DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {

@@ -1,10 +1,11 @@
-"""How far replicas are behind their source: in seconds, events and bytes, of databases and of tables.
+"""Lag of replicas behind their source in seconds, events and bytes, for databases and tables.
 
-Belongs here: reading what waits in the source's log, cheaply and again and again, and the figures made of it (pure). Changes
-nothing on either side. Does not belong here: who is told of them (``cli``, ``repl_assets``, ``sensors``).
+Belongs here: reading the waiting events cheaply, and the figures computed from them. Nothing is changed on either side.
+
+Keep out of here: who shows the figures (``cli``, ``repl_assets``, ``sensors``).
 """
 
 from hive_replication.lag.figures import Lag, TableLag
-from hive_replication.lag.reader import LagReader, lag
+from hive_replication.lag.reader import LagReader, lag, lags_reachable
 
-__all__ = ["Lag", "LagReader", "TableLag", "lag"]
+__all__ = ["Lag", "LagReader", "TableLag", "lag", "lags_reachable"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting import WaitingEvent
-from hive_replication.load.state import ReplicaState
+from hive_replication.load.replica.state import ReplicaState
 
 #: Bytes of files together; None where that is not known.
 Total = Callable[[Iterable[FileRef]], int | None]
@@ -16,14 +16,14 @@ Total = Callable[[Iterable[FileRef]], int | None]
 
 @dataclass(frozen=True, slots=True)
 class TableLag:
-    """How far a table, or function ``f()``, is behind.
+    """The lag of a table, or of a function ``f()``.
 
     Args:
         table: source name.
-        applied: event id that it stands at.
+        applied: its last applied event id.
         waiting: its events that are not applied.
-        seconds_behind: seconds since the commit of the oldest of these, 0 without.
-        bytes_waiting: bytes of the files that these bring; None where that is not known.
+        seconds_behind: seconds since the commit of the oldest of these, 0 if there is none.
+        bytes_waiting: bytes of their files; None if not known.
         held: why it is held, or "".
     """
 
@@ -37,27 +37,30 @@ class TableLag:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far one database is behind.
+    """The lag of one database.
 
     Args:
         database: source name.
         target_database: its name on the target.
-        applied: event id that the target stands at (REPL STATUS), None before its bootstrap is done.
-        current: newest event id of the source.
+        applied: last applied event id of the target (REPL STATUS); None before the bootstrap is finished.
+        current: newest event id of the source; None where it does not answer.
         waiting: events of the policy that are not applied, None where that is not known (no bootstrap yet, or a gap).
         seconds_behind: 0 if nothing waits, else seconds since the commit of the oldest event not applied; None as above.
         held: tables that are held, with the reason.
         bytes_waiting: bytes of the files that the waiting events bring; None where a size is not known.
         tables: those of which an event waits, or that are held.
         gap: why the source's events cannot be applied to the replica, or "".
-        stopped: who or what stopped it: an operator paused the database or took it back; "" where nobody did.
+        stopped: why an operator stopped it: paused or undone; else "".
+        changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
+        left: replicas that the policy no longer includes: nothing is loaded into them any more.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
+        problem: which side does not answer, so that figures are not known, or "".
     """
 
     database: str
     target_database: str
     applied: int | None
-    current: int
+    current: int | None
     waiting: int | None
     seconds_behind: float | None
     held: tuple[tuple[str, str], ...] = ()
@@ -66,25 +69,28 @@ class Lag:
     gap: str = ""
     stopped: str = ""
     complete: bool = True
+    problem: str = ""
+    changed: str = ""
+    left: tuple[str, ...] = ()
 
 
 def stopped(state: ReplicaState) -> str:
-    """Why nothing is loaded although all is well, or ""."""
+    """Why nothing is loaded: an operator paused the database or undid loads; else ""."""
     if state.paused:
         return f"paused {state.paused}"
-    return "" if state.undone is None else f"taken back to event {state.undone}"
+    return "" if state.undone is None else f"undone to event {state.undone}"
 
 
 def start_of(state: ReplicaState) -> int | None:
-    """Event id from which on the log has to be known; None before the bootstrap is done."""
+    """Event id after which the log has to be read; None before the bootstrap is finished."""
     if state.applied is None:
         return None
     lost = bool(state.lost)
-    return min((there for there in (state.applied, *state.at.values()) if there or not lost), default=0)
+    return min((evid for evid in (state.applied, *state.at.values()) if evid or not lost), default=0)
 
 
 def not_applied(state: ReplicaState, events: Iterable[WaitingEvent]) -> list[WaitingEvent]:
-    """Those of a database's events that wait; a name's own position counts, if it has one."""
+    """The events of a database that wait, by the position of each name."""
     return [event for event in events if event.evid > state.position(event.name)]
 
 
@@ -121,12 +127,12 @@ def behind(waiting: Sequence[WaitingEvent], now: float) -> float:
 
 def bytes_of(waiting: Iterable[WaitingEvent], total: Total) -> int | None:
     """Bytes of the files that events bring; None where that is not known."""
-    told = 0
+    known = 0
     files: dict[FileRef, None] = {}
     for event in waiting:
         if event.size is None:
             return None
-        told += event.size
+        known += event.size
         files.update(dict.fromkeys(event.files))
     looked_up = total(files)
-    return None if looked_up is None else told + looked_up
+    return None if looked_up is None else known + looked_up

@@ -1,7 +1,8 @@
-"""The part of a source's log that waits, kept between looks: each event is read once."""
+"""The events that wait in a source's log, kept between readings: each event is read once."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,15 @@ from dataclasses import dataclass
 from hive_replication.errors import MissingEvents
 from hive_replication.events.decode import notification
 from hive_replication.events.records import Notification
+from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.lag.waiting import WaitingEvent
+from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 
+_LOG = logging.getLogger(__name__)
+
 _PATIENCE = 3.0  # seconds for an event that a Hive 3.1 metastore commits after later ones
-_BELIEVED = 300.0  # seconds after which an unreadable part of the log is looked at again
+_UNREADABLE = 300.0  # seconds until an unreadable part of the log is read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,9 @@ class Reach:
     """How much of the log is known.
 
     Args:
-        after: it is known from here on; replicas that stand before it cannot go on.
-        until: up to here.
-        problem: why it is not known from further back, or "".
+        after: event id after which it is known; replicas with a lower applied id are in a gap.
+        until: event id up to which it is known.
+        problem: why it is not known from an earlier id, or "".
     """
 
     after: int
@@ -38,23 +43,30 @@ class WaitingLog:
         metastore: the source's.
         read: what to keep of a row, None for nothing.
         most: events to read at a time; None for all.
+        most_bytes: that a message may unpack to.
     """
 
-    def __init__(self, metastore: Metastore, read: Callable[[Notification], WaitingEvent | None], most: int | None) -> None:
-        self._metastore, self._read, self._most = metastore, read, most
+    def __init__(
+        self,
+        metastore: Metastore,
+        read: Callable[[Notification], WaitingEvent | None],
+        most: int | None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._metastore, self._read, self._most, self._most_bytes = metastore, read, most, most_bytes
         self._reach = Reach(0, 0)
         self._lost = (-1, "", 0.0)  # event id, reason, and when it was found
         self.events: list[WaitingEvent] = []
 
     def cover(self, starts: Iterable[int], current: int) -> Reach:
-        """Reads what is not known yet between the lowest readable one of ``starts`` and ``current``.
+        """Reads the new part of the log, from the lowest readable one of ``starts`` to ``current``.
 
         Args:
-            starts: event ids that replicas stand at.
+            starts: applied event ids of replicas.
             current: the source's newest event id.
         """
         lost, problem, found = self._lost
-        if time.monotonic() - found > _BELIEVED or current < self._reach.until:
+        if time.monotonic() - found > _UNREADABLE or current < self._reach.until:
             lost, problem = -1, ""
         wanted = sorted({start for start in starts if start <= current})
         patience = _PATIENCE
@@ -64,6 +76,7 @@ class WaitingLog:
                 break
             except MissingEvents as error:
                 problem, patience = str(error), 0.0
+                _LOG.warning("how far replicas are behind event %d is not known: %s", current, error, extra=about(evid=start))
                 self._lost = (start, problem, time.monotonic())
                 self._forget(start)
         else:
@@ -81,7 +94,8 @@ class WaitingLog:
         after = self._reach.until
         until = current if self._most is None else min(current, after + self._most)
         if after < until:
-            kept = map(self._read, map(notification, self._metastore.events(after, until, patience=patience)))
+            events = self._metastore.events(after, until, patience=patience)
+            kept = (self._read(notification(event, self._most_bytes)) for event in events)
             self.events = [*self.events, *filter(None, kept)]
         self._reach = Reach(start, until)
 

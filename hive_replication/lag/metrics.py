@@ -1,7 +1,8 @@
-"""Lags as Prometheus metrics: asked for when scraped, at most once in some seconds."""
+"""Lags as Prometheus metrics: read when scraped, at most once in some seconds."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,15 +15,17 @@ from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
 from hive_replication.lag.figures import Lag, TableLag
 from hive_replication.lag.reader import LagReader
-from hive_replication.load.journal import loaded
+from hive_replication.load.journal.journal import finished_loads
+
+_LOG = logging.getLogger(__name__)
 
 _PREFIX = "hive_replication_"
-_MOST_EVENTS = 10_000  # of the log in one scrape, some 15 s; the next one goes on from there
+_MOST_EVENTS = 10_000  # of the log in one scrape, some 15 s; the next one continues
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What one look found; no lags where a server did not answer."""
+class _Observation:
+    """The lags at one time; none if a server did not answer."""
 
     lags: tuple[Lag, ...] = ()
     last_loads: tuple[tuple[str, float], ...] = ()
@@ -34,14 +37,14 @@ class LagCollector(Collector):
 
     Args:
         connection: both sides.
-        every: seconds for which an answer is given again.
+        every: seconds for which the figures of one reading are served.
     """
 
     def __init__(self, connection: Connection, every: float) -> None:
         self._connection, self._every = connection, every
         self._reader = LagReader(connection.source, connection.target, most_events=_MOST_EVENTS)
         self._guard = threading.Lock()
-        self._look, self._looked = _Look(), float("-inf")
+        self._last, self._observed = _Observation(), float("-inf")
         self._tables: set[tuple[str, str]] = set()
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
@@ -52,39 +55,40 @@ class LagCollector(Collector):
         """All metrics; where a server does not answer only ``up``, which is 0."""
         policy = self._connection.source.policy
         with self._guard:
-            if time.monotonic() - self._looked >= self._every:
-                self._look, self._looked = self._ask(), time.monotonic()
-            look = self._look
-            self._tables |= {(one.database, table.table) for one in look.lags for table in one.tables}
+            if time.monotonic() - self._observed >= self._every:
+                self._last, self._observed = self._ask(), time.monotonic()
+            last = self._last
+            self._tables |= {(one.database, table.table) for one in last.lags for table in one.tables}
             tables = sorted(self._tables)
-        yield _gauge("up", "Whether source and target answer", ["policy"], [([policy.name], float(look.up))])
+        yield _gauge("up", "Whether source and target answer", ["policy"], [([policy.name], float(last.up))])
         target = [([policy.name], float(policy.lag_target_seconds))]
         yield _gauge("lag_target_seconds", "How long an event may wait by the policy", ["policy"], target)
-        yield from _databases(policy.name, look)
-        yield from _tables(policy.name, look.lags, tables)
+        yield from _databases(policy.name, last)
+        yield from _tables(policy.name, last.lags, tables)
 
-    def _ask(self) -> _Look:
+    def _ask(self) -> _Observation:
         try:
             lags = self._reader.read()
-            return _Look(lags, tuple(self._last_loads(lags)), up=True)
-        except ReplicationError:
-            return _Look()
+            return _Observation(lags, tuple(self._last_loads(lags)), up=True)
+        except ReplicationError as error:
+            _LOG.warning("the lag is not known: %s", error)
+            return _Observation()
 
     def _last_loads(self, lags: Iterable[Lag]) -> Iterator[tuple[str, float]]:
         target = self._connection.target
         for one in lags:
             found = target.metastore.database(one.target_database)
-            loads = loaded(target.storage, found.locationUri) if found and found.locationUri else []
+            loads = finished_loads(target.storage, found.locationUri) if found and found.locationUri else []
             if loads:
                 yield one.database, max(load.time for load in loads)
 
 
-def _databases(policy: str, look: _Look) -> Iterator[GaugeMetricFamily]:
+def _databases(policy: str, last: _Observation) -> Iterator[GaugeMetricFamily]:
     def gauge(name: str, text: str, values: Iterable[tuple[str, float | None]]) -> GaugeMetricFamily:
         known = (([policy, database], float(value)) for database, value in values if value is not None)
         return _gauge(name, text, ["policy", "database"], known)
 
-    lags = look.lags
+    lags = last.lags
     yield gauge(
         "seconds_behind",
         "Seconds since the commit of the oldest event not applied, 0 if nothing waits",
@@ -103,14 +107,14 @@ def _databases(policy: str, look: _Look) -> Iterator[GaugeMetricFamily]:
     yield gauge(
         "stopped", "Whether an operator paused the database or took it back", ((one.database, bool(one.stopped)) for one in lags)
     )
-    yield gauge("last_load_timestamp_seconds", "When the last load of a window was done, since the epoch", look.last_loads)
+    yield gauge("last_load_timestamp_seconds", "When the last load of a window was done, since the epoch", last.last_loads)
 
 
 def _tables(policy: str, lags: Sequence[Lag], known: Iterable[tuple[str, str]]) -> Iterator[GaugeMetricFamily]:
-    """Tables that are behind or held, or have been since the start: these fall to 0 and do not vanish."""
+    """Tables that are or were behind or held since the start: their metrics fall to 0 instead of disappearing."""
     lag_of = {(one.database, table.table): table for one in lags for table in one.tables}
-    told = {one.database for one in lags if one.seconds_behind is not None}
-    rows = [(key, lag_of.get(key, TableLag(key[1], 0, 0, 0.0, 0))) for key in known if key[0] in told]
+    known_databases = {one.database for one in lags if one.seconds_behind is not None}
+    rows = [(key, lag_of.get(key, TableLag(key[1], 0, 0, 0.0, 0))) for key in known if key[0] in known_databases]
 
     def gauge(name: str, text: str, values: Iterable[float | None]) -> GaugeMetricFamily:
         samples = (([policy, *key], float(value)) for (key, _), value in zip(rows, values, strict=True) if value is not None)

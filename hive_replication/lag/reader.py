@@ -1,4 +1,4 @@
-"""Reading how far the databases of a policy are behind, once or again and again."""
+"""Reads the lag of a policy's databases, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hive_replication.connect import Connection, Reachable
 from hive_replication.dump.source import Source
-from hive_replication.events.log import of_policy
+from hive_replication.errors import Refused
+from hive_replication.events.log_event import LogEvent, of_policy
 from hive_replication.events.records import Notification
 from hive_replication.lag.figures import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.log import Reach, WaitingLog, by_database
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting import WaitingEvent, waiting_event
-from hive_replication.load.state import ReplicaState, replica_state
-from hive_replication.load.target import Target
+from hive_replication.load.replica.policy_scope import changed
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.target import Target
 from hive_replication.recover import history_gap
 
 _MOST_FILES = 1_000
+_CHANGED = "the policy takes other tables than the replica was made with: the next load settles that"
 
 
 class LagReader:
-    """Reads lags; of the log only what is new since the last time.
+    """Reads lags; of the log only the events since the last reading.
 
     Args:
         source: the source side.
@@ -35,24 +39,40 @@ class LagReader:
     ) -> None:
         self._source, self._target = source, target
         self._databases = tuple(source.policy.databases if databases is None else databases)
-        self._log = WaitingLog(source.metastore, self._kept, most_events)
+        self._log = WaitingLog(source.metastore, self._kept, most_events, source.policy.max_message_bytes)
         self._sizes = FileSizes(source.storage, _MOST_FILES)
 
     def read(self) -> tuple[Lag, ...]:
-        """Asks both metastores where they are, and the source's storage for sizes of files.
+        """Reads the positions of both metastores, and sizes of files from the source's storage.
 
         Raises:
             Unreachable: a metastore does not answer.
         """
-        policy, metastore = self._source.policy, self._target.metastore
-        states = {name: replica_state(metastore.database(policy.target_of(name))) for name in self._databases}
-        current = self._source.metastore.current_event_id()  # after the states: it is never behind them
+        policy = self._source.policy
+        states, unreadable = self._states()
+        current = self._source.metastore.current_event_id()  # after the states, so that it is never lower than them
         starts = (start_of(state) for state in states.values())
         reach = self._log.cover((start for start in starts if start is not None), current)
         events = by_database(self._log.events)
         waiting = {name: not_applied(state, events.get(name, ())) for name, state in states.items()}
         self._sizes.look_up(file for found in waiting.values() for event in found for file in event.files)
-        return tuple(self._lag(name, states[name], reach, current, waiting[name]) for name in self._databases)
+        return tuple(
+            self._lag(name, states[name], reach, current, waiting[name])
+            if name in states
+            else Lag(name, policy.target_of(name), None, current, None, None, gap=unreadable[name])
+            for name in self._databases
+        )
+
+    def _states(self) -> tuple[dict[str, ReplicaState], dict[str, str]]:
+        """States by database, and why those of others cannot be read: a parameter edited by hand concerns one database only."""
+        states: dict[str, ReplicaState] = {}
+        unreadable: dict[str, str] = {}
+        for name in self._databases:
+            try:
+                states[name] = replica_state(self._target.metastore.database(self._source.policy.target_of(name)))
+            except Refused as error:
+                unreadable[name] = str(error)
+        return states, unreadable
 
     def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Sequence[WaitingEvent]) -> Lag:
         target_name, held = self._source.policy.target_of(name), tuple(sorted(state.held.items()))
@@ -60,6 +80,7 @@ class LagReader:
         found = Lag(
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
+        found = replace(found, changed=_CHANGED if changed(state, self._source.policy) else "", left=tuple(sorted(state.left)))
         if state.applied is None or gap or not (complete or waiting):
             return found
         now, total = time.time(), self._sizes.total
@@ -82,12 +103,43 @@ class LagReader:
 
     def _kept(self, row: Notification) -> WaitingEvent | None:
         policy = self._source.policy
-        mine = row.database in self._databases and policy.takes(row.type) and of_policy(row, row.database, policy.includes)
-        return waiting_event(row, data=not policy.metadata_only) if mine else None
+        mine = row.database in self._databases and policy.takes(row.type)
+        event = LogEvent(row)
+        if not mine or not of_policy(event, row.database, policy.includes):
+            return None
+        found = waiting_event(row, data=not policy.metadata_only)
+        if not row.table or policy.includes(row.table) or event.event is None:
+            return found
+        # A rename out of the policy is logged under its new name: it waits as long as the old one does.
+        return replace(found, name=next(filter(policy.includes, event.event.names), found.name))
+
+
+def lags_reachable(connection: Connection, reach: Reachable) -> tuple[Lag, ...]:
+    """The lags of all databases as far as the servers answer: without one side, what the other one says.
+
+    Args:
+        connection: both sides.
+        reach: which of them answer.
+
+    Raises:
+        Unreachable: a metastore stopped answering.
+    """
+    source, target = connection.source, connection.target
+    if reach.complete:
+        return LagReader(source, target).read()
+    problem = " and ".join(f"the {side}'s metastore" for side in reach.problems())
+    problem += " does not answer" if len(reach.problems()) == 1 else " do not answer"
+    current = None if reach.source else source.metastore.current_event_id()
+    found: list[Lag] = []
+    for name, target_name in source.policy.databases.items():
+        state = ReplicaState() if reach.target else replica_state(target.metastore.database(target_name))
+        held = tuple(sorted(state.held.items()))
+        found.append(Lag(name, target_name, state.last_id, current, None, None, held, stopped=stopped(state), problem=problem))
+    return tuple(found)
 
 
 def lag(source: Source, target: Target, database: str) -> Lag:
-    """How far one database is behind now.
+    """The lag of one database now.
 
     Args:
         source: the source side.

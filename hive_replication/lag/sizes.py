@@ -1,16 +1,16 @@
-"""Sizes of the files that events name: messages have none, so the source's storage is asked, once for each file."""
+"""Sizes of the files in events: messages have none, so they are read from the source's storage, once for each file."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Storage
 
-_THREADS = 16
+_LOG = logging.getLogger(__name__)
 
 
 class FileSizes:
@@ -18,7 +18,7 @@ class FileSizes:
 
     Args:
         storage: the source's.
-        most: files looked up at a time; others stay unknown until then.
+        most: files looked up in one call; sizes of further ones are unknown until the next.
     """
 
     def __init__(self, storage: Storage, most: int) -> None:
@@ -26,13 +26,12 @@ class FileSizes:
         self._known: dict[FileRef, int | None] = {}
 
     def look_up(self, files: Iterable[FileRef]) -> None:
-        """Looks up what is not known yet, and forgets all other files."""
+        """Looks up the sizes that are not known yet, and forgets all other files."""
         wanted = dict.fromkeys(files)
         self._known = {file: size for file, size in self._known.items() if file in wanted}
         new = list(islice((file for file in wanted if file not in self._known), self._most))
         if new:
-            with ThreadPoolExecutor(_THREADS, thread_name_prefix="sizes") as pool:
-                self._known.update(zip(new, pool.map(self._size, new), strict=True))
+            self._known.update(zip(new, self._storage.threads.map(self._size, new), strict=True))
 
     def total(self, files: Iterable[FileRef]) -> int | None:
         """Bytes of files together; None where one of them is not known."""
@@ -41,12 +40,13 @@ class FileSizes:
         return sum(known) if len(known) == len(sizes) else None
 
     def _size(self, file: FileRef) -> int | None:
-        """Of the file where it lay, or where change management keeps it."""
+        """Size of a file at its path, or in cmroot."""
         for uri in filter(None, (file.uri, file.cm_uri)):
             try:
                 status = self._storage.status(uri)
-            except ReplicationError:
-                continue  # outside the policy's roots, or not readable: the load will say so
+            except ReplicationError as error:
+                _LOG.debug("the size of %s is not known: %s", uri, error)
+                continue  # outside the policy's roots, or not readable: the load reports that
             if status is not None:
                 return status.size
         return None

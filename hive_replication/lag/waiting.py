@@ -1,28 +1,32 @@
-"""An event that may wait, and the data that it brings as far as its message tells."""
+"""An event that may wait, with the bytes and files that its message names."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hive_replication.dump.source import has_files
 from hive_replication.events import records as r
 from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.files import FileRef
+from hive_replication.logs import about
+from hive_replication.metastore.table_kinds import has_files
 
-_BRINGING = ("INSERT", "ADD_PARTITION", "CREATE_TABLE")
+_LOG = logging.getLogger(__name__)
+
+_WITH_DATA = ("INSERT", "ADD_PARTITION", "CREATE_TABLE")
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingEvent:
-    """What is kept of an event.
+    """The part of an event that figures of lag need.
 
     Args:
         evid: event id.
         time: commit time at the source, seconds since the epoch.
         database: source database.
         name: its table, or function as ``f()``; "" for the database's own events.
-        size: bytes that the message tells of, beside ``files``; None where it does not tell them.
+        size: bytes by the message, without those of ``files``; None if the message has no size.
         files: data files that the message names without their sizes.
     """
 
@@ -45,15 +49,16 @@ def waiting_event(row: r.Notification, *, data: bool = True) -> WaitingEvent:
     try:
         if row.type in ("CREATE_FUNCTION", "DROP_FUNCTION"):
             return WaitingEvent(*head, decode(row).names[0])
-        if data and row.type in _BRINGING:
-            return WaitingEvent(*head, row.table, *_brought(decode(row)))
-    except UnreadableMessage:
+        if data and row.type in _WITH_DATA:
+            return WaitingEvent(*head, row.table, *_data_of(decode(row)))
+    except UnreadableMessage as error:
+        _LOG.info("the event counts for the lag without its files: %s", error, extra=about(row.database, row.table, row.evid))
         return WaitingEvent(*head, row.table, None)
     return WaitingEvent(*head, row.table)
 
 
-def _brought(event: r.Event) -> tuple[int | None, tuple[FileRef, ...]]:
-    """Bytes and files of an event. The metastore counts those of a new table or partition itself, and writes them into it."""
+def _data_of(event: r.Event) -> tuple[int | None, tuple[FileRef, ...]]:
+    """Bytes and files of an event. For new tables and partitions the metastore writes their size into their parameters."""
     match event:
         case r.Insert():
             return 0, event.files

@@ -1,5 +1,8 @@
-"""REPL LOAD: a dump and the target's state become operations; files are copied and proven first, then metadata flips.
+"""REPL LOAD and REPL STATUS: applies a dump to the target.
 
-Belongs here: the target's state, the gate, lanes, the plan, its execution, holds and REPL STATUS (design: load).
-Does not belong here: reading the source's metastore (``dump``), how one file is copied (``copy``).
+Belongs here: one load from statement to report (``command``), the two kinds of dump (``window``, ``bootstrap``), the context of a
+load (``session``), and what protects the target before anything is planned.
+
+Keep out of here: reading the source's objects (``dump``), copying one file (``copy``), and direct writes to the target: these
+belong in ``operations`` and ``apply``.
 """

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from hive_replication.copy.tasks import Copier
-from hive_replication.dump.store import DumpReader, DumpStore
-from hive_replication.errors import BadRequest
-from hive_replication.load.anew import with_tables_anew
-from hive_replication.load.lookahead import LogLookahead, Lookahead, NoLookahead
-from hive_replication.load.objects import load_objects
-from hive_replication.load.plan import LoadPlan
+from hive_replication.dump.format.interface import DumpReader, DumpStore
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.bootstrap import load_objects
+from hive_replication.load.dump_prefix import prefix_of, require_not_passed
+from hive_replication.load.joined_tables import with_joined_tables
+from hive_replication.load.layout.directories import new_token
+from hive_replication.load.load_boundary import LoadBoundary, load_boundary
+from hive_replication.load.log_lookahead import LogLookahead
+from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.plan.model import LoadPlan
+from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.rates import remember
-from hive_replication.load.recovery import end_other_recovery
+from hive_replication.load.rebuilt_tables import with_rebuilt_tables
+from hive_replication.load.records import Record, RecordStore, window_name
+from hive_replication.load.records.record import Action
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
+from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
-from hive_replication.load.target import Target
-from hive_replication.load.up_to import require_not_passed, up_to
+from hive_replication.load.source_history import end_other_recovery
+from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.process import actor
 from hive_replication.progress import Progress, Silent
 from hive_replication.statements import ReplLoad
 
@@ -32,13 +45,14 @@ def repl_load(
     *,
     repair: bool = False,
     only: str | None = None,
-    made_anew: bool = False,
+    rebuilt: bool = False,
     source: Metastore | None = None,
     progress: Progress | None = None,
 ) -> LoadReport:
     """Runs ``REPL LOAD``: applies what the target does not have yet; repeating it changes nothing.
 
-    One load at a time per target database; lanes that fail are in the report's ``held``, the others go on.
+    One load at a time per target database; lanes that fail are in the report's ``held``, the others go on. The whole report is
+    kept below the dump root (``load.records``).
 
     Args:
         target: the target side.
@@ -47,7 +61,7 @@ def repl_load(
         copier: copies files.
         repair: of a dump of objects, compare and replace also what stands at its event id already.
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
-        made_anew: of ``only``, whether a repair made it anew: what still stands for transactions that wrote to it ends.
+        rebuilt: of ``only``, whether a repair rebuilt it: what still stands for transactions that wrote to it ends.
         source: the source's metastore, asked only where files are gone or objects missing: a later event may supersede them.
         progress: who is told about the progress.
 
@@ -56,31 +70,101 @@ def repl_load(
         Refused: another load runs, the target is no replica of this source, or a path leads outside the roots.
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
-    began = time.monotonic()
-    reader = up_to(store.open(statement.directory), statement.to_evid)
+    reader = prefix_of(opened(store, statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
-    with MetastoreLock(target.metastore, database) as lock:
-        args = target, reader, database, table, copier, lock.check, progress or Silent(), _lookahead(source, reader)
-        session = Session(*args, anew=frozenset({only} if only and made_anew else ()))
-        if statement.to_evid is not None and session.exists:
-            require_not_passed(target.storage, session.location(), session.state, statement.to_evid)
-        _run(session, repair=repair, only=only)
-        if only is None and reader.header.kind == "incremental":
-            session = with_tables_anew(session, store)
-        report = session.report(began)
-        if session.exists:
-            remember(target.storage, session.location(), report)
-        return report
+    work = _Load(target, statement, store, copier, reader, database, table, progress or Silent())
+    records = RecordStore(store.storage, store.root, database)
+    records.prepare()
+    record = _record(reader, database, table, repair=repair, only=only)
+    try:
+        report = work.run(repair=repair, only=only, rebuilt=rebuilt, source=source)
+    except ReplicationError as error:
+        if work.journal:  # else it has changed nothing
+            records.keep(replace(record, time=time.time(), outcome="failed", text=str(error), journal=work.journal))
+        raise
+    kept = records.keep(replace(record.of(report), time=time.time(), journal=work.journal), report)
+    return replace(report, kept=kept.report, window=kept.window)
+
+
+@dataclass
+class _Load:
+    """A load with what it is of."""
+
+    target: Target
+    statement: ReplLoad
+    store: DumpStore
+    copier: Copier
+    reader: DumpReader
+    database: str
+    table: str | None
+    progress: Progress
+    session: Session | None = None
+
+    @property
+    def journal(self) -> str:
+        """Token of its journal; "" while it has changed nothing."""
+        return self.session.journal_token if self.session else ""
+
+    def run(self, *, repair: bool, only: str | None, rebuilt: bool, source: Metastore | None) -> LoadReport:
+        """Carries it out."""
+        began, target, reader = time.monotonic(), self.target, self.reader
+        with MetastoreLock(target.metastore, self.database) as lock:
+            replica = TargetDatabase(target, self.database, lock.check, dry=False)
+            ahead = frozenset({only} if only and rebuilt else ())
+            lookahead, boundary = _lookahead(target, source, reader), _boundary(target, source, reader)
+            session = Session(replica, reader, self.table, self.copier, self.progress, lookahead, ahead, boundary)
+            self.session = session
+            if self.statement.to_evid is not None and session.exists:
+                require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
+            events = _run(session, repair=repair, only=only)
+            if only is None and reader.header.kind == "incremental":
+                session = with_rebuilt_tables(session, events, self.store)
+            if only is None and self.table is None:
+                session = with_joined_tables(session, self.store)
+            report = session.report(began)
+            log_report(report)
+            if session.exists:
+                remember(target.storage, replica.location, report)
+            return report
+
+
+def _record(reader: DumpReader, database: str, table: str | None, *, repair: bool, only: str | None) -> Record:
+    """What is recorded of a load, before it is known how it ended."""
+    header, action = reader.header, _action(reader, table, repair=repair, only=only)
+    return Record(
+        id=new_token(),
+        action=action,
+        database=database,
+        by=actor(),
+        time=0.0,
+        window=window_name(action, header.from_evid, header.to_evid),
+        tables=tuple(filter(None, (table or only,))),
+        directory=reader.directory,
+    )
+
+
+def _action(reader: DumpReader, table: str | None, *, repair: bool, only: str | None) -> Action:
+    if reader.header.kind == "incremental":
+        return "window" if only is None else "catch-up"
+    if reader.header.recovery:
+        return "recovery"
+    if repair:
+        return "repair"
+    return "bootstrap" if table is None else "table"
 
 
 def plan_load(
     target: Target, statement: ReplLoad, store: DumpStore, *, repair: bool = False, source: Metastore | None = None
 ) -> LoadPlan:
     """What :func:`repl_load` would do now; changes nothing. Takes its arguments, and raises what it raises."""
-    reader = up_to(store.open(statement.directory), statement.to_evid)
+    reader = prefix_of(opened(store, statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
-    session = Session(target, reader, database, table, None, lambda: None, Silent(), _lookahead(source, reader))
+    replica = TargetDatabase(target, database, lambda: None, dry=True)
+    boundary = _boundary(target, source, reader)
+    session = Session(replica, reader, table, None, Silent(), _lookahead(target, source, reader), boundary=boundary)
     _run(session, repair=repair, only=None)
+    if table is None:
+        with_joined_tables(session, store)
     header = reader.header
     return LoadPlan(
         reader.directory,
@@ -90,21 +174,26 @@ def plan_load(
         tuple(session.planned),
         tuple(session.skipped),
         kind=header.kind,
-        creates=header.kind == "bootstrap" and target.metastore.database(database) is None,
+        creates=header.kind == "bootstrap" and not replica.there,
     )
 
 
-def _lookahead(source: Metastore | None, reader: DumpReader) -> Lookahead:
-    header = reader.header
-    return NoLookahead() if source is None else LogLookahead(source, header.scope.database, header.from_evid)
+def _lookahead(target: Target, source: Metastore | None, reader: DumpReader) -> Lookahead:
+    header, most = reader.header, target.policy.max_message_bytes
+    return NoLookahead() if source is None else LogLookahead(source, header.scope.database, header.from_evid, most)
 
 
-def _run(session: Session, *, repair: bool, only: str | None) -> None:
+def _boundary(target: Target, source: Metastore | None, reader: DumpReader) -> LoadBoundary:
+    return load_boundary(target.policy, reader.header, source or target.source_metastore)
+
+
+def _run(session: Session, *, repair: bool, only: str | None) -> Sequence[WindowEvent]:
+    """Loads a dump; its events, if it is one of events."""
     end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
         load_objects(session, repair=repair)
-    else:
-        load_window(session, only)
+        return ()
+    return load_window(session, only)
 
 
 def _names(statement: ReplLoad, reader: DumpReader) -> tuple[str, str | None]:

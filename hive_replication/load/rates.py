@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.errors import ReplicationError
+from hive_replication.load.layout.directories import Layout
 from hive_replication.load.report import LoadReport
+from hive_replication.logs import about
 from hive_replication.storage import Storage
+
+_LOG = logging.getLogger(__name__)
 
 _FILES, _SECONDS = 8, 5.0  # a load that copied fewer files in less time tells nothing
 
@@ -47,22 +51,21 @@ def remember(storage: Storage, location: str, report: LoadReport) -> None:
         location: the target database's directory.
         report: of the load.
     """
-    files, seconds = sum(1 for copy in report.copies if copy.origin != "present"), report.seconds.get("copy", 0.0)
+    files, seconds = len(report.copies) - report.copies.origins["present"], report.seconds.get("copy", 0.0)
     if not files or (files < _FILES and seconds < _SECONDS):
         return
     operations = sum(report.applied.values())
     rates = Rates(files, report.bytes_copied, seconds, operations, report.seconds.get("apply", 0.0), time.time())
-    with suppress(ReplicationError, OSError):
-        storage.write(_place(location), _RATES.dump_json(rates))
+    try:
+        storage.write(Layout(location).rates, _RATES.dump_json(rates))
+    except (ReplicationError, OSError) as error:
+        _LOG.info("the rates of the load are not kept: %s", error, extra=about(report.database))
 
 
 def rates_of(storage: Storage, location: str) -> Rates | None:
     """The rates of the last load that was measured; None where there are none, or they cannot be read."""
     try:
-        return _RATES.validate_json(storage.read(_place(location)))
-    except (ReplicationError, OSError, ValidationError):
+        return _RATES.validate_json(storage.read(Layout(location).rates))
+    except (ReplicationError, OSError, ValidationError) as error:
+        _LOG.debug("no rates of an earlier load: %s", error)
         return None
-
-
-def _place(location: str) -> str:
-    return f"{location.rstrip('/')}/.repl/rates.json"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from hive_replication.copy.tasks import CopyResult
+from hive_replication.copy.tasks import CopyFailure
 from hive_replication.errors import Refused
+from hive_replication.load.copies import Copies
+
+_OBJECT = re.compile(r"(?P<table>.*?)(?:/(?P<partition>[^/=]+=.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class Collapsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class UnexpectedObject:
     """An object of the target that is not as a load left it, or was in the way.
 
     Args:
@@ -124,15 +127,18 @@ class LoadReport:
         from_evid: where the dump begins.
         to_evid: where the database stands now, or the one table that was loaded (held lanes excepted).
         applied: number of operations done, by kind (``AddPartitions``: 3).
-        copies: one result per file, with its proof.
+        copies: one result per file, with its proof; only the first ones are in memory.
         skipped: events and objects left alone.
         held: lanes that failed.
         touched: tables changed.
         translated: those of them that a Hive 4 metastore keeps as external tables though they are managed ones at the source.
-        strangers: what was in the way and no replica, with what became of it (policy ``conflicts``).
+        unexpected: what was in the way and no replica, with what became of it (policy ``conflicts``).
         changed_on_target: replicas that somebody changed on the target since the last load that touched them.
         seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
         collapsed: what collapsing spared.
+        kept: URI of the whole report as Parquet, "" where it could not be kept.
+        window: what ``hive-repl report`` calls the load, e.g. ``170-1400`` or ``repair-1400``.
+        broken_views: views among the tables changed that read the database by the name that it has at the source only.
     """
 
     directory: str
@@ -140,30 +146,39 @@ class LoadReport:
     from_evid: int
     to_evid: int
     applied: Mapping[str, int] = field(default_factory=dict[str, int])
-    copies: tuple[CopyResult, ...] = ()
+    copies: Copies = field(default_factory=Copies)
     skipped: tuple[Skipped, ...] = ()
     held: tuple[Held, ...] = ()
     touched: tuple[Touched, ...] = ()
     translated: tuple[str, ...] = ()
-    strangers: tuple[Stranger, ...] = ()
-    changed_on_target: tuple[Stranger, ...] = ()
+    unexpected: tuple[UnexpectedObject, ...] = ()
+    changed_on_target: tuple[UnexpectedObject, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     collapsed: Collapsed = Collapsed()
+    kept: str = ""
+    window: str = ""
+    broken_views: tuple[str, ...] = ()
+
+    @property
+    def unproven(self) -> list[CopyFailure]:
+        """Files that could not be copied or proven, of the tables that are held for it."""
+        held = {table for one in self.held for table in one.tables}
+        return [one for one in self.copies.failures if _is_of(one.task.object_name, held)]
 
     @property
     def bytes_copied(self) -> int:
         """Bytes of the files that were copied (not of those found present)."""
-        return sum(result.size for result in self.copies if result.origin != "present")
+        return self.copies.bytes
 
     @property
     def files_by_origin(self) -> Mapping[str, int]:
         """Numbers of files from ``source``, from ``cmroot`` and found ``present``."""
-        return Counter(result.origin for result in self.copies)
+        return self.copies.origins
 
     @property
     def files_by_executor(self) -> Mapping[str, int]:
         """Numbers of files copied in driver ``threads`` and by ``spark`` executors."""
-        return Counter(result.executor for result in self.copies)
+        return self.copies.executors
 
     @property
     def exit_code(self) -> int:
@@ -171,3 +186,15 @@ class LoadReport:
         if not self.held:
             return 0
         return Refused.exit_code if any(held.refused for held in self.held) else 1
+
+
+def object_of(name: str) -> tuple[str, str | None]:
+    """Table and partition of ``db.table/ds=1``; no partition where the name has none."""
+    found = _OBJECT.fullmatch(name.partition(".")[2] or name)
+    return (found["table"], found["partition"]) if found else (name, None)
+
+
+def _is_of(shown: str, tables: Collection[str]) -> bool:
+    """Whether ``db.table`` or ``db.table/partition`` is of one of some tables; names of tables may hold a slash."""
+    name = shown.partition(".")[2]
+    return any(name == table or name.startswith(f"{table}/") for table in tables)

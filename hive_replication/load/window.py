@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import filterfalse
 
-from hive_replication.dump.records import EventRecord
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import records as r
-from hive_replication.load import operations as op
-from hive_replication.load.collapse import collapsed
-from hive_replication.load.execute import Gone
-from hive_replication.load.hold import UNKNOWN
-from hive_replication.load.holding import with_held
-from hive_replication.load.lanes import Lane, Segment, WindowEvent, partitions_of, segments, window_event, with_tables
-from hive_replication.load.mapping import NameMapping
-from hive_replication.load.plan import LanePlan, SegmentPlan
-from hive_replication.load.plan_lane import LanePlanner
-from hive_replication.load.recovery import require_same_history
-from hive_replication.load.renames import settle
+from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.apply.renames import mended
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import adopted_at
+from hive_replication.load.operations.transactions import object_of, why_unable
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.collapse import collapsed
+from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
+from hive_replication.load.plan.lanes import (
+    Lane,
+    Segment,
+    WindowEvent,
+    partitions_of,
+    segments,
+    with_tables,
+)
+from hive_replication.load.plan.model import LanePlan, SegmentPlan
+from hive_replication.load.policy_change import awaited, newcomer, with_scope
+from hive_replication.load.replica.drops import is_placeholder
+from hive_replication.load.replica.fingerprint import changed_on_target
+from hive_replication.load.replica.quarantine import NO_HISTORY
+from hive_replication.load.replica.state import ReplicaState, is_state, object_id, with_held
+from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Held, Skipped
-from hive_replication.load.resolutions import adopted_at
-from hive_replication.load.screen import screen_files, screen_name, screen_partition
 from hive_replication.load.session import Session
-from hive_replication.load.stamp import changed_on_target
-from hive_replication.load.state import LAST_ID, ReplicaState, is_ours, is_state, object_id
-from hive_replication.load.transactions import object_of, why_unable
-from hive_replication.load.view import TargetView, read_view
-from hive_replication.metastore.types import Database, copy_of
+from hive_replication.load.source_history import require_same_history
+from hive_replication.load.window_events import decoded_events
+from hive_replication.metastore.types import Database, Table, copy_of
 
 
-def load_window(session: Session, only: str | None = None) -> None:
+def load_window(session: Session, only: str | None = None, events: Sequence[WindowEvent] | None = None) -> Sequence[WindowEvent]:
     """Applies the events of a dump that the target does not have yet.
 
     Args:
         session: the load.
         only: bring only the lane of this target table up to the dump's end (before a repair), or None for all.
+        events: those of the dump, where an earlier pass of this load has decoded them.
+
+    Returns:
+        The events of the dump.
 
     Raises:
         BadRequest: the target is no replica, or events between its state and the dump are missing.
@@ -45,36 +56,26 @@ def load_window(session: Session, only: str | None = None) -> None:
     """
     session.require_ours()
     session.require_released()
-    events = [window_event(_screened(session, record)) for record in session.reader.events()]
-    events = _since_creation(session, with_tables(events))
+    decoded = list(decoded_events(session)) if events is None else events
+    events = _since_creation(session, with_tables(decoded))
     if events is None:
-        return
+        return decoded
     require_same_history(session)
     _require_reach(session, only)
     untouched: set[str] = set()
+    plans: list[LanePlan] = []
     for segment in segments(events):
-        _load_segment(session, segment, only, untouched)
+        plans += _load_segment(session, segment, only, untouched)
+    session.held.extend(awaited(session, plans, whole=only is None and session.table is None))
     for event in events:
         if not event.row.table and isinstance(event.event, r.OtherEvent):
             _skip(
                 session, event, "recorded, not applied by this version" if event.event.known else "unknown event type: recorded"
             )
-    if session.table is not None:
-        _raise_table(session)
+    if session.table is not None and not session.held:  # a table-level load raises that table's id, never the database's
+        session.replica.raise_table(session.table, session.reader.header.to_evid, session.identity)
     session.finish(_state_after(session, events, only, untouched), whole=only is None and session.table is None)
-
-
-def _screened(session: Session, record: EventRecord) -> EventRecord:
-    what = f"event {record.notification.evid}"
-    if record.notification.table:
-        screen_name(record.notification.table, what)
-    for group in record.groups:
-        if group.table:
-            screen_name(group.table, what)
-        if group.partition:
-            screen_partition(group.partition)
-        screen_files(session.target, group.files, what)
-    return record
+    return decoded
 
 
 def _since_creation(session: Session, events: list[WindowEvent]) -> list[WindowEvent] | None:
@@ -104,20 +105,22 @@ def _require_reach(session: Session, only: str | None) -> None:
         stands = state.applied if only is None else state.position(only)
     if stands is None:
         raise BadRequest(f"the bootstrap of the target database {session.database!r} is not finished: load its dump again first")
-    if header.from_evid > stands:
+    if not gate.applied(header.from_evid, position=stands):
         raise Refused(
             f"the target {session.database!r} stands at event {stands} and the dump begins after {header.from_evid}: "
             f"the events between are missing; dump FROM {stands}"
         )
 
 
-def _load_segment(session: Session, segment: Segment, only: str | None, untouched: set[str]) -> None:
+def _load_segment(session: Session, segment: Segment, only: str | None, untouched: set[str]) -> list[LanePlan]:
+    """Loads a segment; its lanes but for those that are left alone."""
     ended = segment.barrier.evid if segment.barrier and isinstance(segment.barrier.event, r.DropDatabase) else None
     if ended is not None and only is not None:
         raise BadRequest(f"the source database was dropped at event {ended}: load the next window before repairing {only!r}")
-    view = _view(session, segment.lanes)
-    session.work.changed += changed_on_target(view, session.database)
-    planner = _Planner(session, view, session.mapping(), ended)
+    known = KnownObjects(session.target.metastore, session.database, session.state, _restored(session))
+    view = _view(session, known, segment.lanes)
+    session.tally.found_changed(changed_on_target(view, session.database))
+    planner = _Planner(session, _settings(session, segment, view, ended))
     lanes: list[LanePlan] = []
     for lane in segment.lanes:
         plan, skipped = planner.plan(lane)
@@ -127,42 +130,53 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
         lanes.append(_collapsed(session, plan))
         session.skipped.extend(skipped)
     plan = SegmentPlan(tuple(lanes), _alters(session, segment.alters, only), _barrier(session, segment.barrier))
-    session.carry_out(plan, planner.replan)
+    session.carry_out(plan, planner.replan, known)
+    return lanes
 
 
 def _collapsed(session: Session, plan: LanePlan) -> LanePlan:
-    """A lane with fewer operations, unless the policy says no, or it is held: then it is brought as far as it goes."""
-    held = any(name in session.state.held for name in plan.names)
-    return plan if held or not session.target.policy.collapse else collapsed(plan)
+    """A lane with fewer operations, unless the policy says no, or it is held: then it is brought as far as it goes.
+
+    A held one of which drops alone are left is dropped: nothing matters any more of why it was held.
+    """
+    if not session.target.policy.collapse:
+        return plan
+    held, made = any(name in session.state.held for name in plan.names), collapsed(plan)
+    return plan if held and not all(isinstance(one, op.DropTable) for one in made.operations) else made
+
+
+def _settings(session: Session, segment: Segment, view: TargetView, ended: int | None) -> LaneSettings:
+    header = session.reader.header
+    return LaneSettings(
+        view,
+        session.mapping,
+        session.includes,
+        ended,
+        session.lookahead,
+        session.target.policy.conflicts,
+        metadata_only=header.metadata_only,
+        acid=header.acid,
+        unable=why_unable(session.target.metastore) if header.acid and segment.lanes else "",
+        rebuilt=session.rebuilt,
+        newcomer=newcomer(session),
+    )
 
 
 @dataclass
 class _Planner:
-    """Plans the lanes of a segment, and plans them anew where files are gone."""
+    """Plans the lanes of a segment, and plans them again where files are gone."""
 
     session: Session
-    view: TargetView
-    mapping: NameMapping
-    ended: int | None
+    settings: LaneSettings
     lanes: dict[tuple[str, ...], Lane] = field(default_factory=dict[tuple[str, ...], Lane])
     gone: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
 
-    @cached_property
-    def unable(self) -> str:
-        """Why the target cannot hold the dump's transactional tables, or ""."""
-        return why_unable(self.session.target.metastore) if self.session.reader.header.acid else ""
-
     def plan(self, lane: Lane) -> tuple[LanePlan, list[Skipped]]:
-        session = self.session
-        args = lane, self.view, self.mapping, session.includes, self.ended, session.lookahead, self.gone
-        header, conflicts = session.reader.header, session.target.policy.conflicts
-        settings = {"metadata_only": header.metadata_only, "acid": header.acid}
-        planner = LanePlanner(*args, conflicts=conflicts, **settings, unable=self.unable, anew=session.anew)
-        plan, skipped = planner.plan()
+        plan, skipped = LanePlanner(lane, self.settings, self.gone).plan()
         self.lanes[plan.names] = lane
         return plan, skipped
 
-    def replan(self, plan: LanePlan, gone: list[Gone]) -> LanePlan | None:
+    def replan(self, plan: LanePlan, gone: list[MissingFiles]) -> LanePlan | None:
         lane = self.lanes[plan.names]
         tables = {event.evid: event.names[0] for event in lane.events}
         asked = {(one.evid, key): object_of(one, key, tables[one.evid]) for one, key in gone}
@@ -184,32 +198,33 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
     if held and ended is None:
         return True
     waits = ended is None and any(map(session.state.waits, plan.names))
-    if not waits and (plan.base >= session.reader.header.from_evid or session.table is not None or ended is not None):
+    reached = bool(gate.applied(session.reader.header.from_evid, position=plan.base))
+    if not waits and (reached or session.table is not None or ended is not None):
         return False
     reason = next((session.state.held[name] for name in plan.names if name in session.state.held), "held before this window")
-    if plan.operations or plan.obstacle:
-        failed = max(session.state.holds.get(name, UNKNOWN).evid for name in plan.names) or plan.base + 1
+    if plan.operations or plan.stop:
+        failed = max(session.state.quarantines.get(name, NO_HISTORY).evid for name in plan.names) or plan.base + 1
         session.held.append(Held(plan.names, plan.base, failed, reason, tried=False))
     return True
 
 
-def _view(session: Session, lanes: Iterable[Lane]) -> TargetView:
-    mapping = session.mapping()
-    wanted: dict[str, set[str]] = {}
+def _restored(session: Session) -> Callable[[Table], Table | None]:
+    """Ends renames and drops in the middle of which a load was killed."""
+    return (lambda table: None if is_placeholder(table) else table) if session.dry else partial(mended, session.target.metastore)
+
+
+def _view(session: Session, known: KnownObjects, lanes: Iterable[Lane]) -> TargetView:
+    mapping = session.mapping
+    wanted: dict[str, set[str] | None] = {}
     for lane in lanes:
         parts = {name for event in lane.events for name in partitions_of(event.event)}
         for name in filterfalse(r.is_function, lane.names):
             wanted[mapping.table(name)] = parts
     if not session.exists:
         return TargetView(session.state)
-    view = read_view(session.target.metastore, session.database, session.state, wanted, wanted)
-    for table in view.tables.values() if not session.dry else ():
-        settle(session.target.metastore, table)
+    view = known.view(wanted)
     taken = [name for name, table in view.tables.items() if session.conflicts.compares(table) or adopted_at(table)]
-    if not taken:
-        return view
-    whole = read_view(session.target.metastore, session.database, session.state, taken, dict.fromkeys(taken))
-    return replace(view, partitions={**view.partitions, **whole.partitions})
+    return known.view({**wanted, **dict.fromkeys(taken)}) if taken else view
 
 
 def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -> tuple[op.AlterDatabase, ...]:
@@ -217,7 +232,8 @@ def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -
     found: list[op.AlterDatabase] = []
     for event in events:
         assert isinstance(event.event, r.AlterDatabase)  # noqa: S101 - so sorted by lanes.segments
-        if session.table is not None or only is not None or event.evid <= (session.state.applied or 0):
+        applied = gate.applied(event.evid, position=session.state.applied or 0)
+        if session.table is not None or only is not None or applied:
             _skip(session, event, "applied already, or not of this load")
         elif _visible(event.event.before) == _visible(event.event.after):
             _skip(session, event, "changes nothing but replication's own properties")
@@ -229,8 +245,8 @@ def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -
 def _barrier(session: Session, event: WindowEvent | None) -> op.CreateDatabase | op.DropDatabase | None:
     if event is None:
         return None
-    if session.state.applied is not None and event.evid <= session.state.applied:
-        _skip(session, event, f"applied already (state id {session.state.applied})")
+    if reason := gate.applied(event.evid, position=session.state.applied or 0):
+        _skip(session, event, reason)
         return None
     if isinstance(event.event, r.DropDatabase):
         return op.DropDatabase(event.evid, "")
@@ -256,35 +272,26 @@ def _visible(database: Database) -> Database:
     return shown
 
 
-def _raise_table(session: Session) -> None:
-    """A table-level load ends by raising that table's id, never the database's."""
-    name, evid = str(session.table), session.reader.header.to_evid
-    table = session.target.metastore.table(session.database, name)
-    if session.dry or session.held or table is None or object_id(table) >= evid or not is_ours(table, session.identity):
-        return
-    raised = copy_of(table)
-    raised.parameters = {**(table.parameters or {}), LAST_ID: str(evid)}
-    session.check()
-    session.target.metastore.alter_table(session.database, name, raised)
-
-
 def _state_after(session: Session, events: Sequence[WindowEvent], only: str | None, untouched: set[str]) -> ReplicaState:
     """The database's state after the window: held names stay behind, all others stand at its end."""
     header, state = session.reader.header, session.state
     if state.applied is None:
         return state  # dropped, or never replicated as a whole
-    mapping, held = session.mapping(), {name for lane in session.held for name in lane.tables}
+    mapping, held = session.mapping, {name for lane in session.held for name in lane.tables}
     names = {mapping.table(name) for event in events for name in event.names if name and session.includes(name)}
     if session.table is not None:
         names = {session.table}
     elif only is not None:
         names.add(only)
     else:
-        names |= {name for name, there in state.at.items() if header.from_evid <= there < header.to_evid}
-        state = state.raised(header.to_evid, header.to_time, header.to_hash)
+        names |= gate.reached(state.at, header.from_evid, header.to_evid)
+        state = state.advanced(header.to_evid, header.to_time, header.to_hash)
     for name in sorted(names - held - untouched):
-        if header.to_evid > state.position(name) or name in state.held:
-            state = state.moved(name, max(header.to_evid, state.position(name)))
+        position = state.position(name)
+        if name in state.held or not gate.applied(header.to_evid, position=position):
+            state = state.at_position(name, max(header.to_evid, position))
+    if session.table is None and only is None:
+        state = with_scope(session, state)
     return with_held(state, session.held)
 
 

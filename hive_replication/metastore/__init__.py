@@ -1,5 +1,6 @@
-"""The client of a Hive metastore: its objects, their names and text forms, its calls, its notification log, its locks.
+"""The client of a Hive metastore: objects, names and their text forms, calls, the notification log, locks, transactions.
 
-Belongs here: everything that speaks Thrift, and the differences between metastore versions (``versions`` only).
-Does not belong here: what to replicate, what a message of the log means, files.
+Belongs here: everything that uses Thrift, and the differences between metastore versions (``dialect``).
+
+Keep out of here: what to replicate, the meaning of event messages (``events``), and files (``storage``).
 """

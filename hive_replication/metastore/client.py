@@ -6,9 +6,9 @@ from typing import Self
 
 from hive_replication.metastore.constraints import Constraints
 from hive_replication.metastore.functions import Functions
-from hive_replication.metastore.log import NotificationLog
+from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
-from hive_replication.metastore.replay import Replay
+from hive_replication.metastore.replicated_transactions import Replay
 from hive_replication.metastore.statistics import Statistics
 
 
@@ -23,7 +23,7 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Replay, Notifica
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         batch: tables or partitions read in one call.
-        user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
+        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user; None: as itself.
         kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.
         connections: the most that there are, and so the most calls at a time; further ones wait.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -17,11 +18,15 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportException
 
 from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 CONNECT_TIMEOUT = 10.0  # seconds; a call may take long, its connection may not
+_ASSURED = 3  # times that a change is asked for which the metastore says is made, and which is not there
 _NO_LIMIT = 2**31 - 1  # Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION
 
 
@@ -68,7 +73,7 @@ class Connections:
         uri: ``thrift://host:port``, or several joined by commas; the first that answers is used.
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
-        user: told to the metastore (``set_ugi``), which then acts as this user where it is not secured; None: as itself.
+        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user; None: as itself.
         kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
             ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
         connections: the most that there are: a metastore keeps a thread for each.
@@ -119,6 +124,7 @@ class Connections:
             stop=stop_after_attempt(self._retries) | stop_after_delay(2 * self._timeout),
             wait=wait_exponential(multiplier=0.2, max=10) + wait_random(0, 0.2),
             retry=retry_if_exception(lambda error: isinstance(error, _Lost) and error.again),
+            before_sleep=repeats(_LOG, "%s at %s", what, self.uri),
             reraise=True,
         )
         try:
@@ -131,13 +137,29 @@ class Connections:
                 advice = "the connection was lost during the call, which may have been carried out: look before repeating it"
             raise Unreachable(f"{what} at {self.uri}: {lost.__cause__}; {advice}") from lost.__cause__
 
-    def write(self, what: str, do: Callable[[Client], object], *, done: Callable[[], bool]) -> None:
-        """Makes a call that changes something, once: a repeat that is refused is fine if the first attempt had been carried out.
+    def write(
+        self,
+        what: str,
+        do: Callable[[Client], object],
+        *,
+        done: Callable[[], bool],
+        made: Callable[[], bool] | None = None,
+    ) -> None:
+        """Makes a call that changes something, once, and looks whether it is made.
+
+        A repeat that is refused is fine if the first attempt had been carried out. Nor does a good answer say that it was: a
+        metastore whose own database takes back the transaction (it lost a deadlock, or waited too long for the lock of the
+        notification log) may roll all of it back, log that, and answer well (``ObjectStore.addNotificationEvent`` of 3.1.3).
 
         Args:
             what: as for :meth:`call`.
             do: the call.
-            done: looks whether the state is as the call makes it; asked only when a repeat was refused.
+            done: looks whether the state is as the call makes it.
+            made: asked instead after a good answer, where somebody else cannot have done it.
+
+        Raises:
+            Unreachable: no answer after all attempts.
+            MetastoreError: the metastore refused the call, or says each time that it is done, and it is not.
         """
         sent = 0
 
@@ -146,11 +168,21 @@ class Connections:
             sent += 1
             do(client)
 
-        try:
-            self.call(what, once)
-        except MetastoreError:
-            if sent < 2 or not done():
-                raise
+        for _ in range(_ASSURED):
+            try:
+                self.call(what, once)
+            except MetastoreError:
+                if sent < 2 or not done():
+                    raise
+                _LOG.info("%s at %s: carried out by an attempt whose answer was lost", what, self.uri)
+                return
+            if (made or done)():
+                return
+            _LOG.warning("%s at %s: answered as done, and it is not: the call is made again", what, self.uri)
+        raise MetastoreError(
+            f"{what} at {self.uri}: the metastore answers that it is done, and it is not: look into the metastore's log for a "
+            "transaction that its database took back"
+        )
 
     def _attempt(self, what: str, do: Callable[[Client], T], repeatable: bool) -> T:
         with self._slots:
@@ -168,6 +200,7 @@ class Connections:
         except (TTransportException, TProtocolException, OSError, EOFError) as error:
             with self._guard:  # a server that went away took the idle ones with it: the next attempt needs a new one
                 lost, self._idle = [connection, *self._idle], []
+            _LOG.debug("%s at %s: %d connections are closed: %s", what, self.uri, len(lost), error)
             for one in lost:
                 one.close()
             raise _Lost(again=repeatable) from error
@@ -194,16 +227,19 @@ class Connections:
         problem: Exception | None = None
         for host, port in self._addresses:
             socket = TSocket(host, port, socket_keepalive=True)
-            socket.setTimeout(CONNECT_TIMEOUT * 1000)
+            socket.setTimeout(min(CONNECT_TIMEOUT, self._timeout) * 1000)
             try:
                 connection = _Connection(self._transport(socket, host))
                 connection.transport.open()
                 if self._user:
                     connection.client.set_ugi(self._user, [])
                 socket.setTimeout(self._timeout * 1000)
+                _LOG.debug("connected to the metastore %s:%d", host, port)
                 return connection
             except (TTransportException, OSError, EOFError) as error:
                 socket.close()
+                if len(self._addresses) > 1:
+                    _LOG.info("the metastore %s:%d does not answer; the next address is tried: %s", host, port, error)
                 problem = error
         raise _Lost(again=True) from problem
 

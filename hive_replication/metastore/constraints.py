@@ -39,6 +39,11 @@ class Constraint:
         return (self.rows[0].pktable_db.lower(), self.rows[0].pktable_name.lower()) if self.kind == "fks" else None
 
     @property
+    def database(self) -> str:
+        """Lower-case name of the database of the table that has it."""
+        return str(self.rows[0].fktable_db if self.kind == "fks" else self.rows[0].table_db).lower()
+
+    @property
     def table(self) -> str:
         """Lower-case name of the table that has it."""
         return str(self.rows[0].fktable_name if self.kind == "fks" else self.rows[0].table_name).lower()
@@ -200,8 +205,12 @@ class Constraints(Connections):
         def done() -> bool:
             return any(one.described() == constraint.described() for one in self.constraints(db, constraint.table))
 
+        def named() -> bool:
+            rows = self.call(f"get {kind.others} {db}.{constraint.table}", _reading(kind, db, constraint.table))
+            return any(one.name == constraint.name for one in grouped(constraint.kind, rows or ()))
+
         what = f"add {kind.others} {db}.{constraint.table}"
-        self.write(what, lambda client: kind.add(client, list(constraint.rows)), done=done)
+        self.write(what, lambda client: kind.add(client, list(constraint.rows)), done=done, made=named)
 
     def drop_constraint(self, db: str, table: str, name: str) -> bool:
         """Drops a constraint of a table by its name; False if there was none.
@@ -223,8 +232,6 @@ class Constraints(Connections):
             if not gone():
                 raise
             return False
-        if not gone():  # ObjectStore.dropConstraint of 3.1.3 answers well also where its commit failed
-            raise MetastoreError(f"{what} at {self.uri}: the metastore has not dropped it")
         return True
 
 

@@ -13,7 +13,8 @@ class Functions(Connections):
     def functions(self, db: str) -> list[Function]:
         """All functions of a database."""
         answer = self.call("get_all_functions", lambda client: client.get_all_functions())
-        return [function for function in answer.functions or [] if function.dbName.lower() == db]
+        found = answer.functions or []  # of all catalogs
+        return [one for one in found if one.dbName.lower() == db and (one.catName or "hive").lower() == "hive"]
 
     def function(self, db: str, name: str) -> Function | None:
         """A function, or None if there is none of that name."""
@@ -33,8 +34,12 @@ class Functions(Connections):
             made = self.function(function.dbName, function.functionName)
             return made is not None and (made.className, made.resourceUris) == (function.className, function.resourceUris)
 
-        what = f"create_function {function.dbName}.{function.functionName}"
-        self.write(what, lambda client: client.create_function(function), done=done)
+        self.write(
+            f"create_function {function.dbName}.{function.functionName}",
+            lambda client: client.create_function(function),
+            done=done,
+            made=lambda: self.function(function.dbName, function.functionName) is not None,
+        )
 
     def drop_function(self, db: str, name: str) -> bool:
         """Drops a function; False if there was none."""

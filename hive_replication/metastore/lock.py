@@ -1,12 +1,12 @@
 """A lock that all loads of one name share, kept in the metastore's own lock table (no transaction, no event).
 
 A holder proves that it lives by heartbeats. Who is gone (its process ended on this machine, or no heartbeat came for a while
-by the metastore's own clock) loses the lock to the next who asks.
+by the metastore's own clock) loses the lock to the next who asks. Who holds it briefly says so, and is waited for.
 """
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import random
 import secrets
@@ -31,11 +31,16 @@ from hive_metastore.ttypes import (
 )
 
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.process import machine, runs_here, user
+from hive_replication.process import is_gone, machine, user
+
+_LOG = logging.getLogger(__name__)
 
 RESERVED_DATABASE = "__hive_replication__"
+_BRIEF = "brief@"  # before the host's name in a lock's agent
+_PATIENCE, _POLL = 600.0, 0.5  # seconds for which a lock that is held briefly is waited for, and between two looks
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
 
 
@@ -47,17 +52,20 @@ class MetastoreLock:
         name: what is locked, e.g. the target database.
         heartbeat: seconds between signs of life.
         stale_after: seconds without one after which others may take the lock over.
+        brief: whether it is held for a short time only, so that others wait for it instead of being refused.
     """
 
-    def __init__(self, metastore: Metastore, name: str, *, heartbeat: float = 10, stale_after: float = 60):
+    def __init__(self, metastore: Metastore, name: str, *, heartbeat: float = 10, stale_after: float = 60, brief: bool = False):
         self.name = name
         self._metastore = metastore
         self._heartbeat = heartbeat
         self._stale_after = stale_after
+        self._brief = brief
         self._agent = ""
         self._id = 0
         self._seen = 0.0
         self._lost = False
+        self._awaited = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -74,14 +82,19 @@ class MetastoreLock:
         Raises:
             Refused: somebody holds it; the message says who and since when.
         """
-        self._agent = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        for _ in range(_ATTEMPTS):
+        host = f"{_BRIEF}{socket.gethostname()}" if self._brief else socket.gethostname()
+        self._agent = f"{host}:{os.getpid()}:{secrets.token_hex(4)}"
+        attempts, until = 0, time.monotonic() + _PATIENCE
+        while True:
             asked = time.monotonic()
-            if self._ask():
+            if self._ask(patient=asked < until):
                 break
-            time.sleep(random.uniform(0.02, 0.2))  # noqa: S311 - not a secret
-        else:
-            raise Refused(f"another load of {self.name} is starting at this moment; wait a little and try again")
+            attempts += not self._awaited
+            if attempts == _ATTEMPTS:
+                raise Refused(f"another load of {self.name} is starting at this moment; wait a little and try again")
+            _LOG.debug("others ask for the lock on %s, or hold it briefly: once more", self.name, extra=about(self.name))
+            time.sleep(_POLL if self._awaited else random.uniform(0.02, 0.2))  # noqa: S311 - not a secret
+        _LOG.debug("has the lock on %s", self.name, extra=about(self.name))
         self._seen, self._lost, self._stop = asked, False, threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"lock-{self.name}", daemon=True)
         self._thread.start()
@@ -92,8 +105,10 @@ class MetastoreLock:
         if self._thread:
             self._thread.join()
             self._thread = None
-            with contextlib.suppress(ReplicationError):
+            try:
                 self._unlock(self._id)
+            except ReplicationError as error:
+                _LOG.warning("the lock on %s is left to go stale: %s", self.name, error, extra=about(self.name))
 
     def check(self) -> None:
         """Makes sure that the lock is still ours; to be called before each change that must not be made twice.
@@ -105,7 +120,7 @@ class MetastoreLock:
             raise Refused(f"the lock on {self.name} was lost (removed, or no heartbeat for {self._stale_after:.0f} s); "
                           "another load may run, so this one stops")  # fmt: skip
 
-    def _ask(self) -> bool:
+    def _ask(self, *, patient: bool) -> bool:
         """Asks for the lock once; where others stand before us, removes those who are gone. Leaves no waiting lock behind."""
         component = LockComponent(
             type=LockType.EXCLUSIVE,
@@ -121,13 +136,14 @@ class MetastoreLock:
         if answer.state == LockState.ACQUIRED:
             self._id = answer.lockid
             return True
+        self._awaited = False
         try:
-            self._clear(answer.lockid)
+            self._clear(answer.lockid, patient=patient)
         finally:
             self._unlock(answer.lockid)
         return False
 
-    def _clear(self, own: int) -> None:
+    def _clear(self, own: int, *, patient: bool) -> None:
         request = ShowLocksRequest(dbname=RESERVED_DATABASE, tablename=self.name.lower())
         locks = self._metastore.call(f"show_locks {self.name}", lambda client: client.show_locks(request)).locks or []
         now = next((lock.lastheartbeat for lock in locks if lock.lockid == own), 0)  # the metastore's clock, not ours
@@ -135,7 +151,9 @@ class MetastoreLock:
             if lock.lockid == own:
                 continue
             if self._is_gone(lock, now):
-                self._unlock(lock.lockid)
+                self._take_over(lock, (now - lock.lastheartbeat) / 1000)
+            elif lock.state == LockState.ACQUIRED and patient and (lock.agentInfo or "").startswith(_BRIEF):
+                self._awaited = True
             elif lock.state == LockState.ACQUIRED:
                 since = datetime.fromtimestamp((lock.acquiredat or lock.lastheartbeat) / 1000, UTC)
                 raise Refused(
@@ -143,12 +161,18 @@ class MetastoreLock:
                     f"since {since:%Y-%m-%d %H:%M:%S} UTC; wait for it, or end that process and try again"
                 )
 
+    def _take_over(self, lock: ShowLocksResponseElement, silent: float) -> None:
+        if lock.agentInfo != self._agent:  # not one of ours whose id got lost
+            message = "the lock on %s is taken over from %s of user %s, which is gone (last heartbeat %.0f s ago)"
+            _LOG.warning(message, self.name, lock.agentInfo or lock.hostname, lock.user, silent, extra=about(self.name))
+        self._unlock(lock.lockid)
+
     def _is_gone(self, lock: ShowLocksResponseElement, now: int) -> bool:
         agent = lock.agentInfo or ""
         if agent == self._agent or now - lock.lastheartbeat > self._stale_after * 1000:
             return True
-        pid = agent.split(":")[-2:-1]
-        return lock.hostname == machine() and bool(pid) and pid[0].isdigit() and not runs_here(int(pid[0]))
+        # After a restart of the machine the heartbeat decides: machines that were cloned may share their id.
+        return lock.hostname == machine() and is_gone(" ".join((lock.hostname, *agent.split(":")[-2:-1])))
 
     def _unlock(self, lock: int) -> None:
         self._metastore.call(f"unlock {self.name}", lambda client: client.unlock(UnlockRequest(lockid=lock)))
@@ -161,8 +185,9 @@ class MetastoreLock:
                 self._metastore.call(f"heartbeat {self.name}", lambda client: client.heartbeat(request))
                 self._seen = asked
             except Unreachable:
-                continue  # the time since the last success decides, see check()
+                pass  # it was logged with each attempt; the time since the last success decides, see check()
             except MetastoreError as error:
+                _LOG.warning("no heartbeat for the lock on %s: %s", self.name, error, extra=about(self.name))
                 if isinstance(error.__cause__, NoSuchLockException):
                     self._lost = True
                     return

@@ -17,6 +17,14 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPED) or DEFAULT_PARTITION
 
 
+def table_directory(name: str) -> str:
+    """The directory of a table below its database's, as Hive's ``MetaStoreUtils.encodeTableName`` writes it.
+
+    Names may hold characters that mean something in paths: ``a/b`` (Hive 3), ``a.b``, ``x y``, ``..`` (Hive 4).
+    """
+    return "".join(one if one.isalnum() or one == "_" else f"-{ord(one)}-" for one in name.lower())
+
+
 def unescape(text: str) -> str:
     """The inverse of :func:`escape`; a ``%`` without two hex digits behind it stays (Hive's ``FileUtils.unescapePathName``)."""
     return _HEX.sub(lambda match: chr(int(match[1], 16)), text)

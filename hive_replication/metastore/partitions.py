@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
 
+from hive_replication.metastore.dialect import KEEP_STATISTICS
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.tables import Tables, batches, carries
+from hive_replication.metastore.tables import Tables, batches, carries, stands
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.metastore.versions import KEEP_STATISTICS
 
 _SEVERAL_EVENTS = "overwrite a read-only parameter"  # in its words
 
@@ -51,12 +51,12 @@ class Partitions(Tables):
             AlreadyExists: one of them exists; none is added.
         """
         request = AddPartitionsRequest(dbName=db, tblName=table, parts=list(partitions), ifNotExists=False, needResult=False)
-
-        def done() -> bool:
-            present = {tuple(p.values): p for p in self.partitions(db, table, self._names_of(db, table, partitions))}
-            return all(tuple(p.values) in present and carries(present[tuple(p.values)], p) for p in partitions)
-
-        self.write(f"add_partitions {db}.{table}", lambda client: client.add_partitions_req(request), done=done)
+        self.write(
+            f"add_partitions {db}.{table}",
+            lambda client: client.add_partitions_req(request),
+            done=lambda: self._all(carries, db, table, partitions),
+            made=lambda: self._all(stands, db, table, partitions),
+        )
 
     def alter_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
         """Replaces the descriptions of existing partitions; their statistics stay as described.
@@ -73,20 +73,41 @@ class Partitions(Tables):
                 self._alter_partitions(db, table, [partition])
 
     def _alter_partitions(self, db: str, table: str, partitions: list[Partition]) -> None:
-        self.call(
+        self.write(
             f"alter_partitions {db}.{table}",
             lambda client: client.alter_partitions_with_environment_context(db, table, partitions, KEEP_STATISTICS),
+            done=lambda: self._all(stands, db, table, partitions),
         )
 
     def rename_partition(self, db: str, table: str, old_values: Sequence[str], partition: Partition) -> None:
         """Gives a partition the values and description of ``partition``. Of a managed table the metastore moves the data too."""
+        self._rename(db, table, old_values, partition)
 
+    def rename_partitions(self, db: str, table: str, renames: Sequence[tuple[Sequence[str], Partition]]) -> None:
+        """The same for several, with one call each; all are looked at together.
+
+        Args:
+            db: database.
+            table: its table.
+            renames: old values and wanted partition of each.
+        """
+        for old_values, partition in renames:
+            self._rename(db, table, old_values, partition, made=lambda: True)
+        wanted = [partition for _, partition in renames]
+        found = {tuple(p.values) for p in self.partitions(db, table, self._names_of(db, table, wanted))}
+        for old_values, partition in renames:
+            if tuple(partition.values) not in found:
+                self._rename(db, table, old_values, partition)
+
+    def _rename(
+        self, db: str, table: str, old_values: Sequence[str], partition: Partition, made: Callable[[], bool] | None = None
+    ) -> None:
         def done() -> bool:
             left = self._named(db, table, self._names_of(db, table, [Partition(values=list(old_values)), partition]))
             return [p.values for p in left] == [partition.values]
 
         what = f"rename_partition {db}.{table} {'/'.join(old_values)}"
-        self.write(what, lambda client: client.rename_partition(db, table, list(old_values), partition), done=done)
+        self.write(what, lambda client: client.rename_partition(db, table, list(old_values), partition), done=done, made=made)
 
     def drop_partitions(self, db: str, table: str, names: Iterable[str], *, delete_data: bool = False) -> None:
         """Drops the named partitions, a batch a call; those that do not exist are passed over.
@@ -103,10 +124,19 @@ class Partitions(Tables):
                 ifExists=True,
                 needResult=False,
             )
-            self._drop(f"drop_partitions {db}.{table}", request)
+            self._drop(db, table, batch, request)
 
-    def _drop(self, what: str, request: DropPartitionsRequest) -> None:
-        self.call(what, lambda client: client.drop_partitions_req(request))
+    def _drop(self, db: str, table: str, names: list[str], request: DropPartitionsRequest) -> None:
+        self.write(
+            f"drop_partitions {db}.{table}",
+            lambda client: client.drop_partitions_req(request),
+            done=lambda: not self._named(db, table, names),
+        )
+
+    def _all(self, like: Callable[[Partition, Partition], bool], db: str, table: str, partitions: Sequence[Partition]) -> bool:
+        """Whether all of some partitions are there as described."""
+        found = {tuple(p.values): p for p in self.partitions(db, table, self._names_of(db, table, partitions))}
+        return all(tuple(p.values) in found and like(found[tuple(p.values)], p) for p in partitions)
 
     def _named(self, db: str, table: str, names: list[str]) -> list[Partition]:
         return self.call(f"get_partitions {db}.{table}", lambda client: self._dialect.partitions(client, db, table, names))

@@ -19,6 +19,11 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.tables import batches
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
+#: What Hive and Spark tell of files and rows of a table or partition in its parameters.
+_STATISTICS = frozenset(
+    {ACCURATE, "STATS_GENERATED", "numFiles", "numFilesErasureCoded", "numPartitions", "numRows", "rawDataSize", "totalSize"}
+)
+_SPARK_STATISTICS = "spark.sql.statistics."
 _COLUMNS = "COLUMN_STATS"
 _ENGINE = "hive"  # Hive 4 keeps statistics by the engine that made them
 _CATALOG = "hive"
@@ -94,6 +99,11 @@ def _described(db: str, table: str, partition: str, found: Sequence[ColumnStatis
         isTblLevel=not partition, dbName=db, tableName=table, partName=partition or None, catName=_CATALOG
     )
     return ColumnStatistics(statsDesc=described, statsObj=list(found), engine=_ENGINE)
+
+
+def is_statistic(key: str) -> bool:
+    """Whether a parameter tells something of the files or rows of its table or partition."""
+    return key in _STATISTICS or key.startswith(_SPARK_STATISTICS)
 
 
 def claimed(parameters: Mapping[str, str] | None) -> frozenset[str]:

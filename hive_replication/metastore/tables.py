@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from hive_replication.metastore.calls import Calls
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.server import Calls
 from hive_replication.metastore.types import Partition, Table
 
+_NOTED = ("repl.", "hive.repl.", "hive_replication.")
 D = TypeVar("D", Table, Partition)
 T = TypeVar("T")
 
@@ -26,9 +27,25 @@ def carries(actual: D, wanted: D) -> bool:
 
     The metastore adds parameters of its own, so more of them are no difference.
     """
+    return _same_place(actual, wanted) and (wanted.parameters or {}).items() <= actual.parameters.items()
+
+
+def stands(actual: D, wanted: D) -> bool:
+    """Whether a table or partition has been changed into the wanted one: by its place, and by all that replication notes in it.
+
+    Of other parameters the metastore changes some itself, such as statistics.
+    """
+    return _same_place(actual, wanted) and _noted(actual) == _noted(wanted)
+
+
+def _same_place(actual: D, wanted: D) -> bool:
     location = wanted.sd.location
-    same_place = not location or (actual.sd.location or "").rstrip("/") == location.rstrip("/")
-    return same_place and (wanted.parameters or {}).items() <= actual.parameters.items()
+    return not location or (actual.sd.location or "").rstrip("/") == location.rstrip("/")
+
+
+def _noted(thing: Table | Partition) -> dict[str, str]:
+    """The parameters that replication sets, which no metastore changes."""
+    return {key: value for key, value in (thing.parameters or {}).items() if key.startswith(_NOTED)}
 
 
 class Tables(Calls):
@@ -64,8 +81,12 @@ class Tables(Calls):
             made = self.table(table.dbName, table.tableName)
             return made is not None and carries(made, table)
 
-        what = f"create_table {table.dbName}.{table.tableName}"
-        self.write(what, lambda client: self._dialect.create_table(client, table), done=done)
+        self.write(
+            f"create_table {table.dbName}.{table.tableName}",
+            lambda client: self._dialect.create_table(client, table),
+            done=done,
+            made=lambda: self.table(table.dbName, table.tableName) is not None,
+        )
 
     def alter_table(self, db: str, name: str, table: Table) -> None:
         """Replaces a table's description; with another name or database in ``table`` it is renamed.
@@ -73,11 +94,15 @@ class Tables(Calls):
         Statistics stay as described, and partitions keep their own columns (no CASCADE). Renaming a managed table at its
         default place moves its data.
         """
+        moves = (db.lower(), name.lower()) != (table.dbName.lower(), table.tableName.lower())
 
-        def renamed() -> bool:
-            return self.table(db, name) is None and self.table(table.dbName, table.tableName) is not None
+        def altered() -> bool:
+            made = self.table(table.dbName, table.tableName)
+            if moves:  # the metastore chooses the place
+                return made is not None and self.table(db, name) is None
+            return made is not None and stands(made, table)
 
-        self.write(f"alter_table {db}.{name}", lambda client: self._dialect.alter_table(client, db, name, table), done=renamed)
+        self.write(f"alter_table {db}.{name}", lambda client: self._dialect.alter_table(client, db, name, table), done=altered)
 
     def drop_table(self, db: str, name: str, *, delete_data: bool = False) -> bool:
         """Drops a table or view; False if there was none.

@@ -51,7 +51,7 @@ def copy_of(thrift_object: T) -> T:
 
 
 def columns_of(thing: Table | Partition | None) -> list[tuple[str, str]]:
-    """Names and types of an object's columns; their comments are not always told."""
+    """Names and types of an object's columns; comments are not always present."""
     return [(column.name, column.type) for column in (thing.sd.cols if thing else None) or []]
 
 

@@ -1,6 +1,8 @@
-"""What a load would do, for people: its operations, files and bytes, how long it may take, as a table, Markdown or HTML.
+"""Reports of a planned load: its operations, files, bytes and estimated time, as tables, Markdown or HTML.
 
-Belongs here: figures and reports of a plan that ``load`` has made. Does not belong here: making or carrying out plans.
+Belongs here: figures and formatting of a plan made by ``load``, and its approval.
+
+Keep out of here: making plans (``load.plan``) and carrying them out (``load.apply``).
 """
 
 from hive_replication.plans.report import PlanReport, plan_report

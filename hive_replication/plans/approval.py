@@ -1,7 +1,7 @@
 """Windows that wait for an operator's approval (policy ``approval``).
 
-They are files below ``<dump_root>/.plans/<target database>/``, which all instances of a policy share: a bootstrap has no target
-database yet whose parameters could hold them, and a load under way never writes over them::
+They are files below ``<dump_root>/.plans/<target database>/``, shared by all instances of a policy. They are not database
+parameters, since a bootstrap has no target database yet, and a load in progress could overwrite them::
 
     <window>.html             the report
     <window>.json             the planned window, written last: what its load would do
@@ -10,19 +10,30 @@ database yet whose parameters could hold them, and a load under way never writes
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from hive_replication.dump_root import dump_root
+from hive_replication.bounded_json import MIB, parsed
+from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest
-from hive_replication.load.plan import LoadPlan
-from hive_replication.load.resolutions import Resolution
+from hive_replication.load.operations.conflict_resolutions import Resolution
+from hive_replication.load.plan.model import LoadPlan
+from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
+from hive_replication.signing import SigningKey, signing_key
 from hive_replication.storage import FileStatus, Storage, paths
 from hive_replication.units import when
+
+_LOG = logging.getLogger(__name__)
+
+#: Bytes of a planned window, and of an approval.
+_MOST, _MOST_MARK = 32 * MIB, 10_000
+_PURPOSE = "approval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +65,10 @@ _PLANNED = TypeAdapter(PlannedWindow)
 
 
 def steps(plan: LoadPlan) -> tuple[str, ...]:
-    """What a load would do in the terms in which an approval stays good.
+    """What a load would do in terms that decide whether an approval remains valid.
 
-    The events of each table, what becomes of strangers, and where lanes have to stop. A load that was interrupted has less to do
-    when it goes on, and perhaps in other operations, but nothing that is not among these.
+    The events of each table, what becomes of foreign objects, and where lanes have to stop. A load that was interrupted has less
+    to do when it is repeated, and perhaps in other operations, but nothing that is not among these.
     """
     of_database = (one for segment in plan.segments for one in (*segment.alters, segment.barrier) if one)
     found = {f"{plan.database}: event {one.evid}" for one in of_database}
@@ -66,9 +77,9 @@ def steps(plan: LoadPlan) -> tuple[str, ...]:
             name = f"{plan.database}.{one.table}"
             found |= {f"{name}: event {evid}" for evid in one.evids}
             if isinstance(one, Resolution):
-                found.add(f"{'/'.join((name, *one.partitions))}: {one.outcome}")
-        if lane.obstacle is not None:
-            found.add(f"{', '.join(lane.names)}: held at event {lane.obstacle.evid}")
+                found.add(f"{'/'.join((name, *one.foreign_partitions))}: {one.outcome}")
+        if lane.stop is not None:
+            found.add(f"{', '.join(lane.names)}: held at event {lane.stop.evid}")
     return tuple(sorted(found))
 
 
@@ -78,16 +89,17 @@ class Approvals:
     Args:
         storage: of the dumps.
         root: the policy's dump root.
+        key: signs approvals; those that it has not signed do not count. None where who writes below the dump root may approve.
     """
 
-    def __init__(self, storage: Storage, root: str) -> None:
-        self._storage, self._root = storage, f"{root.rstrip('/')}/.plans"
+    def __init__(self, storage: Storage, root: str, key: SigningKey | None = None) -> None:
+        self._storage, self._root, self._key = storage, f"{root.rstrip('/')}/.plans", key
 
     @classmethod
     def of(cls, policy: Policy) -> Approvals:
-        """Those of a policy; storage is asked for nothing yet."""
+        """The planned windows of a policy. Nothing is read yet."""
         root = dump_root(policy)
-        return cls(Storage((root,)), root.uri)
+        return cls(Storage((root,)), root.uri, signing_key(policy.signing_key))
 
     def report(self, database: str, window: str, html: str, *, keep_seconds: float) -> str:
         """Writes the report of a window, and deletes old ones.
@@ -109,7 +121,7 @@ class Approvals:
         return uri
 
     def wait(self, database: str, planned: PlannedWindow) -> None:
-        """Lets a window wait for approval, in place of all others of the database."""
+        """Replaces the database's planned windows by one that waits for approval."""
         for other in self._files(database):
             if not other.uri.endswith(".html"):
                 self._storage.delete(other.uri)
@@ -120,12 +132,16 @@ class Approvals:
         names = {paths.name(status.uri) for status in self._files(database)}
         for name in sorted(name for name in names if name.endswith(".json") and not name.startswith(".")):
             try:
-                planned = _PLANNED.validate_json(self._storage.read(self._uri(database, name)))
-            except (FileNotFoundError, ValidationError):
+                planned = _PLANNED.validate_python(parsed(self._storage.read(self._uri(database, name), most=_MOST), most=_MOST))
+                if name != f"{planned.window}.json":
+                    raise ValueError(f"it is of the window {planned.window}")  # noqa: TRY301
+            except (FileNotFoundError, ValueError) as error:
+                _LOG.info(
+                    "the planned window %s cannot be read and is planned again: %s", name, reason(error), extra=about(database)
+                )
                 continue
             mark = _mark(planned)
-            approved = self._storage.read(self._uri(database, mark)).decode() if mark in names else ""
-            return replace(planned, approved=approved)
+            return replace(planned, approved=self._approved(database, planned) if mark in names else "")
         return None
 
     def approve(self, database: str, window: str, by: str) -> PlannedWindow:
@@ -140,11 +156,22 @@ class Approvals:
             raise BadRequest(f"the window {window!r} of {database!r} does not wait for approval: {waits}")
         if not found.approved:
             now = when(time.time())
-            self._storage.write(self._uri(database, _mark(found)), f"{now} by {by}".encode())
+            text = f"{now} by {by}"
+            signed = "" if self._key is None else f"\n{self._key.sign(_PURPOSE, _signed(database, found, text))}"
+            self._storage.write(self._uri(database, _mark(found)), f"{text}{signed}".encode())
         return found
 
+    def _approved(self, database: str, planned: PlannedWindow) -> str:
+        """When and by whom a plan was approved; "" where the policy has a key and it did not sign that."""
+        data = self._storage.read(self._uri(database, _mark(planned)), most=_MOST_MARK)
+        text, _, signature = data.decode(errors="replace").partition("\n")
+        if self._key is None or self._key.verifies(_PURPOSE, _signed(database, planned, text), signature):
+            return text
+        _LOG.warning("the approval of %s is not signed by the signing_key of the policy", planned.window, extra=about(database))
+        return ""
+
     def withdraw(self, database: str, window: str) -> None:
-        """Forgets a planned window, so that it is planned anew."""
+        """Deletes a planned window, so that it is planned again."""
         self._storage.delete(self._uri(database, f"{window}.json"))
 
     def _files(self, database: str) -> Iterable[FileStatus]:
@@ -152,6 +179,12 @@ class Approvals:
 
     def _uri(self, database: str, name: str) -> str:
         return f"{self._root}/{database}/{name}"
+
+
+def _signed(database: str, planned: PlannedWindow, text: str) -> bytes:
+    """What an approval signs: exactly the plan that was looked at, of this database, and who approved it when."""
+    plan = json.dumps(asdict(replace(planned, approved="")), sort_keys=True)
+    return json.dumps([database, plan, text]).encode()
 
 
 def _mark(planned: PlannedWindow) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hive_replication.load.rates import Rates
 from hive_replication.units import count, duration, size, when
 
-# Of small files on two HDFS clusters side by side; what a cluster makes of it is measured by its first load.
+# Measured with small files between two HDFS clusters; replaced by the rates of the first load.
 _FILES, _BYTES, _OPERATIONS = 100, 50 << 20, 20  # a second
 
 
@@ -25,7 +25,7 @@ class Estimate:
 
 
 def estimate(files: int, number_of_bytes: int, operations: int, rates: Rates | None, bandwidth: int | None) -> Estimate:
-    """Estimates from the last measured load, or from assumed rates.
+    """Estimates by the last measured load, or by assumed rates.
 
     Args:
         files: files to copy.

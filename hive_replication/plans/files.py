@@ -1,18 +1,15 @@
-"""Where the files of a plan lie now, and how large they are."""
+"""Finds where the files of a plan are now, and their sizes."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from hive_replication.events.files import FileRef
-from hive_replication.load.plan import LoadPlan
+from hive_replication.load.plan.model import LoadPlan
 from hive_replication.progress import Progress
 from hive_replication.storage import FileStatus, Storage
-
-_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +26,17 @@ class FoundFile:
 
 
 def find_files(storage: Storage, plan: LoadPlan, progress: Progress) -> dict[FileRef, FoundFile]:
-    """Looks for all files that a load would bring, or is spared, by their recorded checksums.
+    """Finds all files that a load would copy, or would have copied without collapsing, by their recorded checksums.
 
     Args:
         storage: the source's.
         plan: of the load.
-        progress: who is told.
+        progress: shows the progress.
     """
-    operations = (one for lane in plan.lanes for one in (*lane.single, *lane.operations))
+    operations = (one for lane in plan.lanes for one in (*lane.uncollapsed, *lane.operations))
     files = list(dict.fromkeys(file for one in operations for _, content in one.contents for file in content.files))
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="look") as pool:
-        found = pool.map(partial(_find, storage), files)
-        return dict(zip(files, progress.count(found, "files looked for", len(files)), strict=True))
+    found = storage.threads.map(partial(_find, storage), files)
+    return dict(zip(files, progress.count(found, "files looked for", len(files)), strict=True))
 
 
 def _find(storage: Storage, file: FileRef) -> FoundFile:
@@ -52,7 +48,7 @@ def _find(storage: Storage, file: FileRef) -> FoundFile:
 
 
 def _is_recorded(storage: Storage, file: FileRef, status: FileStatus) -> bool:
-    """Whether a file is the version of the event: by checksum where there are such, else it is taken for it."""
+    """Whether a file is the version of the event: by checksum if the store has them, else by its path."""
     if status.is_dir or not (file.checksum and storage.has_checksums(file.uri)):
         return not status.is_dir
     try:

@@ -1,4 +1,4 @@
-"""The report on a plan: figures, operations, what is in the way, what is left alone and why."""
+"""The report on a plan: figures, operations, conflicts, and what is skipped and why."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hive_replication.events.files import FileRef
-from hive_replication.load.operations import object_name
-from hive_replication.load.plan import LoadPlan
+from hive_replication.load.operations.conflict_resolutions import Resolution
+from hive_replication.load.plan.collapse_savings import savings
+from hive_replication.load.plan.model import LoadPlan
 from hive_replication.load.rates import rates_of
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Collapsed
-from hive_replication.load.resolutions import Resolution
-from hive_replication.load.savings import savings
-from hive_replication.load.target import Target
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.plans.files import find_files
 from hive_replication.plans.rows import PlanRow, plan_rows
@@ -71,16 +71,18 @@ class PlanReport:
         for lane in self.plan.lanes:
             for one in lane.operations:
                 if isinstance(one, Resolution):
-                    yield f"{self.plan.database}.{'/'.join((one.table, *one.partitions))}", one.outcome
-            if lane.obstacle is not None and lane.obstacle.refused:
-                yield ", ".join(f"{self.plan.database}.{name}" for name in lane.names), lane.obstacle.reason
+                    yield f"{self.plan.database}.{'/'.join((one.table, *one.foreign_partitions))}", one.outcome
+            if lane.stop is not None and lane.stop.refused:
+                yield ", ".join(f"{self.plan.database}.{name}" for name in lane.names), lane.stop.reason
 
     def data(self) -> dict[str, Any]:
         """The same for programs."""
         return {
             "database": self.plan.database,
             "directory": self.plan.directory,
-            "from-evid": self.plan.from_evid,
+            "from_evid": self.plan.from_evid,
+            "to_evid": self.plan.to_evid,
+            "from-evid": self.plan.from_evid,  # names of earlier versions
             "to-evid": self.plan.to_evid,
             "operations": dict(self.operations),
             "files": dict(self.files),
@@ -99,7 +101,7 @@ def plan_report(target: Target, plan: LoadPlan, *, progress: Progress | None = N
     Args:
         target: the target side.
         plan: what a load would do.
-        progress: who is told.
+        progress: shows the progress.
     """
     found = find_files(target.source_storage, plan, progress or Silent())
     sizes = {file: one.size for file, one in found.items()}
@@ -129,7 +131,7 @@ def _copied(plan: LoadPlan) -> dict[FileRef, str]:
         file: object_name(plan.database, one.table, partition)
         for lane in plan.lanes
         for one in lane.operations
-        if lane.obstacle is None or one.evid < lane.obstacle.evid
+        if lane.stop is None or one.evid < lane.stop.evid
         for partition, content in one.contents
         for file in content.files
     }

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
-from hive_replication.load import operations as op
-from hive_replication.load.plan import LanePlan, LoadPlan
-from hive_replication.load.resolutions import KeepAside, KeepPartitionsAside
-from hive_replication.units import size
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import KeepAside, KeepPartitionsAside
+from hive_replication.load.plan.model import LanePlan, LoadPlan
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.units import size_figure
 
 COLUMNS = ("lane", "event", "operation", "object", "files", "size", "why not")
 
@@ -43,7 +44,7 @@ class PlanRow:
     @property
     def cells(self) -> tuple[object, ...]:
         """For people, in the order of :data:`COLUMNS`."""
-        shown = ("unknown" if self.bytes < 0 else size(self.bytes)) if self.files else None
+        shown = size_figure(None if self.bytes < 0 else self.bytes) if self.files else None
         evids = f"{self.evid} and {len(self.events) - 1} before" if len(self.events) > 1 else self.evid
         return self.lane, evids, self.operation, self.object, self.files or None, shown, self.reason
 
@@ -57,10 +58,10 @@ def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]
     """
     number = 0
     if plan.creates:
-        yield PlanRow("database", plan.to_evid, op.CreateDatabase.__name__, plan.database)
+        yield PlanRow("database", plan.to_evid, op.CreateDatabase.kind, plan.database)
     for segment in plan.segments:
         for lane in segment.lanes:
-            if lane.operations or lane.obstacle:
+            if lane.operations or lane.stop:
                 number += 1
                 yield from _lane_rows(plan.database, str(number), lane, sizes)
         for operation in (*segment.alters, *([segment.barrier] if segment.barrier else [])):
@@ -70,7 +71,7 @@ def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]
 
 
 def _lane_rows(database: str, number: str, lane: LanePlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]:
-    stop = lane.obstacle
+    stop = lane.stop
     for operation in lane.operations:
         if stop is None or operation.evid < stop.evid:
             found = [sizes[file] for file in _files(operation)]
@@ -87,26 +88,14 @@ def _files(operation: op.Operation) -> Iterator[FileRef]:
 
 def _about(database: str, operation: op.Operation) -> tuple[str, tuple[str, ...]]:
     """The object as people call it, and the partitions."""
-    table = op.object_name(database, operation.table)
-    match operation:
-        case op.RenameTable():
-            return f"{table} -> {op.object_name(database, operation.image.tableName)}", ()
-        case KeepAside():
-            return f"{table} -> {op.object_name(database, operation.kept)}", ()
-        case KeepPartitionsAside():
-            return f"{table} -> {op.object_name(database, operation.kept)}", operation.names
-        case op.RenamePartition():
-            return f"{table}/{operation.old} -> {operation.new}", (operation.old, operation.new)
-        case op.AddPartitions():
-            parts = tuple(new.name for new in operation.added)
-        case op.AlterPartitions():
-            parts = tuple(name for name, _ in operation.images)
-        case op.DropPartitions():
-            parts = operation.names
-        case op.ReplaceData() | op.AppendData():
-            parts = (operation.partition,) if operation.partition else ()
-        case _:
-            parts = ()
+    table = object_name(database, operation.table)
+    parts = operation.partitions
+    if isinstance(operation, KeepAside | KeepPartitionsAside):
+        return f"{table} -> {object_name(database, operation.kept)}", operation.foreign_partitions
+    for before, after in ((change.before, change.after) for change in operation.name_changes if change.renames):
+        if before is not None and after is not None:
+            shown = after[1] or object_name(database, after[0])
+            return f"{object_name(database, *before)} -> {shown}", parts
     if len(parts) > 1:
         return f"{table} ({len(parts):,} partitions: {min(parts)} … {max(parts)})", parts
     return "/".join((table, *parts)), parts

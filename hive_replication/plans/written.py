@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader
 
+from hive_replication.markdown import escaped
 from hive_replication.plans.report import PlanReport
 from hive_replication.plans.rows import COLUMNS
 from hive_replication.units import count, duration, size, unbroken, when
 
 _MOST_ROWS = 5_000
-_SPECIAL = re.compile(r"([\\`*\[\]<>|~&#!])")
-_SPACE = re.compile(r"[^\S\u00a0]+")
 _FIGURES = frozenset({"files", "size"})  # columns whose cells end below each other
 _PLACES = {"cmroot": "cmroot: the source has deleted or replaced it", "gone": "nowhere: neither its path nor cmroot has it"}
 
@@ -140,8 +138,7 @@ def _shown(value: object) -> object:
 
 
 def _escaped(value: object) -> str:
-    """Text that Markdown takes as it stands, on one line."""
-    return _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", str(_shown(value))).strip())
+    return escaped(_shown(value))
 
 
 _LOADER = PackageLoader("hive_replication.plans")

@@ -1,7 +1,8 @@
-"""Gaps: windows that cannot be applied since events are missing, or since source or target are of another history.
+"""Recovery from gaps: windows that cannot be applied because events are missing, or because a side was restored.
 
-Belongs here: finding a gap before anything is applied, comparing replica and source, bootstrapping again what differs.
-Does not belong here: how objects are loaded (``load``), and how tables are compared (``verify``).
+Belongs here: finding a gap before anything is applied, comparing replica and source, and a new bootstrap of what differs.
+
+Keep out of here: how objects are loaded (``load``) and how tables are compared (``verify``).
 """
 
 from hive_replication.recover.command import Recovery, dump_recovery, recover

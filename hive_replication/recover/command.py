@@ -1,34 +1,38 @@
-"""Recovery from a gap: what differs from the source is bootstrapped again, all else stays, and the database stands at one event.
+"""Recovery from a gap: tables that differ from the source are bootstrapped again, equal ones stay.
 
-Why this is right. Event b is noted first, then all tables are compared. The dump that follows begins at b and leaves out those
-that were equal; it reads all others, and also those that any event after b concerns, and stands at event e. So a table that
-is left out had no event from b to e: at e it is what it was when it was compared, and equal to its replica. Every other table
-of the source at e is in the dump, and what is in neither is dropped from the target. Then events after e go on from there.
+Why this is correct. The newest event id b is read first, then all tables are compared. The dump that follows starts at b and
+leaves out the equal tables, except those with an event after b; it is consistent at event e. A table that is left out had no
+event from b to e, so it is the same at e as when it was compared, and equal to its replica. Every other table of the source at e
+is in the dump, and tables in neither are dropped from the target. Events after e are then applied as usual.
 
-Between the comparison and the load nothing else must change the replica: a token in its state says so (see ``load.recovery``). A
-recovery that is killed anywhere leaves the gap in place, so that the next one finds it, and finds less that differs.
+Nothing else may change the replica between the comparison and the load: a token in its state makes sure of that (see
+``load.source_history``). If a recovery is killed, the gap remains, and the next recovery finds fewer differences.
 """
 
 from __future__ import annotations
 
+import logging
 import secrets
 from dataclasses import dataclass, replace
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.records import DumpResult, Known
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.dump.format.records import DumpResult, Known
 from hive_replication.dump.source import Source
-from hive_replication.dump.store import DumpStore
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
+from hive_replication.load.replica.state import database_with_state, replica_state
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import replica_state, stated
-from hive_replication.load.target import Target
+from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress
 from hive_replication.recover.gap import Gap, find_gap
 from hive_replication.recover.survey import TableFinding, survey
 from hive_replication.statements import ReplDump, ReplLoad
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Recovery:
     Args:
         database: source database.
         gap: why it was needed.
-        tables: how each table stood.
+        tables: the result of the comparison for each table.
         dump: what was bootstrapped again; None where nothing was to be changed (dry run).
         load: what the load of it did; None before.
     """
@@ -74,7 +78,7 @@ def recover(
         copier: copies files.
         database: source database; the policy names its replica.
         dry_run: compare only, change nothing.
-        progress: who is told.
+        progress: shows the progress.
 
     Raises:
         BadRequest: the target database is no finished replica.
@@ -103,7 +107,7 @@ def dump_recovery(
         store: where the dump goes.
         database: source database.
         gap: why.
-        progress: who is told.
+        progress: shows the progress.
 
     Raises:
         Refused: the source does not have the database any more, or another load runs.
@@ -116,18 +120,20 @@ def dump_recovery(
     token = secrets.token_hex(8)
     _mark(target, target.policy.target_of(database), token)
     evid = source.metastore.current_event_id()
+    _LOG.warning("the replica is compared with its source: %s", gap.reason, extra=about(database, evid=evid))
     tables = tuple(survey(source, target, database, evid, progress=progress))
     equal = frozenset(table.table for table in tables if table.state == "equal")
+    _LOG.info("%d of %d tables are equal and not dumped", len(equal), len(tables), extra=about(database, evid=evid))
     dump = repl_dump(source, ReplDump(database), store, known=Known(evid, equal, token), progress=progress)
     return Recovery(database, gap, tables, dump), dump
 
 
 def _mark(target: Target, database: str, token: str) -> None:
-    """Begins a recovery, while no load runs."""
+    """Writes the recovery's token, while no load runs."""
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied is None:
-            raise BadRequest(f"the target database {database!r} went away")
+            raise BadRequest(f"the target database {database!r} no longer exists")
         lock.check()
-        target.metastore.alter_database(database, stated(found, replace(state, recovery=token)))
+        target.metastore.alter_database(database, database_with_state(found, replace(state, recovery=token)))

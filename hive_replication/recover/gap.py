@@ -1,30 +1,32 @@
-"""Why a replica cannot go on with the source's events (design: conflicts and gaps)."""
+"""Finds why the source's events cannot be applied to a replica (design: conflicts and gaps)."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
-from hive_replication.load.recovery import forgotten
-from hive_replication.load.state import ReplicaState, replica_state
-from hive_replication.load.target import Target
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.load.source_history import forgotten
+from hive_replication.logs import about
 from hive_replication.metastore.types import Database
 
+_LOG = logging.getLogger(__name__)
 UNFINISHED: Final = "unfinished tables"
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What stands between a replica and the source's next events.
+    """Why the source's next events cannot be applied to a replica.
 
     Args:
         kind: ``missing events`` (a hole in the log, or it was purged), ``other history`` (the source's metastore was restored
             from an older state), ``restored target`` (the target's metastore was), ``unfinished tables`` (a bootstrap or a
             recovery failed for them).
-        applied: event id that the replica stands at.
+        applied: last applied event id of the replica.
         reason: one sentence.
     """
 
@@ -34,13 +36,13 @@ class Gap:
 
 
 def find_gap(source: Source, target: Target, database: str, *, read_log: bool = True) -> Gap | None:
-    """Looks for a gap between a replica and its source; None where events can be applied.
+    """Finds a gap between a replica and its source; None if events can be applied.
 
     Args:
         source: the source side.
         target: the target side.
         database: source database.
-        read_log: also read all events that wait, to see whether any is missing; a dump of them sees that by itself.
+        read_log: also read all waiting events to find a missing one; a dump of them finds it anyway.
 
     Raises:
         BadRequest: the target database is no finished replica.
@@ -59,22 +61,24 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
 
 
 def require_history(source: Source, target: Target, database: str, evid: int) -> None:
-    """Makes sure that a dump from an event id on is of use to the replica that stands there.
+    """Makes sure that a dump from an event id can be loaded into the replica with that applied id.
 
-    The load would refuse it, too. A target that does not answer, or stands elsewhere, is no reason not to dump.
+    The load checks the same. An unreachable target, or one with another applied id, does not prevent the dump.
 
     Raises:
         Refused: the replica stands at an event of another history, or was restored itself.
     """
-    with suppress(Unreachable):
+    try:
         name = target.policy.target_of(database)
         replica = target.metastore.database(name)
         state = replica_state(replica)
         if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
         gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)
-        if gap is not None and gap.kind != UNFINISHED:  # the other tables go on
+        if gap is not None and gap.kind != UNFINISHED:  # the other tables can be loaded
             raise Refused(f"{gap.reason}: hive-repl recover {database}")
+    except Unreachable as error:
+        _LOG.info("dumped without checking the replica: %s", error, extra=about(database, evid=evid))
 
 
 def history_gap(source: Source, state: ReplicaState, current: int) -> Gap | None:

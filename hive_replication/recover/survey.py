@@ -1,4 +1,4 @@
-"""Which tables of a replica differ from their source, table by table."""
+"""Compares a replica with its source, table by table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.events.records import is_function
-from hive_replication.load.state import is_ours
-from hive_replication.load.target import Target
+from hive_replication.load.replica.state import is_ours
+from hive_replication.load.replica.target import Target
 from hive_replication.progress import Progress
 from hive_replication.verify import TableComparison, compare_database
 
 
 @dataclass(frozen=True, slots=True)
 class TableFinding:
-    """How a table of the replica stands.
+    """The state of one table of the replica.
 
     Args:
         table: source name.
-        state: ``equal`` (it stays), ``differs`` (it is compared file by file and mended), ``missing`` (it is bootstrapped),
+        state: ``equal`` (it stays), ``differs`` (it is repaired file by file), ``missing`` (it is bootstrapped),
             ``surplus`` (the source does not have it: it is dropped).
         differences: the first of them, one sentence each.
     """
@@ -38,15 +38,15 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
         target: the target side.
         database: source database.
         evid: newest event of the source, noted before. State ids beyond it are of another history.
-        progress: who is told.
+        progress: shows the progress.
 
     Raises:
         BadRequest: the source does not have the database.
     """
     name = target.policy.target_of(database)
-    stamp = f"{source.identity}/{database}"
+    identity = f"{source.identity}/{database}"
     replicas = target.metastore.tables(name, target.metastore.table_names(name))
-    ours = {table.tableName.lower() for table in replicas if is_ours(table, stamp)}
+    ours = {table.tableName.lower() for table in replicas if is_ours(table, identity)}
     on_source = set(source.metastore.table_names(database))
     return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid))
 

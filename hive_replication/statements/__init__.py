@@ -1,8 +1,10 @@
-"""The statements REPL DUMP, REPL LOAD and REPL STATUS: their grammar and nothing else.
+"""The grammar of the statements REPL DUMP, REPL LOAD and REPL STATUS.
 
-Belongs here: text to frozen records. Does not belong here: running them (``dump``, ``load``).
+Belongs here: parsing text into frozen records.
+
+Keep out of here: running the statements (``dump``, ``load``).
 """
 
-from hive_replication.statements.parser import EVERY, ReplDump, ReplLoad, ReplStatus, Statement, parse
+from hive_replication.statements.parser import EVERY, ReplDump, ReplLoad, ReplStatus, Statement, parse, parse_name
 
-__all__ = ["EVERY", "ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse"]
+__all__ = ["EVERY", "ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse", "parse_name"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from hive_replication.errors import BadRequest
 
-_TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|([^\s;'"`]+)|(;))""")
+_TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|([A-Za-z0-9_]+\.`[^`]+`|[^\s;'"`]+)|(;))""")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
+_QUOTED = re.compile(r"(?P<database>[A-Za-z0-9_]+)\.`(?P<table>[^`\x00-\x1f\x7f]+)`")
 #: In place of a database: each one of the policy.
 EVERY = "*"
 
@@ -27,6 +28,11 @@ class ReplDump:
     to_evid: int | None = None
     batch: int = 0
 
+    @property
+    def name(self) -> str:
+        """``db`` or ``db.table``."""
+        return _joined(self.database, self.table)
+
 
 @dataclass(frozen=True, slots=True)
 class ReplLoad:
@@ -40,6 +46,11 @@ class ReplLoad:
     table: str | None = None
     to_evid: int | None = None
 
+    @property
+    def name(self) -> str | None:
+        """``db`` or ``db.table``, None where the statement names neither."""
+        return _joined(self.database, self.table) if self.database else None
+
 
 @dataclass(frozen=True, slots=True)
 class ReplStatus:
@@ -47,6 +58,11 @@ class ReplStatus:
 
     database: str
     table: str | None = None
+
+    @property
+    def name(self) -> str:
+        """``db`` or ``db.table``."""
+        return _joined(self.database, self.table)
 
 
 Statement = ReplDump | ReplLoad | ReplStatus
@@ -98,10 +114,10 @@ class _Tokens:
     def name(self) -> tuple[str, str | None]:
         """A database, or a database and a table; Hive keeps both in lower case."""
         word = self.word("a database or table name")
-        parts = word.lower().split(".")
-        if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
-            raise self.error(f"{word!r} is not a name like db or db.table")
-        return parts[0], parts[1] if len(parts) == 2 else None
+        try:
+            return parse_name(word)
+        except BadRequest as error:
+            raise self.error(str(error)) from None
 
     def end(self) -> None:
         if self._words:
@@ -123,6 +139,24 @@ def parse(text: str) -> Statement:
     statement = {"DUMP": _dump, "LOAD": _load, "STATUS": _status}[verb](tokens)
     tokens.end()
     return statement
+
+
+def parse_name(text: str) -> tuple[str, str | None]:
+    """Reads ``db`` or ``db.table``: the database and, if it names one, the table; one of other characters as ``db.`a-b` ``.
+
+    Raises:
+        BadRequest: the text is no such name.
+    """
+    if quoted := _QUOTED.fullmatch(text.lower()):
+        return quoted["database"], quoted["table"]
+    parts = text.lower().split(".")
+    if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
+        raise BadRequest(f"{text!r} is not a name like db or db.table")
+    return parts[0], parts[1] if len(parts) == 2 else None
+
+
+def _joined(database: str, table: str | None) -> str:
+    return f"{database}.{table}" if table else database
 
 
 def _dump(tokens: _Tokens) -> ReplDump:

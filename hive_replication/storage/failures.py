@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -13,6 +14,19 @@ from hive_replication.storage.records import AlreadyExists
 _TRANSIENT = ("SafeModeException", "RetriableException", "StandbyException", "DataTransferError", "BlocksNotFound")
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
 _TAKEN = ("must both be directories",)
+# What Hadoop's exceptions mean, by the ends of their names.
+_WORDS = {
+    "ParentNotDirectoryException": "a file lies where a directory is needed",
+    "AccessControlException": "permission denied",
+    "QuotaExceededException": "the quota is used up",
+    "SafeModeException": "the NameNode is in safe mode",
+    "LeaseExpiredException": "somebody else writes or has deleted the file",
+    "FileAlreadyExistsException": "it exists already",
+    "PathIsNotEmptyDirectoryException": "the directory is not empty",
+    "StandbyException": "the NameNode is on standby",
+    "FileNotFoundException": "it is absent",
+}
+_RPC = re.compile(r'RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
 _ERRNO = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
 
 
@@ -50,5 +64,20 @@ def translated(uri: str, root: str) -> Generator[None]:
 
 
 def _first_line(error: BaseException) -> str:
+    return plain(str(error))
+
+
+def plain(text: str) -> str:
+    """The message of a file system in words: the first line of Hadoop's, without the names of its classes and its stack trace."""
+    found = _RPC.search(text)
+    if found is None:
+        return _line(text)
+    name = found["kind"].rpartition(".")[2]
+    words = next((words for ending, words in _WORDS.items() if name.endswith(ending)), name)
+    message = _line(found["text"]).removesuffix('")').replace('\\"', '"').strip()
+    return text[: found.start()] + (f"{words} ({message})" if message else words)
+
+
+def _line(text: str) -> str:
     # Hadoop's messages carry a Java stack trace, with real or escaped line ends.
-    return str(error).split("\n", 1)[0].split("\\n", 1)[0]
+    return text.split("\n", 1)[0].split("\\n", 1)[0]

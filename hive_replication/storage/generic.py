@@ -6,6 +6,7 @@ fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in name
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,8 +16,13 @@ from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
+from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
+from hive_replication.errors import Refused
+from hive_replication.storage.boundary import is_reserved
 from hive_replication.storage.records import FileChecksum, FileStatus, Space
+
+_LOG = logging.getLogger(__name__)
 
 
 class _FileSystem(Protocol):
@@ -44,7 +50,6 @@ class FsspecBackend:
     has_checksums = False
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
-        """What a directory holds, one level."""
         self._url = f"{scheme}://{authority}"
         self._prefix = authority
         make = cast("Any", fsspec).filesystem
@@ -77,13 +82,25 @@ class FsspecBackend:
         try:
             size = sum(file.write(chunk) for chunk in chunks)
             file.close()
-        except BaseException:
-            with suppress(OSError):
-                file.close()
-            with suppress(OSError):
-                self._files.rm_file(key)
+        except BaseException as error:
+            if isinstance(file, AbstractBufferedFile):  # it is no object before its close: what has the name is somebody else's
+                upload = cast("Any", file)
+                with suppress(OSError):
+                    upload.discard()
+                upload.closed = True  # or its end would publish what there is
+            else:
+                with suppress(OSError):
+                    file.close()
+                if not isinstance(error, FileExistsError):
+                    self._remove(key)
             raise
         return size
+
+    def _remove(self, key: str) -> None:
+        try:
+            self._files.rm_file(key)
+        except OSError as error:
+            _LOG.warning("what was written of %s could not be removed: %s", key, error)
 
     def write(self, path: str, data: bytes, *, overwrite: bool, **_hdfs_only: int | None) -> None:
         """Writes a small file; block size means nothing here."""
@@ -120,7 +137,7 @@ class FsspecBackend:
         raise NotImplementedError(f"{self._url} keeps no checksums that Hive knows; asked for {path}")
 
     def space(self, path: str) -> Space | None:  # noqa: ARG002
-        """Not told."""
+        """Unknown."""
         return None
 
     def _rename(self, source: str, target: str) -> None:
@@ -145,7 +162,23 @@ class FsspecBackend:
 
 
 class LocalBackend(FsspecBackend):
-    """Local files, and whatever is mounted there."""
+    """Local files, and whatever is mounted there.
+
+    Args:
+        roots: paths of the storage roots: no symbolic link leads out of them, or into replication's own directory.
+    """
+
+    def __init__(self, options: Mapping[str, str], roots: Iterable[str]) -> None:
+        super().__init__("file", "", options)
+        self._roots = tuple(f"{os.path.realpath(root).rstrip('/')}/" for root in roots)
+
+    def _key(self, path: str) -> str:
+        real = os.path.realpath(path)
+        if not f"{real}/".startswith(self._roots):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, outside the storage roots of the policy")
+        if is_reserved(real) and not is_reserved(path):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, which is replication's own")
+        return path
 
     def space(self, path: str) -> Space | None:
         """Of the file system that the path lies, or would lie, on."""

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 
 import hdfs_native
 
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import reason
 from hive_replication.storage.records import FileChecksum, FileStatus, Space
 from hive_replication.storage.webhdfs import WebHdfs
+
+_LOG = logging.getLogger(__name__)
 
 # hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
 _DEFAULTS = {"dfs.client.failover.max.attempts": "3"}
@@ -26,13 +29,15 @@ class HdfsBackend:
         url: ``hdfs://host:port`` or ``hdfs://nameservice``.
         options: Hadoop settings such as ``dfs.ha.namenodes.<nameservice>``.
         webhdfs: HTTP address of the NameNode, comma-separated where there are several; None: no checksums.
+        hosts: to which it may redirect besides its DataNodes.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str], webhdfs: str | None) -> None:
+    def __init__(self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = ()) -> None:
         self._url = url
         self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))
-        self._webhdfs = WebHdfs(webhdfs) if webhdfs else None
+        self._webhdfs = WebHdfs(webhdfs, hosts) if webhdfs else None
         self.has_checksums = webhdfs is not None
+        self._warned = False
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -64,8 +69,10 @@ class HdfsBackend:
             size = sum(writer.write(chunk) for chunk in chunks)
             writer.close()
         except BaseException:
-            with suppress(OSError, RuntimeError):
+            try:
                 self._client.delete(path)
+            except (OSError, RuntimeError) as error:
+                _LOG.warning("what was written of %s%s could not be removed: %s", self._url, path, reason(error))
             raise
         return size
 
@@ -76,8 +83,8 @@ class HdfsBackend:
                 self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size)
             except (FileExistsError, PermissionError):
                 raise
-            except (OSError, ReplicationError):
-                pass  # it may be closed to writers
+            except (OSError, ReplicationError) as error:  # it may be closed to writers
+                self._not_written(path, error)
             else:
                 return
         self.create(path, [data], block_size=block_size, replication=None, overwrite=overwrite)
@@ -102,6 +109,17 @@ class HdfsBackend:
     def space(self, path: str) -> Space | None:  # noqa: ARG002
         """What the NameNode says of itself; None where its HTTP address is not known."""
         return self._webhdfs.space() if self._webhdfs else None
+
+    def examine(self) -> None:
+        """Asks WebHDFS, where there is one; see :meth:`WebHdfs.examine`."""
+        if self._webhdfs:
+            self._webhdfs.examine()
+
+    def _not_written(self, path: str, error: Exception) -> None:
+        """Warns once: where WebHDFS takes no files, it takes none of many."""
+        level, self._warned = logging.DEBUG if self._warned else logging.WARNING, True
+        message = "WebHDFS did not take %s%s; hdfs-native writes it and others that follow: %s"
+        _LOG.log(level, message, self._url, path, reason(error))
 
     def _status(self, status: hdfs_native.FileStatus, path: str | None = None) -> FileStatus:
         # Directories have neither blocks nor copies; HDFS says 0 for both.

@@ -16,7 +16,8 @@ def split(uri: str) -> tuple[str, str, str]:
     """Scheme (lowercase), authority and absolute path without trailing slash; ``file:/x`` is ``file:///x``, as Hadoop writes it.
 
     Raises:
-        Refused: not a full URI, or the path has empty, ``.`` or ``..`` segments or a NUL: it could mean a place outside its root.
+        Refused: not a full URI, or one of a file on another host, or the path has empty, ``.`` or ``..`` segments or a NUL: it
+            could mean a place outside its root.
     """
     match = _URI.fullmatch(uri)
     if not match or (match["authority"] is None and not match["path"]):
@@ -27,7 +28,10 @@ def split(uri: str) -> tuple[str, str, str]:
         raise Refused(f"{uri!r} has an empty, '.' or '..' segment; such paths are refused")
     if "\0" in path:
         raise Refused(f"{uri!r} holds a NUL character")
-    return match["scheme"].lower(), match["authority"] or "", path
+    scheme, authority = match["scheme"].lower(), match["authority"] or ""
+    if scheme == "file" and authority:
+        raise Refused(f"{uri!r} names the host {authority!r}: local files have none, write file:///path")
+    return scheme, authority, path
 
 
 def normalise(uri: str) -> str:
@@ -53,7 +57,13 @@ def name(uri: str) -> str:
 
 def is_under(uri: str, root: str) -> bool:
     """Whether a normalised URI is a normalised root itself or lies below it."""
-    return uri == root or uri.startswith(root.rstrip("/") + "/")
+    return uri == root or uri.startswith(root if root.endswith("/") else root + "/")
+
+
+def moved(location: str | None, before: str | None, after: str | None) -> str:
+    """The URI of a file or directory after the directory ``before`` was renamed to ``after``; unchanged outside of ``before``."""
+    location = location or ""
+    return (after or "") + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
 
 
 def is_hidden(relative: str) -> bool:

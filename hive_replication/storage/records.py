@@ -11,6 +11,10 @@ class AlreadyExists(ReplicationError, FileExistsError):
     """A file or directory has the name that was to be given; nothing was overwritten."""
 
 
+class TooLarge(ReplicationError, ValueError):
+    """A file has more bytes than its reader expects; the rest of it was not read."""
+
+
 class StillOpen(ReplicationError):
     """HDFS has no checksum of a file that is being written."""
 

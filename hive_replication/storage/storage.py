@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -10,12 +12,18 @@ from typing import TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import Refused, ReplicationError
+from hive_replication.logs import repeats
+from hive_replication.parallel import Threads
 from hive_replication.policy import Root
+from hive_replication.policy.parallelism import Parallelism
+from hive_replication.policy.secrets import resolved_options
 from hive_replication.storage import paths
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.failures import is_transient, translated
 from hive_replication.storage.hdfs import HdfsBackend
-from hive_replication.storage.records import FileChecksum, FileStatus, Space
+from hive_replication.storage.records import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MIB = 1 << 20
@@ -34,16 +42,22 @@ class Storage:
 
     Args:
         roots: of the policy.
+        calls: threads for calls in parallel (``parallelism.storage_calls`` of the policy); None for its default.
+
+    Attributes:
+        threads: make calls in parallel, for all users of this storage.
     """
 
-    def __init__(self, roots: tuple[Root, ...]) -> None:
+    def __init__(self, roots: tuple[Root, ...], calls: int | None = None) -> None:
         self.roots = roots
+        self._calls = calls or Parallelism().storage_calls
+        self.threads = Threads(self._calls, "storage")
         self._prefixes = [(paths.normalise(root.uri), root) for root in roots]
         self._backends: dict[tuple[int, str], Backend] = {}
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[Storage], tuple[tuple[Root, ...]]]:
-        return type(self), (self.roots,)
+    def __reduce__(self) -> tuple[type[Storage], tuple[tuple[Root, ...], int]]:
+        return type(self), (self.roots, self._calls)
 
     def check(self, uri: str) -> str:
         """The URI in its normal spelling: scheme in lower case, no trailing slash, ``file:///`` for ``file:/``.
@@ -52,6 +66,10 @@ class Storage:
             Refused: it does not lie under a root, or has ``.``, ``..`` or empty segments.
         """
         return self._locate(uri)[0]
+
+    def holds(self, uri: str) -> bool:
+        """Whether a full URI lies under a root."""
+        return any(paths.is_under(paths.normalise(uri), prefix) for prefix, _ in self._prefixes)
 
     def status(self, uri: str) -> FileStatus | None:
         """Status of a file or directory, None where there is none."""
@@ -84,9 +102,26 @@ class Storage:
         below = len(self.check(uri).rstrip("/")) + 1
         return {status.uri[below:]: status for status in self.files(uri)}
 
-    def read(self, uri: str) -> bytes:
-        """The whole content of a (small) file."""
-        return b"".join(self.stream(uri))
+    def read(self, uri: str, *, most: int | None = None) -> bytes:
+        """The whole content of a (small) file.
+
+        Args:
+            uri: of the file.
+            most: bytes that it may have; any number where None.
+
+        Raises:
+            TooLarge: it has more; at most a piece more of it is in memory then.
+        """
+        if most is None:
+            return b"".join(self.stream(uri))
+        pieces: list[bytes] = []
+        size = 0
+        for piece in self.stream(uri):
+            size += len(piece)
+            if size > most:
+                raise TooLarge(f"{uri} has more than the {most:,} bytes that are read of such a file")
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def stream(self, uri: str, size: int = 4 * MIB) -> Iterator[bytes]:
         """Content in pieces of up to ``size`` bytes. Not repeated on trouble: the caller starts again."""
@@ -132,9 +167,14 @@ class Storage:
         Raises:
             AlreadyExists: the name is taken.
         """
-        unfinished = f"{paths.parent(uri)}/.{paths.name(uri)}.new"
-        self.write(unfinished, data)
-        self.rename(unfinished, uri)
+        # A name of this call only: of two that write at once neither may publish what the other has written in part.
+        unfinished = f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"
+        self.write(unfinished, data, overwrite=False)
+        try:
+            self.rename(unfinished, uri)
+        except AlreadyExists:
+            self.delete(unfinished)
+            raise
 
     def rename(self, source: str, target: str) -> None:
         """Gives a file or directory another name on the same store, making the directories of that name.
@@ -194,6 +234,18 @@ class Storage:
         """Room on the store of a path; None where it does not tell (HDFS without a WebHDFS address, object stores)."""
         return self._call(uri, lambda store, path: store.space(path))
 
+    def examine(self, uri: str) -> None:
+        """Asks the store of a root for what only some calls need: the WebHDFS of an HDFS.
+
+        Raises:
+            ReplicationError: it does not answer as it should; OSErrors likewise.
+        """
+        _, _, root = self._locate(uri)
+        with translated(uri, root.uri):
+            store = self._backend(uri, root)
+            if isinstance(store, HdfsBackend):
+                store.examine()
+
     def _list(self, uri: str, lister: Callable[[Backend, str], list[FileStatus]]) -> list[FileStatus]:
         # A directory below may vanish while the listing goes on; that is no reason to call the whole absent.
         for attempt in range(_ATTEMPTS):
@@ -204,6 +256,7 @@ class Storage:
                     return []
                 if attempt == _ATTEMPTS - 1:
                     raise
+                _LOG.info("%s changed while it was listed: it is listed again", uri)
         raise AssertionError("unreachable")
 
     def _call(self, uri: str, call: Callable[[Backend, str], T]) -> T:
@@ -212,6 +265,7 @@ class Storage:
             retry=retry_if_exception(is_transient),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
+            before_sleep=repeats(_LOG, "a call about %s", uri),
             reraise=True,
         )
         with translated(uri, root.uri):
@@ -235,18 +289,21 @@ class Storage:
         key = (os.getpid(), url)  # A forked process must not use its parent's connections.
         with self._lock:
             if key not in self._backends:
-                self._backends[key] = _connect(scheme, authority, root)
+                _LOG.debug("connects to the store %s", url)
+                known = root.model_copy(update={"options": resolved_options(root.options)})
+                local = [paths.split(prefix)[2] for prefix, _ in self._prefixes if prefix.startswith("file:")]
+                self._backends[key] = _connect(scheme, authority, known, local)
             return self._backends[key]
 
 
-def _connect(scheme: str, authority: str, root: Root) -> Backend:
+def _connect(scheme: str, authority: str, root: Root, local: Iterable[str]) -> Backend:
     if scheme == "hdfs":
-        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs)
+        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts)
     # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
     from hive_replication.storage.generic import FsspecBackend, LocalBackend
 
     if scheme == "file":
-        return LocalBackend(scheme, authority, root.options)
+        return LocalBackend(root.options, local)
     try:
         return FsspecBackend(scheme, authority, root.options)
     except (ImportError, ValueError) as error:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import getpass
+import json
+import logging
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count, cycle
-from typing import NamedTuple, TypedDict
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, NamedTuple, TypedDict, cast
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import repeats
+from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.records import FileChecksum, Space, StillOpen
+from hive_replication.storage.webhdfs_hosts import ClusterHosts
+
+_LOG = logging.getLogger(__name__)
 
 _HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
 _CONNECTIONS = 32  # To one host, at once: enough to keep it busy.
 _TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
-_REDIRECTS = urllib3.Retry(connect=0, read=0, other=0, redirect=3)
+_RETRIES = urllib3.Retry(connect=0, read=0, other=0, redirect=0, raise_on_redirect=False)
+_REDIRECTS = 3  # one after another
+_MOST = 1 << 20  # bytes of an answer
 _ATTEMPTS = 4
 _ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that work goes to all DataNodes, new ones too.
 
@@ -29,12 +39,6 @@ class _Busy(OSError):
 
 class _Failing(ReplicationError):
     """An answer that may be better next time: the DataNode that was asked is lost."""
-
-
-class _Answer(TypedDict):
-    algorithm: str
-    bytes: str
-    length: int
 
 
 class _Filesystem(TypedDict):
@@ -65,11 +69,13 @@ class WebHdfs:
 
     Args:
         addresses: e.g. ``http://namenode:9870``; several, comma-separated, are tried in turn (standby NameNodes refuse).
+        hosts: to which it may redirect besides its DataNodes.
     """
 
-    def __init__(self, addresses: str) -> None:
+    def __init__(self, addresses: str, hosts: Iterable[str] = ()) -> None:
         self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
-        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_REDIRECTS)
+        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_RETRIES)
+        self._hosts = ClusterHosts(self._pool, self._addresses, hosts)
         # As hdfs-native and Hadoop's simple authentication do.
         self._user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
@@ -90,6 +96,7 @@ class WebHdfs:
             retry=retry_if_exception_type((_Busy, _Failing)),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
+            before_sleep=repeats(_LOG, "the checksum of %s by WebHDFS", path),
             reraise=True,
         )
         addresses = cycle(self._addresses)
@@ -98,10 +105,10 @@ class WebHdfs:
     def space(self) -> Space | None:
         """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
         for address in self._addresses:
-            with suppress(urllib3.exceptions.HTTPError, ValueError, LookupError):
-                response = self._pool.request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
-                found: _Filesystem = response.json()["beans"][0]
-                return Space(found["CapacityTotal"], found["CapacityRemaining"])
+            with suppress(_Busy, ReplicationError, ValueError, LookupError, TypeError, RecursionError):
+                _, _, body = self._request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
+                found: _Filesystem = json.loads(body)["beans"][0]
+                return Space(int(found["CapacityTotal"]), int(found["CapacityRemaining"]))
         return None
 
     def write(self, path: str, data: bytes, *, overwrite: bool, block_size: int | None = None) -> None:
@@ -117,18 +124,80 @@ class WebHdfs:
         query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user} | sizes)
         for address in self._addresses:
             url = f"{address}/webhdfs/v1{quote(path)}?{query}"
-            try:
-                sent = self._pool.request("PUT", url, redirect=False)
-                if sent.status == 307:
-                    sent = self._pool.request("PUT", sent.headers["Location"], body=data, redirect=False, retries=False)
-            except urllib3.exceptions.HTTPError as error:
-                raise _Busy(f"no answer from WebHDFS: {error}") from error
-            if sent.status == 201:
+            status, body = self._sent(url, data)
+            if status == 201:
                 return
-            error = _error(path, sent.status, sent.data.decode(errors="replace"))
+            error = _error(path, status, body.decode(errors="replace"))
             if not isinstance(error, _Busy):
                 raise error
+            _LOG.debug("%s does not take %s: %s", address, path, error)
         raise _Busy(f"none of {', '.join(self._addresses)} takes files")
+
+    def examine(self) -> None:
+        """Asks for the status of the root directory; whoever answers something else is no WebHDFS.
+
+        Raises:
+            PermissionError: the user may not ask.
+            OSError: no answer.
+            ReplicationError: another answer.
+        """
+        query = urlencode({"op": "GETFILESTATUS", "user.name": self._user})
+        busy = _Busy("it has no address")
+        for address in self._addresses:
+            try:
+                status, _, body = self._request("GET", f"{address}/webhdfs/v1/?{query}")
+                _answer("/", status, body, "FileStatus")
+            except _Busy as error:
+                busy = error
+            else:
+                return
+        raise busy
+
+    def _sent(self, url: str, data: bytes) -> tuple[int, bytes]:
+        """Status and body of what a DataNode, or who needs none, answers to a new file."""
+        sent = self._exchanged("PUT", url)
+        if sent.status == 307:
+            place = sent.headers.get("Location", "")
+            self._body(sent)
+            self._require(place)
+            sent = self._exchanged("PUT", place, data)
+        return sent.status, self._body(sent)
+
+    def _request(self, method: str, url: str) -> tuple[int, str, bytes]:
+        """Status, final URL and body; follows redirects within the cluster.
+
+        Raises:
+            _Busy: no answer.
+            ReplicationError: it leads out of the cluster, or has no end.
+        """
+        for _ in range(_REDIRECTS + 1):
+            response = self._exchanged(method, url)
+            body = self._body(response)
+            if response.status not in (301, 302, 303, 307, 308):
+                return response.status, url, body
+            url = urljoin(url, response.headers.get("Location", ""))
+            self._require(url)
+        raise ReplicationError(f"WebHDFS redirects more than {_REDIRECTS} times: {url}")
+
+    def _require(self, url: str) -> None:
+        try:
+            self._hosts.require(url)
+        except OSError as error:
+            raise _Busy(str(error)) from error
+
+    def _exchanged(self, method: str, url: str, data: bytes | None = None) -> urllib3.BaseHTTPResponse:
+        try:
+            return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise _Busy(f"no answer from WebHDFS: {error}") from error
+
+    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
+        try:
+            return body_of(response, _MOST)
+        except TooLong as error:
+            raise ReplicationError(f"no WebHDFS answers at {', '.join(self._addresses)}: {error}") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise _Busy(f"no whole answer from WebHDFS: {error}") from error
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)
@@ -138,21 +207,41 @@ class WebHdfs:
         try:
             return self._asked_for(path, *datanode)
         except (_Busy, _Failing):
+            _LOG.debug("the DataNode %s is not asked for checksums any more", datanode.address)
             self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
             raise
 
     def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
-        try:
-            response = self._pool.request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
-        except urllib3.exceptions.HTTPError as error:
-            raise _Busy(f"no answer from WebHDFS: {error}") from error
-        if response.status != 200:
-            raise _error(path, response.status, response.data.decode(errors="replace"))
-        if datanode := _DataNode.of(response.geturl()):
+        status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
+        answer = _answer(path, status, body, "FileChecksum")
+        if datanode := _DataNode.of(url):
             self._datanodes[datanode] = None
-        answer: _Answer = response.json()["FileChecksum"]
-        # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
-        return FileChecksum(answer["algorithm"], answer["bytes"][: 2 * answer["length"]].lower())
+        try:
+            # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
+            return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
+        except (LookupError, TypeError, ValueError) as error:
+            raise _not_webhdfs(path, body) from error
+
+
+def _answer(path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:
+    """The object that an answer holds."""
+    if status != 200:
+        raise _error(path, status, body.decode(errors="replace"))
+    try:
+        answer: Any = json.loads(body)[name]
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise _not_webhdfs(path, body) from error
+    if type(answer) is not dict:
+        raise _not_webhdfs(path, body)
+    return cast("Mapping[str, Any]", answer)
+
+
+def _not_webhdfs(path: str, body: bytes) -> ReplicationError:
+    text = " ".join(body[:1000].decode(errors="replace").split())[:100]
+    return ReplicationError(
+        f"what was asked about {path} is not answered by WebHDFS but with {text!r}, as by a login page: set webhdfs of the "
+        "storage root in the policy to the HTTP address of the NameNode"
+    )
 
 
 def _error(path: str, status: int, body: str) -> Exception:

@@ -1,7 +1,8 @@
-"""Comparing source and target as they are now.
+"""Compares source and target as they are now, without changing either side.
 
-Belongs here: reading both sides, comparing what was read (pure). Changes nothing on either side.
-Does not belong here: what to do about a difference (a repair is a load), showing it.
+Belongs here: reading both sides, and comparing what was read (pure).
+
+Keep out of here: correcting a difference (a repair is a load) and showing it (``cli``, ``repl_assets``).
 """
 
 from hive_replication.verify.compare import TableComparison

@@ -1,30 +1,27 @@
-"""What a reader sees of a transactional table on one side now: its files, and if it must be their rows."""
+"""A transactional table on one side as readers see it now: its files and, if these differ, its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from hive_replication.acid.rows import Kind, Rows, kind_of, rows_of
 from hive_replication.acid.write_ids import WriteIds
+from hive_replication.dump.bootstrap.acid_snapshot import seen_files
 from hive_replication.dump.listing import Lister
-from hive_replication.dump.snapshot import seen_files
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 
-_THREADS = 32
-
 
 @dataclass(frozen=True)
 class Seen:
-    """A table as a reader sees it who begins now.
+    """A table in the snapshot of a reader that starts now.
 
     Args:
-        storage: that it lies on.
+        storage: the storage with its data.
         lister: lists files of this storage.
         insert_only: whether it is an insert-only table.
         write_ids: what the reader sees.
@@ -51,8 +48,7 @@ class Seen:
 
     def many(self, things: Iterable[Partition]) -> Iterator[tuple[FileRef, ...]]:
         """Those of several partitions, in order."""
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="list") as pool:
-            yield from pool.map(self.files, things)
+        return self.storage.threads.map(self.files, things)
 
     def rows(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Callable[[], Rows] | None:
         """Adds up the rows of such files when called; None where their format cannot be read here."""

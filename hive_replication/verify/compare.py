@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.acid.rows import Rows
 from hive_replication.events.files import FileRef
-from hive_replication.load.state import object_id
-from hive_replication.load.translation import is_translated
+from hive_replication.load.replica.hive4_translation import is_translated
+from hive_replication.load.replica.state import object_id
+from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.verify.attached import constraint_differences, statistics_differences
-from hive_replication.verify.shape import partition_shape, shape_differences, source_paths, spark_path, table_shape
+from hive_replication.verify.auxiliary import constraint_differences, statistics_differences
+from hive_replication.verify.shape import expected_shape, partition_shape, shape_differences, source_paths, spark_path
 
-#: Differences of one table that are told one by one; the others are counted.
-TOLD = 20
+_LOG = logging.getLogger(__name__)
+
+#: Differences of one table that are listed; further ones are counted.
+MOST_DIFFERENCES = 20
 
 SameContent = Callable[[FileRef, FileRef], bool]
 
@@ -28,13 +32,13 @@ class TableComparison:
         table: name.
         partitions_source, partitions_target: numbers of partitions.
         files_source, files_target: numbers of data files.
-        files_proven: files that are on both sides with the same checksum.
+        files_proven: files with the same checksum on both sides.
         by_rows: of a transactional table, number of objects whose files differ, as after a compaction of one side, and whose rows
             are equal by their hashes.
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
         last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
         repairs: partitions that differ, "" for the table itself or a partition that the source does not have; what to repair.
-        differences: one sentence each, the first :data:`TOLD` of them; empty where the replica is right.
+        differences: one sentence each, the first :data:`MOST_DIFFERENCES` of them; empty where the replica is right.
     """
 
     table: str
@@ -93,18 +97,20 @@ class Comparer:
         source_roots, target_roots: storage roots of both sides.
         same_content: reads two files where their stores' checksums do not decide (files of other block sizes, other stores).
         statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
+        databases: names of the source's database and of the replica's.
     """
 
     source_roots: Sequence[str]
     target_roots: Sequence[str]
     same_content: SameContent
     statistics_logged: bool = False
+    databases: tuple[str, str] = ("", "")
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
         """Adds up a table: the pair of the table itself and those of its partitions."""
         total = TableComparison(name)
-        told: list[str] = []
-        untold = 0
+        listed: list[str] = []
+        unlisted = 0
         repairs: dict[str, None] = {}
         for pair in pairs:
             proven, by_rows, differences = self._pair(pair)
@@ -112,12 +118,12 @@ class Comparer:
                 repairs[pair.name if pair.source else ""] = None
             total = _add(total, pair, proven, by_rows=by_rows)
             for difference in differences:
-                if len(told) < TOLD:
-                    told.append(difference)
+                if len(listed) < MOST_DIFFERENCES:
+                    listed.append(difference)
                 else:
-                    untold += 1
-        more = (f"and {untold} more differences",) if untold else ()
-        return replace(total, repairs=tuple(repairs), differences=(*told, *more))
+                    unlisted += 1
+        more = (f"and {unlisted} more differences",) if unlisted else ()
+        return replace(total, repairs=tuple(repairs), differences=(*listed, *more))
 
     def _pair(self, pair: Pair) -> tuple[int, bool, list[str]]:
         what = f"partition {pair.name}" if pair.name else "the table"
@@ -137,7 +143,7 @@ class Comparer:
         return proven, by_rows, [prefix + difference for difference in differences]
 
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
-        ours, theirs = (_shape(thing) for thing in (source, target))
+        ours, theirs = (_shape(thing, names) for thing, names in ((source, self.databases), (target, ("", ""))))
         yield from shape_differences(ours, theirs, self.source_roots)
         yield from source_paths(target, self.source_roots, self.target_roots)
         if not list(spark_path(source)):
@@ -155,17 +161,18 @@ class Comparer:
         return bool(source.checksum and source.checksum == target.checksum) or self.same_content(source, target)
 
 
-def _shape(thing: Table | Partition) -> dict[str, str]:
-    return table_shape(thing) if isinstance(thing, Table) else partition_shape(thing)
+def _shape(thing: Table | Partition, names: tuple[str, str]) -> dict[str, str]:
+    return expected_shape(thing, names) if isinstance(thing, Table) else partition_shape(thing)
 
 
 def _same_rows(source: Listed, target: Listed) -> bool:
-    """Whether files that differ hold the same rows for a reader, as after a compaction."""
+    """Whether files that differ hold the same rows for readers, as after a compaction."""
     if source.rows is None or target.rows is None:
         return False
     try:
         return source.rows() == target.rows()
-    except (ValueError, OSError):  # a file that is not of its format, or went away: the files' differences are told
+    except (ValueError, OSError) as error:  # not of the table's format, or deleted meanwhile: the differences of files stand
+        _LOG.info("rows cannot be compared, files are: %s", reason(error))
         return False
 
 

@@ -1,31 +1,30 @@
-"""Reading both sides of a database for comparison, a table after another, partitions in batches."""
+"""Reads both sides of a database for comparison: table by table, partitions in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
-from hive_replication.dump.attached import function_record, why_left_out, with_statistics
+from hive_replication.dump.auxiliary import function_record, why_left_out, with_statistics
 from hive_replication.dump.listing import Lister
-from hive_replication.dump.source import Source, has_files, is_transactional, why_skipped
+from hive_replication.dump.source import Source, why_skipped
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import function_name
-from hive_replication.load.target import Target
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Function, Table
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
 from hive_replication.verify.acid import Seen
-from hive_replication.verify.attached import function_differences
+from hive_replication.verify.auxiliary import function_differences
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
 
 _BATCH = 500
-_TABLES = 4  # compared at a time, each with many directories at a time
 
 
 def compare_database(
@@ -40,8 +39,8 @@ def compare_database(
     """Compares every table of the policy in a database and its functions, or one table, with the replica as both are now.
 
     Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out, and partitions
-    and files where the policy is ``metadata_only``. What changes while it is read may show as a difference: compare when
-    nothing waits, or again.
+    and files where the policy is ``metadata_only``. Changes made while it reads may show as differences: compare when
+    no event waits, or repeat.
 
     Args:
         source: the source side.
@@ -49,7 +48,7 @@ def compare_database(
         database: source name.
         table: only this table.
         partitions: only these partitions of it (and the table itself).
-        progress: who is told about the progress.
+        progress: shows the progress.
 
     Raises:
         BadRequest: the source has no such database, or neither side has the table.
@@ -57,14 +56,14 @@ def compare_database(
     source.database(database)
     comparison = _Comparison(source, target, database, source.policy.target_of(database), partitions)
     names = comparison.names() if table is None else [table]
-    with ThreadPoolExecutor(_TABLES, thread_name_prefix="compare") as pool:
-        for found in (progress or Silent()).count(pool.map(comparison.table, names), f"compare {database}", len(names)):
-            if found is not None:
-                yield found
-            elif table is not None:
-                raise BadRequest(
-                    f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
-                )
+    compared = source.threads.map(comparison.table, names)
+    for found in (progress or Silent()).count(compared, f"compare {database}", len(names)):
+        if found is not None:
+            yield found
+        elif table is not None:
+            raise BadRequest(
+                f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
+            )
     if table is None:
         yield from comparison.functions()
 
@@ -146,7 +145,7 @@ class _Comparison:
         self._target = _Side(target.metastore, target.storage, target_database, **kinds)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         logged = source.metastore.features.major >= 4
-        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged)
+        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, (database, target_database))
         self._side = source
 
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The digest of a directory's listing: what tells without reading a file whether anything in it may have changed."""
+"""The digest of a directory's listing: shows whether files may have changed, without reading any."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hive_replication.storage.paths import is_hidden
 
 #: Relative path of a file: its bytes and modification time, seconds since the epoch.
 Listing = Mapping[str, tuple[int, float]]
-# What Hive, Spark and Hadoop's file output committer write into before they move it, and hdfs put's name for an unfinished file.
+# Scratch directories of Hive, Spark and Hadoop's file output committer, and hdfs put's name for an unfinished file.
 _WRITERS = ("_temporary", "_tmp.", "_task_tmp.", ".hive-staging", ".spark-staging")
 _UNFINISHED = "._COPYING_"
-# Seconds after which such a name is a job's that died, and no longer in anybody's way.
-_FORSAKEN = 86_400.0
+# Seconds after which such a file counts as left behind by a job that died.
+_ABANDONED = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A directory at a moment.
+class Observation:
+    """A directory as it was listed.
 
     Args:
-        files: its data files, as Hive sees them.
-        writing: a name that says that somebody writes there, or "".
+        files: its data files, as Hive reads them.
+        writing: name of an unfinished file, or "".
     """
 
     files: Listing
@@ -42,11 +42,11 @@ def listing_digest(files: Listing) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def look_at(storage: Storage, location: str, now: float) -> Look:
+def observe(storage: Storage, location: str, now: float) -> Observation:
     """Lists a directory; an absent one is empty.
 
     Args:
-        storage: that it lies on.
+        storage: the storage with the directory.
         location: its URI.
         now: seconds since the epoch.
     """
@@ -55,25 +55,25 @@ def look_at(storage: Storage, location: str, now: float) -> Look:
     below = len(location.rstrip("/")) + 1
     for status in storage.files(location, hidden=True):
         name = status.uri[below:]
-        if unfinished(name) and now - status.modified < _FORSAKEN:
+        if is_unfinished(name) and now - status.modified < _ABANDONED:
             writing = name
-        elif not is_hidden(name) and not unfinished(name):
+        elif not is_hidden(name) and not is_unfinished(name):
             files[name] = status.size, status.modified
-    return Look(files, writing)
+    return Observation(files, writing)
 
 
-def scratch(storage: Storage, location: str, now: float) -> bool:
-    """Whether a job writes somewhere into a partitioned table: its scratch directory lies beside the partitions.
+def is_being_written(storage: Storage, location: str, now: float) -> bool:
+    """Whether a job writes into a partitioned table: its scratch directory lies beside the partitions.
 
     Args:
-        storage: that it lies on.
+        storage: the storage with the directory.
         location: the table's directory.
         now: seconds since the epoch.
     """
-    found = (status.uri for status in storage.ls(location) if unfinished(status.uri.rsplit("/", 1)[-1]))
-    return any(now - file.modified < _FORSAKEN for uri in found for file in storage.files(uri, hidden=True))
+    found = (status.uri for status in storage.ls(location) if is_unfinished(status.uri.rsplit("/", 1)[-1]))
+    return any(now - file.modified < _ABANDONED for uri in found for file in storage.files(uri, hidden=True))
 
 
-def unfinished(name: str) -> bool:
-    """Whether a relative path is of something that is still being written."""
+def is_unfinished(name: str) -> bool:
+    """Whether a relative path is of a file that is still being written."""
     return name.endswith(_UNFINISHED) or any(part.startswith(_WRITERS) for part in name.split("/"))

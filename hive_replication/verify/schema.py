@@ -1,15 +1,15 @@
-"""Comparing the schema of a table and of its partitions with its replica's, without a look at files."""
+"""Compares the schema of a table and its partitions with the replica's, without reading files."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
 from hive_replication.dump.source import Source
-from hive_replication.load.target import Target
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
-from hive_replication.verify.shape import partition_shape, shape_differences, table_shape
+from hive_replication.verify.shape import expected_shape, partition_shape, shape_differences, table_shape
 
 _BATCH = 500
 
@@ -37,7 +37,7 @@ def schema_differences(
         yield "", f"the table is not on the {'source' if ours is None else 'target'}"
         return
     roots = [root.uri for root in source.storage.roots]
-    yield from (("", text) for text in shape_differences(table_shape(ours), table_shape(theirs), roots))
+    yield from (("", text) for text in shape_differences(expected_shape(ours, (database, name)), table_shape(theirs), roots))
     for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), _BATCH):
         left = by_name(ours, source.metastore.partitions(database, table, batch))
         right = by_name(theirs, target.metastore.partitions(name, table, batch))

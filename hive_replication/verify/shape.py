@@ -1,13 +1,14 @@
-"""What of a table or partition has to be equal on both sides, and what must not be: paths of the source (pure)."""
+"""Aspects of a table or partition that must be equal on both sides, and paths of the source that must not (pure)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from hive_replication.load.stamp import OWN
-from hive_replication.load.state import is_state
-from hive_replication.load.translation import TRANSLATION, is_translated
+from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
+from hive_replication.load.replica.hive4_translation import TRANSLATION, is_translated
+from hive_replication.load.replica.state import is_state
+from hive_replication.load.replica.view_text import with_database
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
 
@@ -30,6 +31,17 @@ def partition_shape(partition: Partition) -> dict[str, str]:
     return {**_storage_shape(partition.sd), **_parameters(partition.parameters)}
 
 
+def expected_shape(table: Table, names: tuple[str, str]) -> dict[str, str]:
+    """Aspects that the replica of a table has to have where its database has another name: views read that one.
+
+    Args:
+        table: of the source.
+        names: of its database, and of the replica's.
+    """
+    shape = table_shape(table)
+    return shape | ({"view text": with_database(table, *names)} if shape["view text"] and names[0] != names[1] else {})
+
+
 def shape_differences(source: Mapping[str, str], target: Mapping[str, str], source_roots: Sequence[str]) -> Iterator[str]:
     """Aspects that differ. Values that hold a path of the source are others on the target: only their presence counts."""
     for aspect in sorted(source.keys() | target.keys()):
@@ -41,7 +53,7 @@ def shape_differences(source: Mapping[str, str], target: Mapping[str, str], sour
 
 
 def source_paths(thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str]) -> Iterator[str]:
-    """Places of a target object that point at the source; whoever reads them there would read, or change, the source's data.
+    """Paths in a target object that point to the source: a reader or writer of the replica would use the source's data.
 
     Args:
         thing: of the target.
@@ -57,11 +69,11 @@ def source_paths(thing: Table | Partition, source_roots: Sequence[str], target_r
         for root in target_roots:
             foreign = _pattern(root).sub("", foreign)
         if any(_names(foreign, root) for root in roots):
-            yield f"{place} points at the source: {value}"
+            yield f"{place} points to the source: {value}"
 
 
 def spark_path(thing: Table | Partition) -> Iterator[str]:
-    """Whether Spark would look elsewhere than Hive: its tables follow the serde parameter ``path``."""
+    """Whether Spark reads another directory than Hive: its tables use the serde parameter ``path``."""
     path = _serde_parameters(thing.sd).get("path")
     if path and path.rstrip("/") != (thing.sd.location or "").rstrip("/"):
         yield f"serde parameter path is {path}, location is {thing.sd.location}"
@@ -91,7 +103,9 @@ def _columns(columns: Sequence[FieldSchema] | None) -> str:
 
 
 def _parameters(values: Mapping[str, str] | None) -> dict[str, str]:
-    return {f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in OWN}
+    return {
+        f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in IGNORED_PARAMETERS
+    }
 
 
 def _names(value: str, root: str) -> bool:

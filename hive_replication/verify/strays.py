@@ -1,4 +1,4 @@
-"""Strays: tables and partitions of a target database that the source lacks, and directories that nothing points at."""
+"""Strays: tables and partitions of a target database that the source does not have, and directories without a table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
-from hive_replication.load.journal import Journal
-from hive_replication.load.locations import live_locations
-from hive_replication.load.retention import old_places
-from hive_replication.load.target import Target
+from hive_replication.load.history.retention import old_directories
+from hive_replication.load.journal.journal import Journal
+from hive_replication.load.layout.live_locations import live_locations
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.storage import paths
 from hive_replication.storage.paths import is_hidden
@@ -33,10 +33,10 @@ class Stray:
 
 
 def strays(source: Source, target: Target, database: str) -> Iterator[Stray]:
-    """Looks for strays in a replica as both sides are now; a drop at the source that waits for its window shows as one.
+    """Finds strays in a replica as both sides are now. A dropped table whose event waits counts as one.
 
-    Old data that loads left for readers on their way, and what lies below ``.repl``, are retention's business. So are names that
-    Hive does not read (``.`` and ``_`` in front).
+    Old data kept for running queries and everything below ``.repl`` are deleted by retention and do not count, nor do hidden
+    names (``.`` and ``_`` in front).
 
     Args:
         source: the source side.
@@ -69,12 +69,12 @@ def _objects(source: Source, target: Target, database: str, name: str) -> Iterat
 
 def _paths(target: Target, name: str, location: str) -> Iterator[Stray]:
     journal = Journal(target.storage, location)
-    old = old_places(journal.lanes_of(journal.entries()))
+    old = old_directories(journal.lanes_of(journal.entries()))
     live = live_locations(target.metastore, name, old)
     for child in target.storage.ls(location):
         if is_hidden(paths.name(child.uri)):
             continue
-        for part in live.free_parts(target.storage, paths.normalise(child.uri)):
+        for part in live.unused_parts(target.storage, paths.normalise(child.uri)):
             if not is_hidden(part[len(location) + 1 :]):
                 status = target.storage.status(part)
                 yield Stray("directory" if status is None or status.is_dir else "file", part, part)

@@ -1,4 +1,7 @@
-"""Dagster components: a policy as YAML becomes definitions."""
+"""Dagster components: turn a policy in YAML into definitions.
+
+Keep out of here: the definitions themselves, which ``repl_assets.build`` makes.
+"""
 
 from repl_assets.components.replication_policy import ReplicationPolicy
 

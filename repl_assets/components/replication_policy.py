@@ -12,13 +12,13 @@ import dagster as dg
 from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
 from pydantic import ValidationError
 
-from hive_replication.databases import resolved, with_databases
+from hive_replication.connect.databases import resolved, with_databases
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
-from repl_assets.catalog import Catalog, read_catalog
+from repl_assets.catalog.catalog import Catalog, read_catalog
 from sensors.catalog import catalog_sensor
-from sensors.notification_log import DAY, SensorSettings
+from sensors.notification_log.sensor import DAY, SensorSettings
 
 _LOG = logging.getLogger("dagster")
 

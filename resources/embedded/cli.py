@@ -29,7 +29,9 @@ _HOME = Path(".embedded")
 
 @app.command()
 def up(
-    names: Annotated[list[str] | None, typer.Argument(help="Sides: source, target, source4, target4.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Sides: source, target, source4, target4; or parts: source.metastore.")
+    ] = None,
     directory: Directory = _HOME,
 ) -> None:
     """Starts the servers that do not run yet; the first time it downloads their jars."""

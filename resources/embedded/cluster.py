@@ -85,21 +85,21 @@ class Cluster:
         """Starts what does not run yet of these sides and waits until all of it serves.
 
         Args:
-            names: sides; those of one HDFS (``source``, ``source4``) share it.
+            names: sides; those of one HDFS (``source``, ``source4``) share it. Or parts, as :meth:`down` takes them:
+                ``source.metastore``, with the HDFS that it writes to, or ``source.hdfs`` alone.
             progress: shows downloads and the start of each server.
 
         Raises:
             BadRequest: Java is missing or too old, a name is no side's, a jar is not the locked one, a port is taken.
             ReplicationError: a server does not start.
         """
-        for name in names:
-            _parse(name)
+        sides, metastores = _parts(names)
         java.java()
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            ports = self._assign_ports(names)
-            if not all(processes.running(self.directory / server) for server in self._servers_of(names)):
-                self._start(names, ports, progress)
+            ports = self._assign_ports(sides)
+            if not all(processes.running(self.directory / server) for server in self._servers_of(sides, metastores)):
+                self._start(sides, metastores, ports, progress)
 
     def down(self, names: Sequence[str] | None = None) -> None:
         """Stops servers, metastores before the HDFS that they write to; data and ports stay.
@@ -146,20 +146,22 @@ class Cluster:
         """Names of the sides ever started here."""
         return [name for name, ports in self._ports().items() if "metastore" in ports]
 
-    def _start(self, names: Sequence[str], ports: dict[str, dict[str, int]], progress: Progress | None) -> None:
-        own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in names}
+    def _start(
+        self, names: Sequence[str], with_metastore: Sequence[str], ports: dict[str, dict[str, int]], progress: Progress | None
+    ) -> None:
+        own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in with_metastore}
         groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
         hadoop = groups["hadoop"]
         stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
         metastores = [self._metastore(name, ports, stores, hadoop, groups[group]) for name, group in own.items()]
-        servers = 2 * len(stores) + len(names)
+        servers = 2 * len(stores) + len(metastores)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
 
         def advance(count: int) -> None:
             if progress and task is not None:
                 progress.advance(task, count)
 
-        with ThreadPoolExecutor(len(stores) + len(names)) as pool:
+        with ThreadPoolExecutor(len(stores) + len(metastores)) as pool:
             ready = {owner: pool.submit(_start_hdfs, store, advance) for owner, store in stores.items()}
             started = [pool.submit(_start_metastore, store, ready[store.hdfs.name], advance) for store in metastores]
             for future in (*ready.values(), *started):
@@ -189,13 +191,10 @@ class Cluster:
         roles = ("namenode", "datanode", "metastore")
         return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in roles if role in ports}
 
-    def _servers_of(self, names: Sequence[str]) -> list[str]:
-        return [
-            server
-            for server in self._servers()
-            for name in names
-            if server in {f"{name}.metastore", f"{_parse(name)}.namenode", f"{_parse(name)}.datanode"}
-        ]
+    def _servers_of(self, names: Sequence[str], metastores: Sequence[str]) -> list[str]:
+        wanted = {f"{name}.metastore" for name in metastores}
+        wanted |= {f"{_parse(name)}.{role}" for name in names for role in ("namenode", "datanode")}
+        return [server for server in self._servers() if server in wanted]
 
     def _select(self, name: str) -> list[str]:
         side, _, part = name.partition(".")
@@ -242,6 +241,16 @@ def _start_metastore(store: Metastore, hdfs_serves: Future[None], advance: Calla
         processes.start(server)
     processes.wait(server)
     advance(1)
+
+
+def _parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The sides of names such as ``source`` or ``source.hdfs``, and those of them whose metastores are meant, too."""
+    parts = [name.partition(".")[::2] for name in names]
+    for side, part in parts:
+        _parse(side)
+        if part not in ("", "hdfs", "metastore"):
+            raise BadRequest(f"{side}.{part} is no part of a side: name {side}, {side}.hdfs or {side}.metastore")
+    return list(dict.fromkeys(side for side, _ in parts)), list(dict.fromkeys(side for side, part in parts if part != "hdfs"))
 
 
 def _parse(name: str) -> str:

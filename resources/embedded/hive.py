@@ -155,7 +155,7 @@ class HiveDriver:
         line = _open(process.stdout).readline()
         if not line:
             tail = self.log.read_text(encoding="utf-8", errors="replace")[-2000:]
-            raise ReplicationError(f"the Hive driver ended with exit code {process.wait()}; its last words: {tail}")
+            raise ReplicationError(f"the Hive driver ended with exit code {process.wait()}; the end of its log: {tail}")
         return line.rstrip("\n")
 
     def _started(self) -> tuple[subprocess.Popen[str], Path]:

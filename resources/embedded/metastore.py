@@ -116,6 +116,7 @@ _BY_VERSION = {
     # Locks of dead clients time out only where housekeeping runs; 3.1.3 ties that to the compactor's initiator.
     3: {"hive.compactor.initiator.on": "true"},
     4: {
+        "metastore.thrift.bind.host": "127.0.0.1",  # 3.1.3 is patched instead
         "hive.compactor.initiator.on": "false",
         "metastore.housekeeping.threads.on": "true",
         "metastore.housekeeping.leader.election": "host",  # this one leads; no lease among the locks

@@ -1,7 +1,7 @@
-"""Two defects of Hive 3.1.3 mended for the embedded servers: string constants of its class files, replaced.
+"""What Hive 3.1.3 needs as an embedded server: a few constants of its class files replaced, and one instruction.
 
-Both are errors of where it runs, not of what it does: Java 17 instead of 8, and Derby instead of a database that can lock a
-row. What is mended acts as Hive 3.1.3 does on the servers it was made for.
+None of it changes what Hive does: it runs on Java 17 instead of 8, on Derby instead of a database that can lock a row, and
+listens on the loopback interface, for which its metastore has no setting before Hive 4.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ class Patch:
         jar: how the file name of its jar starts.
         name: name of the class.
         texts: pairs of old and new constant, ASCII.
+        load: a string constant to add, the instructions that are replaced, and what follows ``ldc_w`` of that constant (hex).
     """
 
     jar: str
     name: str
-    texts: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...] = ()
+    load: tuple[str, str, str] | None = None
 
 
 def _locking(select: str) -> tuple[str, str]:
@@ -64,6 +66,12 @@ HIVE3 = (
             _locking(_NEXT_KEY),
         ),
     ),
+    # getServerSocket(host, port) listens on all interfaces where host is null, as the metastore calls it; here on 127.0.0.1.
+    Patch(
+        "hive-standalone-metastore",
+        "org.apache.hadoop.hive.metastore.utils.SecurityUtils",
+        load=("127.0.0.1", "2ac6000a2ab6003299000fbb0033591bb700344da7000d", "4b" + 19 * "00"),
+    ),
 )
 
 
@@ -98,8 +106,32 @@ def _write(patch: Patch, jar: Path, folder: Path) -> None:
         if code.count(_constant(old)) != 1:
             raise ValueError(f"{patch.name} of {jar} has not one constant {old!r}")
         code = code.replace(_constant(old), _constant(new))
+    if patch.load:
+        code = _loading(code, *patch.load, where=f"{patch.name} of {jar}")
     (folder / entry).parent.mkdir(parents=True, exist_ok=True)
     (folder / entry).write_bytes(code)
+
+
+def _loading(code: bytes, text: str, old: str, new: str, where: str) -> bytes:
+    """A class that loads a further string constant in the place of some instructions."""
+    (count,), end = struct.unpack(">H", code[8:10]), _end_of_constants(code)
+    before, after = bytes.fromhex(old), b"\x13" + struct.pack(">H", count + 1) + bytes.fromhex(new)  # ldc_w
+    if code.count(before) != 1 or len(before) != len(after):
+        raise ValueError(f"{where} does not have the instructions {old} once")
+    added = _constant(text) + struct.pack(">BH", 8, count)  # CONSTANT_Utf8_info, and the CONSTANT_String_info that names it
+    return code[:8] + struct.pack(">H", count + 2) + code[10:end] + added + code[end:].replace(before, after)
+
+
+_SIZES = {3: 5, 4: 5, 5: 9, 6: 9, 7: 3, 8: 3, 9: 5, 10: 5, 11: 5, 12: 5, 15: 4, 16: 3, 18: 5}  # bytes, by tag
+
+
+def _end_of_constants(code: bytes) -> int:
+    (count,), at, number = struct.unpack(">H", code[8:10]), 10, 1
+    while number < count:
+        tag = code[at]
+        number += 2 if tag in (5, 6) else 1  # long and double take two indices
+        at += 3 + struct.unpack(">H", code[at + 1 : at + 3])[0] if tag == 1 else _SIZES[tag]
+    return at
 
 
 def _constant(text: str) -> bytes:

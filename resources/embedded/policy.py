@@ -7,8 +7,12 @@ from pathlib import Path
 
 import yaml
 
-from hive_replication.policy import Policy, Root, Warehouse
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
 from resources.embedded.cluster import Cluster, Side
+
+#: Directories of the servers in which tables may lie besides those of their databases.
+PLACES = ("elsewhere", "jars", "landing", "lib", "outside", "tmp")
 
 
 def policy(cluster: Cluster, databases: Mapping[str, str], source: str = "source", target: str = "target") -> Policy:
@@ -38,4 +42,5 @@ def write_policy(cluster: Cluster, path: Path, databases: Mapping[str, str] | No
 
 
 def _warehouse(side: Side) -> Warehouse:
-    return Warehouse(metastore=side.metastore, roots=(Root(uri=side.hdfs, webhdfs=side.webhdfs),))
+    paths = tuple(f"{side.hdfs}{place}" for place in PLACES)
+    return Warehouse(metastore=side.metastore, roots=(Root(uri=side.hdfs, webhdfs=side.webhdfs),), paths=paths)

@@ -1,4 +1,4 @@
-"""Server processes that outlive the command that started them: pid files that never name a stranger, clean stops."""
+"""Server processes that outlive the command that started them: pid files that never name another process, clean stops."""
 
 from __future__ import annotations
 

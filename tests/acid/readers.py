@@ -1,4 +1,4 @@
-"""Somebody who queries the target while it is loaded, and has to see whole transactions only."""
+"""A reader that queries the target while it is loaded, and must see whole transactions only."""
 
 from __future__ import annotations
 

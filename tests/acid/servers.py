@@ -12,7 +12,7 @@ from hive_metastore import ttypes as t
 
 from hive_replication.connect import Connection, connect
 from hive_replication.metastore.client import Metastore
-from hive_replication.policy import Acid
+from hive_replication.policy.model import Acid
 from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver, StatementResult
 from resources.embedded.policy import policy
@@ -61,7 +61,7 @@ class Servers:
 
 @contextmanager
 def servers(cluster: Cluster) -> Generator[Servers]:
-    """Starts metastores on the cluster's HDFS and drivers; all of it ends with the context."""
+    """Starts metastores on the cluster's HDFS and drivers; stops them when the context closes."""
     compacting = Cluster(cluster.directory, properties=dict.fromkeys(_SIDES, _COMPACTION))
     with ExitStack() as stack:
         stack.callback(compacting.down, _SIDES)
@@ -89,7 +89,7 @@ def asked(hive: HiveDriver, statement: str) -> StatementResult:
 
 
 def request_compaction(metastore: Metastore, database: str, table: str, partition: str | None, *, major: bool) -> None:
-    """Asks for a compaction, as ALTER TABLE COMPACT does; one that waits already is left to it."""
+    """Requests a compaction, as ALTER TABLE COMPACT does, unless one is waiting already."""
     kind = t.CompactionType.MAJOR if major else t.CompactionType.MINOR
     request = t.CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=kind)
     metastore.call("compact", lambda client: client.compact2(request))

@@ -1,4 +1,4 @@
-"""Transactions at random: statements of real Hive, and raw ones of several statements that stay open while others come and go."""
+"""Random transactions: statements of real Hive, and raw ones of several statements that stay open while others begin and end."""
 
 from __future__ import annotations
 

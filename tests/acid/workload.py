@@ -1,4 +1,4 @@
-"""``python -m tests.acid``: transactions at random on the source, replicated in windows, each compared by real Hive."""
+"""``python -m tests.acid``: random transactions on the source, replicated in windows, each compared by real Hive."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Workload:
     Args:
         servers: what it runs on.
         seed: decides the transactions.
-        log: told of progress.
+        log: gets a line for each step.
     """
 
     servers: Servers

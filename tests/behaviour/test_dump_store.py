@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.dump.packed_store import PackedStore
-from hive_replication.dump.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
-from hive_replication.dump.store import DumpStore, DumpWriter
-from hive_replication.dump.tree import TreeStore
+from hive_replication.dump.format.interface import DumpStore, DumpWriter
+from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.files import FileRef
 from hive_replication.events.records import Notification

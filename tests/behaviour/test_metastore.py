@@ -14,7 +14,7 @@ import pytest
 from hive_metastore.ttypes import CommitTxnRequest, OpenTxnRequest
 
 from hive_replication.errors import BadRequest, MissingEvents
-from hive_replication.metastore import tjson
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import AlreadyExists, MetastoreError, NotFound
 from hive_replication.metastore.names import partition_name

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from hive_metastore.ttypes import ShowLocksRequest
 
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.lock import RESERVED_DATABASE, MetastoreLock
 from hive_replication.metastore.types import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table, copy_of
 
@@ -121,6 +123,68 @@ def test_threads_share_a_limited_number_of_connections(proxy: LossyProxy, db: st
         assert client.database(db)  # with the second attempt: all idle ones are lost, not only the one that was tried
 
 
+class Forgetful(Metastore):
+    """Of a server that answers well to the next ``forget`` changes, and has rolled them back."""
+
+    forget = 0
+
+    def _attempt(self, what: str, do: Callable[[Any], Any], repeatable: bool) -> Any:
+        if self.forget and not what.startswith("get_"):
+            self.forget -= 1
+            return None
+        return super()._attempt(what, do, repeatable)
+
+
+def test_changes_that_the_metastore_takes_back_although_it_answers_well_are_made_again(metastore: Metastore, db: str) -> None:
+    with Forgetful(metastore.uri) as client:
+
+        def made(change: Callable[[], object]) -> None:
+            client.forget = 1
+            change()
+            assert client.forget == 0
+
+        made(lambda: client.create_table(table_of(db, "t")))
+        table = metastore.table(db, "t")
+        assert table is not None
+        parts = [Partition(values=[day], dbName=db, tableName="t", sd=copy_of(table.sd), parameters={}) for day in "12"]
+        for part in parts:
+            part.sd.location = f"{table.sd.location}/ds={part.values[0]}"
+        made(lambda: client.add_partitions(db, "t", parts))
+        assert metastore.partition_names(db, "t") == ["ds=1", "ds=2"]
+        for part in parts:
+            part.parameters = {"repl.last.id": "7"}
+        made(lambda: client.alter_partitions(db, "t", parts))
+        assert [part.parameters.get("repl.last.id") for part in metastore.partitions(db, "t")] == ["7", "7"]
+        part = copy_of(parts[0])
+        part.values = ["3"]
+        made(lambda: client.rename_partitions(db, "t", [(["1"], part)]))
+        part.values = ["4"]
+        made(lambda: client.rename_partition(db, "t", ["3"], part))
+        assert metastore.partition_names(db, "t") == ["ds=2", "ds=4"]
+        made(lambda: client.drop_partitions(db, "t", ["ds=2"]))
+        assert metastore.partition_names(db, "t") == ["ds=4"]
+        table.parameters["hive_replication.source"] = "here"
+        made(lambda: client.alter_table(db, "t", table))
+        table.tableName = "u"
+        made(lambda: client.alter_table(db, "t", table))
+        assert metastore.table_names(db) == ["u"]
+        database = metastore.database(db)
+        assert database is not None
+        database.parameters = {"repl.last.id": "7"}
+        made(lambda: client.alter_database(db, database))
+        assert metastore.database(db).parameters.get("repl.last.id") == "7"  # type: ignore[union-attr]
+        made(lambda: client.drop_table(db, "u"))
+        assert metastore.table_names(db) == []
+
+
+def test_a_change_that_the_metastore_takes_back_each_time_is_an_error(metastore: Metastore, db: str) -> None:
+    with Forgetful(metastore.uri) as client:
+        client.forget = 99
+        with pytest.raises(MetastoreError, match=r"create_table .*: the metastore answers that it is done, and it is not"):
+            client.create_table(table_of(db, "t"))
+    assert metastore.table_names(db) == []
+
+
 def test_writes_whose_answers_are_lost_are_made_once(proxy: LossyProxy, metastore: Metastore, db: str) -> None:
     with Metastore(proxy.uri) as client:
         start = metastore.current_event_id()
@@ -197,6 +261,7 @@ def test_a_lock_keeps_others_out_and_leaves_nothing(metastore: Metastore) -> Non
 HOLD = """
 import sys, time
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.lock import MetastoreLock
 with MetastoreLock(Metastore(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)

@@ -85,12 +85,32 @@ def test_listing(place: Place) -> None:
 
 
 def test_what_is_written_once_is_whole_and_never_replaced(place: Place) -> None:
-    place.storage.write(place.uri("d/.x.new"), b"of a process that was killed")
     place.storage.write_once(place.uri("d/x"), b"1")
     assert (place.names("/d", hidden=True), place.storage.read(place.uri("d/x"))) == (["d/x"], b"1")
     with pytest.raises(AlreadyExists):
         place.storage.write_once(place.uri("d/x"), b"2")
     assert place.storage.read(place.uri("d/x")) == b"1"
+    assert place.names("/d", hidden=True) == ["d/x"]
+
+
+def test_of_two_that_write_a_name_at_once_each_publishes_its_own_content(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One stops between writing and renaming while the other begins to write the same name."""
+    rename, begun = Storage.rename, list[str]()
+
+    def slow(storage: Storage, source: str, target: str) -> None:
+        if not begun:
+            begun.append(source)
+            with pytest.raises(AlreadyExists):  # once the first has renamed its own
+                storage.write_once(target, b"second")
+            return
+        if len(begun) == 1:
+            begun.append(source)
+            rename(storage, begun[0], target)
+        rename(storage, source, target)
+
+    monkeypatch.setattr(Storage, "rename", slow)
+    place.storage.write_once(place.uri("d/x"), b"first")
+    assert place.storage.read(place.uri("d/x")) == b"first"
 
 
 def test_contents_in_pieces(place: Place) -> None:

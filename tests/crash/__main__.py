@@ -1,4 +1,4 @@
-"""``python -m tests.crash``: strikes at every point of the work once, then at random pairs of points.
+"""``python -m tests.crash``: kills processes at every point of their work once, then at random pairs of points.
 
 Exit code 1 if anything is lost, doubled or half-visible.
 """
@@ -30,7 +30,7 @@ STORIES: dict[str, Tell] = {"tables": tell, "drops": tell_of_drop, "transactions
 
 @contextmanager
 def servers() -> Generator[tuple[Connection, Connection, HiveDriver]]:
-    """The servers of Hive 3 and 4 that HIVE_REPL_TEST_CLUSTER names, or some for this run only; and real Hive on the source."""
+    """The servers of Hive 3 and 4 that HIVE_REPL_TEST_CLUSTER names, or new ones for this run, and real Hive on the source."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     with tempfile.TemporaryDirectory() as folder:
         cluster = Cluster(Path(kept or folder))
@@ -46,7 +46,7 @@ def servers() -> Generator[tuple[Connection, Connection, HiveDriver]]:
 
 
 def main() -> int:
-    """Prints what was done and found."""
+    """Runs the campaign and prints its results."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("stories", nargs="*", default=[*STORIES], metavar="STORY", help=f"of {', '.join(STORIES)} (default: all)")
     parser.add_argument("--doubles", type=int, default=10, help="replicas with pairs of random strikes")
@@ -63,19 +63,21 @@ def main() -> int:
         where = {"tables": connection, "drops": packing, "transactions": connection4}
         for name in args.stories:
             campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally)
-            story = STORIES[name](where[name], hive, f"crash{secrets.token_hex(4)}")
-            points = campaign.points(story)
-            print(f"{name}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True)
-            for found in points:
-                random.shuffle(found)
-            plans = single(points)[: args.limit]
-            campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
-            campaign.strike_dumps(story, random, args.limit)
-            if name == "tables":
-                campaign.strike_repairs(story, random, args.limit)
+            with tally.going_on(f"the story {name}"):
+                story = STORIES[name](where[name], hive, f"crash{secrets.token_hex(4)}")
+                points = campaign.points(story)
+                print(f"{name}: {[len(found) for found in points]} points after {time.monotonic() - began:.0f} s", flush=True)
+                for found in points:
+                    random.shuffle(found)
+                plans = single(points)[: args.limit]
+                campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
+                with tally.going_on(f"dumps of {name}"):
+                    campaign.strike_dumps(story, random, args.limit)
+                if name == "tables":
+                    campaign.strike_repairs(story, random, args.limit)
     for problem in tally.problems:
         print(problem)
-    print(f"{time.monotonic() - began:.0f} s")
+    print(f"seed {args.seed}: {time.monotonic() - began:.0f} s")
     print(tally)
     return 1 if tally.problems else 0
 

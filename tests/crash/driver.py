@@ -13,13 +13,13 @@ from typing import Any, Literal
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
+from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.source import Source
-from hive_replication.dump.store import DumpStore
 from hive_replication.errors import ReplicationError
 from hive_replication.load.command import repl_load
+from hive_replication.load.history.undo import undo
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
-from hive_replication.load.target import Target
-from hive_replication.load.undo import undo
 from hive_replication.policy import Policy
 from hive_replication.recover.command import recover
 from hive_replication.repair import repair
@@ -33,7 +33,7 @@ _LIMIT = 300  # seconds; a process that takes longer hangs
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a process is to do.
+    """The task of a process.
 
     Args:
         kind: dump, load, repair, recover or undo.
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a process.
+    """How a process ended.
 
     Args:
         killed: whether it was killed.
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def run(job: Job, point: Point | None, log: Path) -> Outcome:
-    """Runs a job in a process of its own; ``log`` gets a line for each file that it brings to its place."""
+    """Runs a job in a process of its own; ``log`` gets a line for each file that it puts in place."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder, "answer")
         process = _CONTEXT.Process(target=_main, args=(job, point, log, answer), daemon=True)

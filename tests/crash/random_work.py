@@ -1,4 +1,4 @@
-"""Random work on a source by several writers at once, replicated under fire.
+"""Random work on a source by several writers at once, replicated by processes that are killed.
 
 One example: a fresh database, writers, and a loader that dumps and loads windows, repeats and overlaps them, repairs tables, and
 is killed at random points of all that. Then the writers stop, the rest is replicated, and source and target must be equal. The
@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 
 from hive_replication.connect import Connection
-from hive_replication.load.state import ReplicaState, replica_state
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from resources.embedded.hive import HiveDriver
 from tests.crash.__main__ import servers
 from tests.crash.driver import Job, Outcome, run
@@ -57,7 +57,7 @@ class Example:
         self._copies = Path(tempfile.gettempdir(), f"{self.database}.copies")
 
     def run(self, seconds: float, writers: int) -> list[str]:
-        """Works for some seconds; answers what is wrong in the end."""
+        """Works for some seconds; returns what is wrong at the end."""
         self.hive.execute(f"CREATE DATABASE {self.database}", f"ALTER DATABASE {self.database} SET OWNER USER hive")
         town = Town(self.connection, self.hive, self.database, self.log)
         threads = [Writer(town, f"{self.seed}-{n}", pause=0.3) for n in range(writers)]
@@ -95,7 +95,7 @@ class Example:
         return [outcome.problem] if not self._try(outcome) else []
 
     def _window(self, state: ReplicaState, *, overlap: bool, strikes: int = 2) -> bool:
-        """Dumps and loads what there is from where the replica stands, or from where it stood before."""
+        """Dumps and loads the events since the replica's state, or since an earlier state."""
         begin, end = state.last_id or 0, self.connection.source.metastore.current_event_id()
         if overlap and self._dumps:
             begin = min(begin, int(self._random.choice(self._dumps).split(" ")[0]))
@@ -104,7 +104,7 @@ class Example:
         return self._try(outcome, begin, strikes)
 
     def _try(self, dumped: Outcome, begin: int = 0, strikes: int = 2) -> bool:
-        """Loads a dump, sometimes twice; whether it was made."""
+        """Loads a dump, sometimes twice; returns whether there was one."""
         if not dumped.directory:
             return False
         if begin:
@@ -172,7 +172,7 @@ class Example:
 def work(
     connection: Connection, hive: HiveDriver, seed: int, seconds: float, example: float, log: Path
 ) -> tuple[Counter[str], list[str]]:
-    """Runs examples until the time is over; answers what was done, and what is wrong in the first example that failed."""
+    """Runs examples until the time is over; returns what was done, and what is wrong in the first example that failed."""
     done, until = Counter[str](), time.monotonic() + seconds
     with log.open("a") as file:
         while time.monotonic() < until or not done:
@@ -186,7 +186,7 @@ def work(
 
 
 def main() -> int:
-    """Prints what was done and found."""
+    """Runs examples and prints the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash.workload", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--example", type=float, default=60, help="seconds of work on one database")
@@ -194,7 +194,7 @@ def main() -> int:
     parser.add_argument("--log", type=Path, default=Path(tempfile.gettempdir(), f"workload-{secrets.token_hex(4)}.log"))
     args = parser.parse_args()
     print(f"seed {args.seed}, log {args.log}", flush=True)
-    with servers() as (connection, hive):
+    with servers() as (connection, _, hive):
         done, wrong = work(connection, hive, args.seed, args.minutes * 60, args.example, args.log)
     for line in wrong:
         print(line)

@@ -7,6 +7,7 @@ file. :meth:`Trap.arm` wraps them **in the child process that calls it**, and gi
     target.metastore.alter_partitions:after       killed after the answer
     target.metastore.alter_partitions:cut         the connection is closed under the call before it is sent
     target.metastore.alter_partitions:unanswered  the connection is closed after the server has done it, before its answer is read
+    target.metastore.alter_partitions:forgotten   the server answers well, and has rolled it back
     target.storage.create[copy]:during            killed with a part of the file written
     target.storage.rename[copy>staged]:before     killed with the file written and proven, not named yet
     dump.storage.create[ack]:before
@@ -30,14 +31,26 @@ from typing import Any
 
 from thrift.transport.TTransport import TTransportException
 
-from hive_replication.copy import one, threads
+from hive_replication.copy import copy_file as one
+from hive_replication.copy import thread_copier as threads
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.metastore.connection import Connections
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage, paths
 
 _READS = ("get_", "show_", "heartbeat")
-_CUTS = ("cut", "unanswered")
+#: Changes whose answer a metastore may give although its database has taken them back.
+_FORGOTTEN = tuple(
+    f"{verb}_{thing}"
+    for verb, things in {
+        "create": ("database", "table", "function"),
+        "alter": ("database", "table", "partitions"),
+        "drop": ("database", "table", "partitions", "function"),
+        "add": ("partitions",),
+        "rename": ("partition",),
+    }.items()
+    for thing in things
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -104,7 +117,7 @@ class Trap:
         threads.copy_file = lambda task, *args, **options: self._copy(copy, task, args, options)
 
     def strikes(self, key: str) -> bool:
-        """Counts a moment; whether it is the one."""
+        """Counts a moment; returns whether the process is struck there."""
         with self._lock:
             self.counts[key] += 1
             here = self.point is not None and self.point.key == key and self.point.nth == self.counts[key]
@@ -112,7 +125,7 @@ class Trap:
         return here
 
     def kill_at(self, key: str) -> None:
-        """The end of the process, if it is to end here."""
+        """Ends the process if it is to end here."""
         if self.strikes(key):
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(60)  # the signal comes between two instructions
@@ -146,9 +159,12 @@ class Trap:
                 wire.read = lost
             return do(client)
 
-        if verb.startswith(_READS):
+        def sent() -> Any:
+            if verb in _FORGOTTEN and self.strikes(f"{key}:forgotten"):
+                return None
             return attempt(owner, what, cut, repeatable)
-        return self._effect(key, lambda: attempt(owner, what, cut, repeatable))
+
+        return sent() if verb.startswith(_READS) else self._effect(key, sent)
 
     def _create(self, create: Callable[..., int], owner: Storage, uri: str, chunks: Iterable[bytes], options: Any) -> int:
         key = f"{self._side(uri)}.storage.create[{kind(uri)}]"
@@ -204,10 +220,10 @@ class Trap:
 
 
 def kind(uri: str) -> str:
-    """What a path is, by its name and place."""
+    """The kind of a path, by its name and place."""
     name = paths.name(uri)
     if name.startswith(".") and name.endswith(".new"):
-        name = name[1:-4]
+        name = name[1:-4].rpartition(".")[0]
     known = {"_finished_dump": "ack", "_dumpmetadata": "header", "_metadata": "record", "_files": "record"}
     if name in known:
         return known[name]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.storage import Storage
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from hive_replication.acid.directories import read_by
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.source import is_transactional
-from hive_replication.load.renames import unmarked
+from hive_replication.load.apply.renames import restored
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 
@@ -46,7 +46,7 @@ Known = dict[tuple[str, int, float], str]
 
 
 def read_state(metastore: Metastore, storage: Storage, name: str, known: Known | None = None, *, renaming: bool = False) -> State:
-    """Everything visible in a database; nothing where there is none.
+    """Everything visible in a database; empty if it does not exist.
 
     Args:
         metastore: of its side.
@@ -65,7 +65,7 @@ def read_state(metastore: Metastore, storage: Storage, name: str, known: Known |
     reader = Reader.now(metastore, name, [table.tableName.lower() for table in tables if is_transactional(table)])
     for table in tables:
         key = table.tableName.lower()
-        shape = _table_shape(unmarked(table) if renaming else table)
+        shape = _table_shape(restored(table) if renaming else table)
         if table.partitionKeys:
             found[key] = Seen(shape)
             places += _partitions(metastore, table)
@@ -153,7 +153,7 @@ def _kept(parameters: Mapping[str, str] | None) -> list[tuple[str, str]]:
 
 
 def differences(wanted: State, found: State) -> list[str]:
-    """What must be equal and is not, an object a line."""
+    """Differences between states that must be equal, one line per object."""
     return [
         f"{key or 'the database'}: {_shown(found.get(key))} instead of {_shown(wanted.get(key))}"
         for key in sorted(wanted.keys() | found.keys())
@@ -162,7 +162,7 @@ def differences(wanted: State, found: State) -> list[str]:
 
 
 def half_visible(history: Sequence[State], found: State) -> list[str]:
-    """Objects that a reader sees as they never were at the source in this time; appends may show file by file."""
+    """Objects that a reader sees in a state that they never had at the source in this time; appends may show file by file."""
     always = set.intersection(*(set(state) for state in history))
     return [f"{key or 'the database'} is not there, which always was" for key in sorted(always - found.keys())] + [
         f"{key or 'the database'}: {_shown(seen)}, which it never was"

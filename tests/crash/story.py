@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hive_replication.connect import Connection
-from hive_replication.dump.records import DumpResult
+from hive_replication.dump.format.records import DumpResult
 from hive_replication.metastore.types import copy_of
 from resources.embedded.hive import HiveDriver
 from tests.crash.states import Known, State, read_state
@@ -28,7 +28,7 @@ class Chapter:
 
 @dataclass
 class Story:
-    """A source database whose life is written down."""
+    """A source database whose states are recorded."""
 
     warehouse: Warehouse
     chapters: list[Chapter] = field(default_factory=list[Chapter])
@@ -37,22 +37,22 @@ class Story:
 
     @property
     def database(self) -> str:
-        """Its name."""
+        """The database's name."""
         return self.warehouse.database
 
     def sql(self, *statements: str) -> None:
-        """Runs statements, and looks at the database after each."""
+        """Runs statements, and records the state after each."""
         for statement in statements:
             self.warehouse.sql(statement)
             self.look()
 
     def put(self, into: str, rows: str, *, overwrite: bool = False) -> None:
-        """An INSERT of a file, and a look at the database after it."""
+        """Inserts a file, and records the state after it."""
         self.warehouse.load_data(into, rows, overwrite=overwrite)
         self.look()
 
     def look(self) -> None:
-        """Writes the present state down."""
+        """Records the present state."""
         source = self.warehouse.connection.source
         self._states.append(read_state(source.metastore, source.storage, self.database, self._known))
 
@@ -76,7 +76,7 @@ def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
 
 
 def tell_of_drop(connection: Connection, hive: HiveDriver, database: str) -> Story:
-    """A database that is dropped and comes again: a bootstrap and a window."""
+    """A database that is dropped and created again: a bootstrap and a window."""
     _create(hive, database)
     story = Story(Warehouse(connection, hive, database))
     story.sql("CREATE TABLE one (a INT)", "CREATE TABLE many (a INT) PARTITIONED BY (ds STRING)")
@@ -151,7 +151,7 @@ def _data(story: Story) -> None:
 
 
 def _names(story: Story) -> None:
-    """Renames, a swap, drops, and names that come again."""
+    """Renames, a swap, drops, and names that are used again."""
     story.put("plain", "2 before\n")
     story.sql("ALTER TABLE plain RENAME TO renamed")
     story.put("renamed", "2 after\n")

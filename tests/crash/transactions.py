@@ -1,4 +1,4 @@
-"""What happened to a source database with transactional tables, by thrift: transactions one beside another, over windows."""
+"""What happened to a source database with transactional tables, through Thrift: concurrent transactions over several windows."""
 
 from __future__ import annotations
 

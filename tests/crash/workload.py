@@ -1,4 +1,4 @@
-"""``python -m tests.crash.workload --minutes N``: see ``random_work``. Children run this module again, so it holds nothing."""
+"""``python -m tests.crash.workload --minutes N``: see ``random_work``. Children import this module again: no code here."""
 
 if __name__ == "__main__":
     import sys

@@ -33,13 +33,13 @@ class Town:
         connection: to the source.
         hive: one session, which one writer uses at a time.
         database: the source database.
-        told: gets a line for each operation.
+        progress: gets a line for each operation.
     """
 
     connection: Connection
     hive: HiveDriver
     database: str
-    told: Callable[[str], None]
+    progress: Callable[[str], None]
     driver: Lock = field(default_factory=Lock)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     operations: int = 0
@@ -58,7 +58,7 @@ class Town:
 
 
 class Writer(Thread):
-    """Does one operation after the other until it is told to stop."""
+    """Does one operation after the other until it is stopped."""
 
     def __init__(self, town: Town, seed: str, pause: float) -> None:
         super().__init__(name=f"writer-{seed}", daemon=True)
@@ -67,7 +67,7 @@ class Writer(Thread):
         self.failure: BaseException | None = None
 
     def run(self) -> None:
-        """Works; an error ends it and is kept."""
+        """Works until it is stopped; an error ends it and is kept for ``finish``."""
         try:
             while not self.done.wait(self._random.expovariate(1 / self._pause)):
                 self._one()
@@ -75,7 +75,7 @@ class Writer(Thread):
             self.failure = error
 
     def finish(self) -> None:
-        """Waits for the operation under way; raises what went wrong."""
+        """Waits for the running operation; raises its error."""
         self.done.set()
         self.join()
         if self.failure is not None:
@@ -91,12 +91,12 @@ class Writer(Thread):
             said = does()
             if said:
                 town.operations += 1
-                town.told(f"{metastore.current_event_id()} {self.name} {does.__name__} {name} {said}")
+                town.progress(f"{metastore.current_event_id()} {self.name} {does.__name__} {name} {said}")
 
 
 @dataclass
 class _Work:
-    """One operation on one table; each answers what it did, "" where it could do nothing."""
+    """One operation on one table; each returns what it did, "" if it could do nothing."""
 
     town: Town
     random: Random
@@ -183,7 +183,7 @@ class _Work:
         return self._hive(f"LOAD DATA INPATH '{path}' {self.random.choice(['', '', 'OVERWRITE'])} INTO TABLE {into}")
 
     def add(self, rows: bytes = b"") -> str:
-        """One to three partitions, with or without files; nothing where one of them is there."""
+        """One to three partitions, with or without files; nothing if one of them exists."""
         days = self.random.sample(_DAYS, self.random.randint(1, 3))
         parts = [self.recorder._partition(self._table, [day]) for day in days]
         present = self.metastore.partition_names(self.database, self.name)
@@ -248,7 +248,7 @@ class _Work:
         return self.random.choice(sorted(parts, key=lambda part: part.values)) if parts else None
 
     def _write(self, directory: str, rows: bytes) -> str:
-        """A new file: written where no reader looks, then moved, so that it is never there unfinished."""
+        """Writes a file where no reader looks, then moves it, so that readers never see it unfinished."""
         name = f"f{next(self.town.numbers)}"
         staged, place = f"{directory}/.hive-staging_{name}/{name}", f"{directory}/{name}"
         self.storage.write(staged, rows)
@@ -257,7 +257,7 @@ class _Work:
         return place
 
     def _recycle(self, location: str) -> None:
-        """Empties a directory as Hive does before it writes anew."""
+        """Empties a directory as Hive does before it overwrites it."""
         for status in self.storage.files(location):
             if self._managed:
                 request = CmRecycleRequest(dataPath=status.uri, purge=False)

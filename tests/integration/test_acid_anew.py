@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hive_replication.repair import repair
 from resources.embedded.hive import HiveDriver
 from tests.integration.test_acid import FULL, rows
 from tests.warehouse import Warehouse
@@ -68,6 +69,38 @@ def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriv
     acid.sql("INSERT INTO t VALUES (10, 'last')", "DELETE FROM q WHERE a = 9")
     report = acid.replicate()
     assert (report.held, report.applied["CommitTransaction"]) == ((), 2)
+    _assert_same(acid, hive4_target)
+
+
+@pytest.mark.timeout(900)
+def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
+    """A20: tables dropped, made again, swapped and renamed over each other; a replica dropped on the target and repaired."""
+    acid.sql(
+        *(f"CREATE TABLE {name} (a INT, b STRING) {FULL}" for name in ("t", "n", "x", "y", "z")),
+        *(f"INSERT INTO {name} VALUES ({row}, '{name}')" for name in ("t", "n", "x", "z") for row in (1, 2)),
+        "INSERT INTO y VALUES (1, 'y')",
+        "UPDATE n SET b = 'new' WHERE a = 2",
+    )
+    assert acid.replicate().held == ()
+    acid.sql(
+        "DROP TABLE t",
+        "ALTER TABLE n RENAME TO t",
+        "DELETE FROM t WHERE a = 1",
+        *(f"ALTER TABLE {old} RENAME TO {new}" for old, new in (("x", "aside"), ("y", "x"), ("aside", "y"))),
+        "INSERT INTO x VALUES (3, 'x')",
+        "DROP TABLE z",
+        f"CREATE TABLE z (a INT, b STRING) {FULL}",
+        "INSERT INTO z VALUES (9, 'again')",
+    )
+    assert acid.replicate().held == ()
+    _assert_same(acid, hive4_target)
+
+    connection = acid.connection
+    connection.target.metastore.drop_table(acid.database, "z", delete_data=False)
+    acid.sql("INSERT INTO z VALUES (10, 'later')", "UPDATE z SET b = 'changed' WHERE a = 9")
+    assert repair(connection.source, connection.target, connection.store, connection.copier, acid.database, "z").load.held == ()
+    acid.sql("INSERT INTO z VALUES (11, 'last')")
+    assert acid.replicate().held == ()
     _assert_same(acid, hive4_target)
 
 

@@ -13,9 +13,9 @@ import yaml
 from hive_replication.cli.main import run
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans.approval import Approvals
-from repl_assets.catalog import read_catalog
+from repl_assets.catalog.catalog import read_catalog
 from repl_assets.definitions import build_defs
-from sensors.decision import RETRY_DELAY
+from sensors.notification_log.decision import RETRY_DELAY
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
@@ -95,7 +95,7 @@ def test_a_window_is_planned_then_approved_then_loaded(
     assert not failed.success
     (event,) = (event for event in failed.all_events if event.is_step_failure)
     reason = str(event.step_failure_data.user_failure_data)
-    assert "the plan has changed since it was approved, and is made anew: also plain: held at event" in reason
+    assert "the plan has changed since it was approved, and is made again: also plain: held at event" in reason
     assert sensor.warehouse.content(source=False) == content
     target.alter_table(name, "plain", ours)
     planning = sensor.request(later=RETRY_DELAY[0] + 1)

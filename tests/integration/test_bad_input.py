@@ -15,11 +15,12 @@ import pytest
 import yaml
 
 from hive_replication.connect import Connection, connect
-from hive_replication.metastore import tjson
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import load_policy
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import write_policy
+from tests.dumps import reseal
 
 pytestmark = pytest.mark.servers
 
@@ -34,6 +35,11 @@ class Answer:
     code: int
     out: str
     err: str
+
+    def assert_held(self, table: str) -> None:
+        """Nothing but this table is held, and nothing of it is on the target."""
+        assert (self.code, self.out) == (3, ""), self
+        assert [line.split()[1] for line in self.err.splitlines() if line.startswith("held: ")] == [table], self
 
     def assert_refused(self, code: int, *words: str) -> None:
         """Exactly one line that holds the words, and the exit code."""
@@ -69,12 +75,14 @@ class Site:
         return answer.out.split("\t")[0]
 
     def edit(self, uri: str, change: Callable[[str], str]) -> None:
-        """Changes a file of a dump."""
+        """Changes a file of a dump, and the digest of the dump so that it does not show."""
         storage = self.connection.target.storage
         before = storage.read(uri).decode()
         after = change(before)
         assert after != before
         storage.write(uri, after.encode())
+        root = self.connection.store.root
+        reseal(storage, "/".join((root, *uri.removeprefix(f"{root}/").split("/")[:2])))
 
     def edit_table(self, dump: str, change: Callable[[Table], None]) -> None:
         """Changes the table in the ``_metadata`` of a dump."""
@@ -86,6 +94,14 @@ class Site:
             return json.dumps(value | {"table": tjson.dumps(table)})
 
         self.edit(f"{dump}/{self.database}/orders/_metadata", changed)
+
+    def replicated(self) -> list[str]:
+        """Tables of the replica, and files of theirs, placed or on their way."""
+        target = self.connection.target
+        database = target.metastore.database(self.database)
+        assert database is not None
+        files = [file.uri for file in target.storage.files(str(database.locationUri), hidden=True)]
+        return [*target.metastore.table_names(self.database), *(uri for uri in files if "/.repl/journal/" not in uri)]
 
     def target(self) -> object:
         """The target's newest event, objects and paths; of this database only where other tests use the same servers."""
@@ -150,7 +166,7 @@ def test_the_whole_way_works_without_bad_input(site: Site) -> None:
     assert (plan.code, plan.err.splitlines()[-1]) == (0, "Conflicts: none"), plan
     assert [line.split("\t")[2:6] for line in plan.out.splitlines()] == [
         ["CreateDatabase", site.database, "", ""],
-        ["CreateTable", f"{site.database}.orders", "1", "4 B"],
+        ["CreateTable", f"{site.database}.orders", "1", "4"],
     ]
     assert site.target() == before
     loaded = site.run("REPL", "LOAD", "FROM", answer["dir-name"])
@@ -189,7 +205,7 @@ def test_retention_and_undo(site: Site) -> None:
     assert site.run("REPL", "LOAD", "FROM", later).code == 0
     before = site.target()
     dry = site.run("undo", database, "--to", first, "--dry-run")
-    assert (dry.code, "would stand at event" in dry.err) == (0, True), dry
+    assert (dry.code, "would be back at event" in dry.err) == (0, True), dry
     assert [line.split("\t")[1:] for line in dry.out.splitlines()] == [
         ["DropTable", f"{database}.orders"],
         ["CreateTable", f"{database}.items"],
@@ -239,7 +255,7 @@ def test_incomplete_dumps(site: Site) -> None:
     damages = {
         "_finished_dump": "is incomplete (it has no _finished_dump): dump again",
         f"{database}/orders/_files": "is incomplete",
-        f"{database}/orders": "0 tables instead of 1",
+        f"{database}/orders": "is incomplete",
         "_dumpmetadata": "is incomplete",
     }
     for lost, said in damages.items():
@@ -292,21 +308,20 @@ FILE_EDITS = {
 def test_files_that_lead_out_of_the_roots(site: Site, change: Callable[[str], str]) -> None:
     dump = site.dump()
     site.edit(f"{dump}/{site.database}/orders/_files", change)
-    before = site.target()
-    site.run("REPL", "LOAD", "FROM", dump).assert_refused(3)
-    assert site.target() == before
+    site.run("REPL", "LOAD", "FROM", dump).assert_held("orders")
+    assert site.replicated() == []
 
 
-TABLE_EDITS = {
-    "a location above the database's": _location("{own}/../../../../evil"),
-    "a name that is a path": _name("../../evil"),
-}
-
-
-@pytest.mark.parametrize("change", TABLE_EDITS.values(), ids=TABLE_EDITS.keys())
-def test_tables_that_lead_out_of_the_roots(site: Site, change: Callable[[Table], None]) -> None:
+def test_a_location_that_leads_out_of_the_roots(site: Site) -> None:
     dump = site.dump()
-    site.edit_table(dump, change)
+    site.edit_table(dump, _location("{own}/../../../../evil"))
+    site.run("REPL", "LOAD", "FROM", dump).assert_held("orders")
+    assert site.replicated() == []
+
+
+def test_a_table_whose_name_is_a_path(site: Site) -> None:
+    dump = site.dump()
+    site.edit_table(dump, _name("../../evil"))
     before = site.target()
     site.run("REPL", "LOAD", "FROM", dump).assert_refused(3)
     assert site.target() == before

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused
 from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
-from hive_replication.load.target import Target
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans import plan_report
 from hive_replication.statements import ReplDump, ReplLoad
@@ -37,7 +37,7 @@ def with_policy(warehouse: Warehouse, **settings: object) -> Warehouse:
     return replace(warehouse, connection=replace(connection, target=replace(connection.target, policy=policy)))
 
 
-def stranger(warehouse: Warehouse, name: str, like: str, partitions: Sequence[str] = (), database: str = "") -> str:
+def foreign_table(warehouse: Warehouse, name: str, like: str, partitions: Sequence[str] = (), database: str = "") -> str:
     """A table on the target that nobody replicated, like one of the source, with a file of its own; answers where it is."""
     target, owner = warehouse.connection.target, database or warehouse.database
     table = copy_of(warehouse.connection.source.metastore.table(warehouse.database, like))
@@ -73,10 +73,10 @@ def foreign_database(warehouse: Warehouse) -> None:
     assert found is not None
     found.parameters, found.locationUri = {}, None
     warehouse.connection.target.metastore.create_database(found)
-    location = stranger(warehouse, "plain", "plain")
+    location = foreign_table(warehouse, "plain", "plain")
     warehouse.connection.target.storage.write(f"{location}/one", b"1\n")
-    warehouse.connection.target.storage.delete(f"{stranger(warehouse, 'parts', 'parts', ['1', '9'])}/ds=1/theirs")
-    stranger(warehouse, "mine", "plain")
+    warehouse.connection.target.storage.delete(f"{foreign_table(warehouse, 'parts', 'parts', ['1', '9'])}/ds=1/theirs")
+    foreign_table(warehouse, "mine", "plain")
 
 
 def files(warehouse: Warehouse, table: str) -> list[str]:
@@ -95,7 +95,7 @@ def assert_replicated(warehouse: Warehouse) -> None:
 
 
 def outcomes(report: LoadReport, database: str) -> dict[str, str]:
-    return {one.object.removeprefix(f"{database}."): one.outcome for one in report.strangers}
+    return {one.object.removeprefix(f"{database}."): one.outcome for one in report.unexpected}
 
 
 @pytest.mark.parametrize("setting", ["adopt", "replace", "keep-aside"])
@@ -148,8 +148,8 @@ def test_tables_and_partitions_of_a_replica(filled: Warehouse) -> None:
         filled.load_data(fresh, "1\n", name="one")
         filled.load_data(f"{days} PARTITION (ds='1')", "1\n", name="one")
         filled.load_data(f"parts PARTITION (ds='7{number}')", f"7{number}\n", name="one")
-        stranger(filled, fresh, "plain")
-        stranger(filled, days, "parts", ["1", "9"])
+        foreign_table(filled, fresh, "plain")
+        foreign_table(filled, days, "parts", ["1", "9"])
         partition(filled, "parts", f"7{number}")
         refused = filled.replicate()
         assert [(held.tables, held.refused) for held in sorted(refused.held, key=lambda held: held.tables)] == [
@@ -170,7 +170,7 @@ def test_tables_and_partitions_of_a_replica(filled: Warehouse) -> None:
             (aside,) = metastore.table_names(database, f"{days}_kept_*")
             assert files(warehouse, aside) == ["one", "one", "theirs", "theirs"]
         filled.sql(f"ALTER TABLE {fresh} RENAME TO {moved}")
-        stranger(filled, moved, "plain")
+        foreign_table(filled, moved, "plain")
         renamed = warehouse.replicate()
         if setting == "adopt":
             assert [held.refused for held in renamed.held] == [True]
@@ -183,7 +183,7 @@ def test_tables_and_partitions_of_a_replica(filled: Warehouse) -> None:
 def test_another_schema_is_not_adopted(filled: Warehouse) -> None:
     filled.replicate()
     filled.sql("CREATE TABLE fresh (a INT)")
-    stranger(filled, "fresh", "plain")
+    foreign_table(filled, "fresh", "plain")
     (held,) = with_policy(filled, conflicts="adopt").replicate().held
     assert held.refused
     assert "its columns are a int, b string, the source's a int" in held.reason
@@ -194,7 +194,7 @@ def test_a_killed_adoption_goes_on(filled: Warehouse, monkeypatch: pytest.Monkey
     warehouse = with_policy(filled, conflicts="adopt")
     filled.sql("CREATE TABLE days (a INT) PARTITIONED BY (ds STRING)")
     filled.load_data("days PARTITION (ds='1')", "1\n", name="one")
-    stranger(filled, "days", "parts", ["1", "9"])
+    foreign_table(filled, "days", "parts", ["1", "9"])
     dump = filled.dump(filled.applied())
 
     def killed(*_: object, **__: object) -> None:
@@ -242,7 +242,7 @@ def test_what_others_replicate_is_never_touched(filled: Warehouse) -> None:
     assert mark is not None
     assert mark.parameters["repl.source.for"] == "default"
     filled.sql("CREATE TABLE fresh (a INT, b STRING)")
-    stranger(filled, "fresh", "plain")
+    foreign_table(filled, "fresh", "plain")
     theirs = copy_of(metastore.table(database, "fresh"))
     assert theirs is not None
     theirs.parameters = {"repl.last.id": "7"}

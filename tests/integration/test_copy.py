@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from hive_replication.copy.one import copy_file
+from hive_replication.copy.copy_file import copy_file
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
 from hive_replication.storage import Storage

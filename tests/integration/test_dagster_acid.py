@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from repl_assets.keys import Window
+from repl_assets.catalog.keys import Window
 from tests.integration.test_transactions import ledger  # noqa: F401 - a fixture
 from tests.ledger import Ledger, partition_of
 from tests.project import Project
@@ -50,7 +50,7 @@ def test_a_commit_is_the_materialization(ledger: Ledger) -> None:  # noqa: F811
 
 def test_commits_that_a_large_load_leaves_out_are_recorded_by_a_job(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """They leave no trace in the target's metadata, so the load's observation tells of them."""
-    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 1)
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 1)
     source = ledger.connection.source
     source.metastore.add_partitions(ledger.database, "p", [partition_of(ledger, day) for day in "123"])
     with dg.DagsterInstance.ephemeral() as instance:

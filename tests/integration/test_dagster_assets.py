@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
-from repl_assets.keys import Window, partition_key
+from repl_assets.catalog.keys import Window, partition_key
 from tests.project import Project
 from tests.warehouse import Warehouse
 
@@ -105,7 +105,7 @@ def test_a_partition_that_is_dropped_and_comes_again(replicated: Project) -> Non
 
 def test_a_database_in_overflow(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables are partitions of one asset: recorded by windows, repaired one by one."""
-    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 2)
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 2)
     project.settings = {"most_tables": 0}
     warehouse, tables = project.warehouse, project.names.tables(project.warehouse.database)
     warehouse.sql(
@@ -206,8 +206,8 @@ def test_tables_that_the_definitions_do_not_know(replicated: Project) -> None:
 
 
 def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repl_assets.record.MOST_EVENTS", 3)
-    monkeypatch.setattr("repl_assets.unrecorded.MOST_OBJECTS", 4)
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 3)
+    monkeypatch.setattr("repl_assets.steps.record_rest.MOST_OBJECTS", 4)
     warehouse, days = project.warehouse, [f"ds={n}" for n in range(8)]
     warehouse.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)", "CREATE TABLE plain (a INT)")
     warehouse.sql("ALTER TABLE parts ADD " + " ".join(f"PARTITION (ds='{n}')" for n in range(8)))
@@ -281,3 +281,31 @@ def test_large_windows_are_copied_by_spark(replicated: Project) -> None:
     replicated.next_window()
     replicated.warehouse.assert_equal()
     assert replicated.events(replicated.database("load"))[0].metadata["files by spark"].value == 1
+
+
+def test_a_held_table_is_red_on_its_own_page_until_it_is_repaired(replicated: Project) -> None:
+    """And its reason stands there, in the tags of the run, and in the check of the database until the repair."""
+    warehouse = replicated.warehouse
+    storage = warehouse.connection.source.storage
+    location = str(warehouse.connection.source.metastore.table(warehouse.database, "plain").sd.location)  # type: ignore[union-attr]
+    warehouse.load_data("plain", "2\n", name="vanishing")
+    warehouse.load_data("parts PARTITION (ds='1')", "2\n")
+    storage.delete(f"{location}/vanishing")
+    run = replicated.next_window()
+    assert run.success
+    found = replicated.check(replicated.table("plain"), "not_held")
+    assert found
+    assert not found.passed
+    assert "vanishing" in str(found.description)
+    stored = replicated.instance.get_run_by_id(run.run_id)
+    assert stored
+    assert stored.tags["hive_replication/held"] == "plain"
+    assert replicated.check(replicated.table("parts"), "not_held") is None  # it never was
+    assert not replicated.check(replicated.database("load"), "nothing_held").passed  # type: ignore[union-attr]
+    assert not replicated.check(replicated.database("load"), "files_proven").passed  # type: ignore[union-attr]
+
+    job = replicated.defs.resolve_job_def(f"repair_{warehouse.database}")
+    assert job.execute_in_process(instance=replicated.instance).success  # as the Launchpad offers it: all that are held
+    assert replicated.check(replicated.table("plain"), "not_held").passed  # type: ignore[union-attr]
+    assert replicated.check(replicated.database("load"), "nothing_held").passed  # type: ignore[union-attr]
+    warehouse.assert_equal()

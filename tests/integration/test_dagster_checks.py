@@ -10,12 +10,13 @@ import pytest
 from dagster._core.storage.tags import RUN_KEY_TAG
 
 from hive_replication.metastore.types import copy_of
-from hive_replication.policy import Checks
-from repl_assets.catalog import read_catalog
-from repl_assets.keys import Window
-from repl_assets.specs import Specs
-from repl_assets.table_checks import TABLE_CHECKS, told
-from sensors.failed_checks import requests
+from hive_replication.policy.model import Checks
+from repl_assets.catalog.catalog import read_catalog
+from repl_assets.catalog.keys import Window
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.findings import partitions_to_repair
+from repl_assets.steps.table_checks import TABLE_CHECKS
+from sensors.check_repairs import requests
 from tests.project import Project
 from tests.warehouse import Warehouse
 
@@ -56,8 +57,8 @@ def test_what_checks_find_and_repairs_that_they_start(project: Project) -> None:
     assert {table: {name for other, name in found if other == table} for table, _ in found} == {
         "plain": CHECKS,
         "parts": CHECKS,
-        "seen": {"schema_equal", "replica_equal"},
-        f"{project.warehouse.database}__load": {"no_strays"},
+        "seen": {"not_held", "schema_equal", "replica_equal"},
+        f"{project.warehouse.database}__load": {"no_strays", "same_objects"},
     }
     assert [key for key, answer in found.items() if not answer.passed] == []
     assert found["parts", "row_counts"].metadata["rows at target"].value == 9
@@ -70,17 +71,18 @@ def test_what_checks_find_and_repairs_that_they_start(project: Project) -> None:
         ("parts", "replica_equal"),
         ("parts", "row_counts"),
         ("parts", "row_diff"),
+        (f"{project.warehouse.database}__load", "same_objects"),
     }
-    assert told(found["parts", "row_counts"].metadata) == ("ds=a b%25c",)
+    assert partitions_to_repair(found["parts", "row_counts"].metadata) == ("ds=a b%25c",)
     for check in ("replica_equal", "row_diff"):
-        assert told(found["parts", check].metadata) == ("ds=2", "ds=a b%25c")
+        assert partitions_to_repair(found["parts", check].metadata) == ("ds=2", "ds=a b%25c")
     rows = str(found["parts", "row_diff"].metadata["rows that differ"].value).splitlines()
     assert rows[2:] == ["| ds=2 | 1 | 2 | value: 1 |", "| ds=2 | 2 | 1 | value: 2 |", "| ds=a b%25c | 2 | 3 | value: 2 |"]
     assert found["parts", "row_diff"].metadata["rows at target only"].value == 2
 
     # A repair by hand of one partition: the check is about the table, and red until the other one is right, too.
     project.run(project.table("parts"), partition_key="ds=2")
-    assert told(latest(project, "parts", "replica_equal").metadata) == ("ds=a b%25c",)
+    assert partitions_to_repair(latest(project, "parts", "replica_equal").metadata) == ("ds=a b%25c",)
     assert latest(project, "parts", "row_counts").metadata["partitions checked"].value == 2
 
     project.policy = project.policy.model_copy(update={"checks": Checks(run=("replica_equal",), repair=True)})
@@ -96,7 +98,7 @@ def test_what_checks_find_and_repairs_that_they_start(project: Project) -> None:
 
 
 def test_a_failure_that_stays_is_repaired_once(project: Project) -> None:
-    """And what a repair cannot mend is told: a schema that somebody changed comes back, a stray stays."""
+    """And what a repair cannot correct is reported: a schema that somebody changed comes back, a stray stays."""
     target, database = project.warehouse.connection.target, project.warehouse.database
     changed = copy_of(target.metastore.table(database, "parts"))
     changed.sd.cols[0].type = "bigint"
@@ -104,9 +106,9 @@ def test_a_failure_that_stays_is_repaired_once(project: Project) -> None:
     storage, location = target.storage, str(target.metastore.database(database).locationUri)
     storage.write(f"{location}/forgotten/file", b"1")
     storage.write(f"{location}/parts/ds=9/file", b"1")
-    stranger = copy_of(target.metastore.table(database, "plain"))
-    stranger.tableName, stranger.sd.location = "stranger", f"{location}/stranger"
-    target.metastore.create_table(stranger)
+    foreign = copy_of(target.metastore.table(database, "plain"))
+    foreign.tableName, foreign.sd.location = "stranger", f"{location}/stranger"
+    target.metastore.create_table(foreign)
     part = copy_of(next(iter(target.metastore.partitions(database, "parts", ["ds=2"]))))
     part.values, part.sd.location = ["8"], f"{location}/parts/ds=8"
     target.metastore.add_partitions(database, "parts", [part])

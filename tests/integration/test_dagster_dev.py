@@ -14,8 +14,7 @@ import pytest
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, copy_of
-from repl_assets.keys import Names, partition_key
-from repl_assets.worker import PROCESS_TAG
+from repl_assets.catalog.keys import PROCESS_TAG, Names, partition_key
 from tests.dagster_dev import Dagster, dagster_dev, wait_for
 from tests.warehouse import Warehouse
 

@@ -12,13 +12,13 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
-from hive_replication.load.state import replica_state, with_state
+from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, NotificationEvent, copy_of
-from repl_assets.keys import Window
-from repl_assets.worker import PROCESS_TAG, this_process
+from hive_replication.process import this_process
+from repl_assets.catalog.keys import PROCESS_TAG, Window
 from resources.connection import ReplicationConnection
-from sensors.decision import CATCH_UP_DELAY, RETRY_DELAY
+from sensors.notification_log.decision import CATCH_UP_DELAY, RETRY_DELAY
 from tests.policy_sensor import Sensor
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -87,13 +87,13 @@ def test_a_tick_with_work_says_how_far_behind(sensor: Sensor) -> None:
 @pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING])
 def test_a_run_under_way_is_waited_for(sensor: Sensor, status: dg.DagsterRunStatus) -> None:
     run = sensor.record(sensor.request(), status)
-    assert f"run {run.run_id[:8]} is under way" in sensor.reason()
+    assert f"run {run.run_id[:8]} is in progress" in sensor.reason()
 
 
 def test_a_run_whose_process_is_gone_has_failed(sensor: Sensor) -> None:
     run = sensor.record(sensor.request(), dg.DagsterRunStatus.STARTED)
     sensor.instance.add_run_tags(run.run_id, {PROCESS_TAG: this_process()})
-    assert "under way" in sensor.reason()
+    assert "in progress" in sensor.reason()
     host, pid, _ = this_process().split()
     sensor.instance.add_run_tags(run.run_id, {PROCESS_TAG: f"{host} {pid} 1.00"})  # another process had this number before
     assert "attempt 2 of window" in sensor.reason()
@@ -105,7 +105,7 @@ def test_a_run_whose_process_is_gone_has_failed(sensor: Sensor) -> None:
 def test_a_window_started_by_hand_is_waited_for(sensor: Sensor) -> None:
     request = sensor.request()
     run = sensor.record(request.with_replaced_attrs(tags={}), dg.DagsterRunStatus.STARTED)
-    assert f"run {run.run_id[:8]} is under way" in sensor.reason()
+    assert f"run {run.run_id[:8]} is in progress" in sensor.reason()
 
 
 @pytest.mark.parametrize("status", [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED])
@@ -185,15 +185,17 @@ def test_a_held_table_catches_up_by_itself(sensor: Sensor) -> None:
     result = sensor.run(sensor.request())
     assert result.success  # green: the others went on
     assert {check.check_name: check.passed for check in result.get_asset_check_evaluations()} == {
-        "files_proven": True,
+        "files_proven": False,
         "nothing_held": False,
         "up_to_date": False,
+        "same_objects": True,
+        "not_held": False,
     }
-    assert "held tables are tried again in" in sensor.reason()
+    assert "held tables are retried in" in sensor.reason()
     catch_up = sensor.request(later=CATCH_UP_DELAY[0] + 1)
     assert catch_up.tags["hive_replication/kind"] == "catch-up"
     assert sensor.run(catch_up).success
-    assert "held tables are tried again in" in sensor.reason(later=CATCH_UP_DELAY[0] + 1)
+    assert "held tables are retried in" in sensor.reason(later=CATCH_UP_DELAY[0] + 1)
     warehouse.load_data("other", "2\n")
     assert sensor.run(sensor.request()).success
     storage.write(f"{location}/vanishing", content)

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from resources.embedded.demo.dagster_dev import PROJECT
+from demo.dagster_dev import PROJECT
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1500)]
 
@@ -26,7 +26,7 @@ class Demo:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folders = ("--servers", str(folder / "embedded"), "--dagster-home", str(folder / "home"))
-        self.command = [sys.executable, "-u", "-m", "resources.embedded.demo", *folders, "--port", "0"]
+        self.command = [sys.executable, "-u", "-m", "demo", *folders, "--port", "0"]
 
     def run(self, option: str) -> str:
         """Runs it to its end, which must be a good one; what it prints."""
@@ -35,12 +35,12 @@ class Demo:
         return done.stdout
 
     def processes(self) -> list[str]:
-        """Whatever runs in its folders, or was told of them."""
+        """Processes that run in its folders, or have them in arguments or environment."""
         found: list[str] = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                told = (*process.cmdline(), process.cwd(), *process.environ().values())
-                if process.pid != os.getpid() and any(f"{self.folder}/" in f"{text}/" for text in told):
+                texts = (*process.cmdline(), process.cwd(), *process.environ().values())
+                if process.pid != os.getpid() and any(f"{self.folder}/" in f"{text}/" for text in texts):
                     found.append(" ".join(process.cmdline())[:200])
         return found
 

@@ -18,10 +18,10 @@ from hive_replication.cli.main import run
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.drift.repairs import repair_drift
-from hive_replication.policy import Drift
-from repl_assets.catalog import read_catalog
+from hive_replication.policy.model import Drift
+from repl_assets.catalog.catalog import read_catalog
+from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
-from repl_assets.keys import Names
 from sensors.drift import tick
 from tests.origin import Origin
 from tests.warehouse import Warehouse
@@ -198,7 +198,7 @@ def test_the_sensor(drifting: Drifting) -> None:
         for seconds in (2, 3):
             skipped = look(seconds)
             assert isinstance(skipped, dg.SkipReason)
-        assert "next round begins" in str(skipped.skip_message)
+        assert "next round starts" in str(skipped.skip_message)
         job = defs.resolve_job_def(f"repair_{drifting.origin.database}")
         done = job.execute_in_process(instance=instance, run_config=request.run_config, tags=dict(request.tags))
         assert done.success

@@ -101,8 +101,8 @@ def test_life_of_a_cluster(tmp_path: Path) -> None:
 
         psutil.Process(first["source.metastore"]).kill()
         wait_for(lambda: states(cluster)["metastore"] == "died")
-        stranger = socket.create_server(("127.0.0.1", int(side.metastore.rpartition(":")[2])))
-        with stranger, pytest.raises(BadRequest, match=r"source\.metastore cannot start: another program listens on its port"):
+        other = socket.create_server(("127.0.0.1", int(side.metastore.rpartition(":")[2])))
+        with other, pytest.raises(BadRequest, match=r"source\.metastore cannot start: another program listens on its port"):
             cluster.up(["source"])
         cluster.up(["source"])
         assert states(cluster)["metastore"] == "running"
@@ -182,7 +182,7 @@ def test_unknown_names_are_refused(names: list[str], tmp_path: Path) -> None:
     assert names[1] in result.output
 
 
-def test_a_stranger_with_a_recorded_pid_is_never_stopped(tmp_path: Path) -> None:
+def test_another_process_with_a_recorded_pid_is_never_stopped(tmp_path: Path) -> None:
     (tmp_path / "pid.json").write_text(json.dumps({"pid": os.getpid(), "started": 1.0}))
     assert processes.running(tmp_path) is None
     processes.stop([tmp_path])  # this very process, were it not for its start time
@@ -224,3 +224,17 @@ def test_a_wrong_download_is_not_kept(maven: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "local").rglob("*.jar"))
     with pytest.raises(Unreachable, match=r"cannot download org\.example:other:1.0"):
         jars.fetch([Jar("org.example:other:1.0", "0" * 64)])
+
+
+@pytest.mark.servers
+def test_nobody_else_on_the_network_reaches_a_server(cluster: Cluster, source4: Side) -> None:
+    """None of them asks who calls, and a metastore deletes what its tables name: they listen on the loopback interface only."""
+    listening = {
+        (server.name, socket.laddr.ip)
+        for server in cluster.status()
+        if server.pid is not None
+        for socket in psutil.Process(server.pid).net_connections("inet")
+        if socket.status == psutil.CONN_LISTEN
+    }
+    assert {name.partition(".")[2] for name, _ in listening} >= {"namenode", "datanode", "metastore"}
+    assert {address.removeprefix("::ffff:") for _, address in listening} == {"127.0.0.1"}, listening

@@ -24,12 +24,12 @@ from hive_replication.cli.main import run
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
 from hive_replication.lag import LagReader
-from hive_replication.load.state import replica_state, stated
+from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
-from repl_assets.catalog import read_catalog
+from repl_assets.catalog.catalog import read_catalog
+from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
-from repl_assets.keys import Names
 from resources.connection import ReplicationConnection
 from resources.notifier import WEBHOOK
 from tests.receivers import web_server
@@ -92,7 +92,9 @@ def hold(warehouse: Warehouse, table: str) -> None:
     database = metastore.database(warehouse.database)
     state = replica_state(database)
     assert database is not None
-    metastore.alter_database(warehouse.database, stated(database, state.hold(table, state.applied or 0, "no space")))
+    metastore.alter_database(
+        warehouse.database, database_with_state(database, state.quarantine(table, state.applied or 0, "no space"))
+    )
 
 
 def test_what_waits(replicated: Warehouse) -> None:
@@ -159,9 +161,9 @@ def test_commands(replicated: Warehouse, policy_file: Path, capsys: pytest.Captu
     assert run(["--config", str(policy_file), "lag", "--tables"]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [(row[1], row[4], row[-1]) for row in rows] == [
-        ("all", "6 B", "1 held"),
-        ("parts", "0 B", "no space"),
-        ("plain", "6 B", ""),
+        ("all", "6", "1 held"),
+        ("parts", "0", "no space"),
+        ("plain", "6", ""),
     ]
 
     main = [sys.executable, "-c", "from hive_replication.cli import main; main()", "--config", str(policy_file)]
@@ -235,8 +237,9 @@ def test_sensors(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None
         cursors: dict[str, str | None] = {}
 
         def tick(name: str) -> None:
-            context = dg.build_sensor_context(instance, cursor=cursors.get(name), resources=resources, sensor_name=name)
-            said = sensors[name].evaluate_tick(context)
+            cursor = cursors.get(name)
+            with dg.build_sensor_context(instance, cursor=cursor, resources=resources, sensor_name=name) as context:
+                said = sensors[name].evaluate_tick(context)
             for event in said.asset_events:
                 assert isinstance(event, dg.AssetObservation | dg.AssetCheckEvaluation)
                 instance.report_runless_asset_event(event)

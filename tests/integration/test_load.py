@@ -1,4 +1,4 @@
-"""Loads under everything that is not the plain case: changes meanwhile, crashes, strangers, held lanes, names, repairs."""
+"""Loads under everything that is not the plain case: changes meanwhile, crashes, foreign objects, held lanes, names, repairs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from dataclasses import replace
 import hdfs_native
 import pytest
 
-from hive_replication.copy.threads import ThreadCopier
+from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.objects import ObjectReader
 from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import plan_load, repl_load
-from hive_replication.load.state import replica_state
+from hive_replication.load.history.retention import sweep
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.replica.state import replica_state
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Root
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.storage import Storage
-from tests.faults import DyingCopier, Killed
+from tests.faults import DyingCopier, Killed, dying_at
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -114,7 +116,8 @@ def test_killed_window_is_applied_once(replicated: Warehouse, files: int) -> Non
     assert replicated.applied() == before
     replicated.copier = None
     report = replicated.load(dump.directory)
-    assert (report.held, report.files_by_origin.get("present", 0)) == ((), files)
+    # A lane may have been carried out before the end came: what was copied for it is not looked at any more.
+    assert (report.held, len(report.copies) - report.files_by_origin.get("present", 0)) == ((), 4 - files)
     replicated.assert_equal()
 
 
@@ -166,13 +169,13 @@ def test_dropping_a_held_table_ends_the_hold(replicated: Warehouse) -> None:
     assert replica_state(replicated.connection.target.metastore.database(replicated.database)).held == {}
 
 
-def test_a_stranger_is_never_overwritten(replicated: Warehouse) -> None:
+def test_a_foreign_table_is_never_overwritten(replicated: Warehouse) -> None:
     metastore = replicated.connection.target.metastore
-    stranger = copy_of(metastore.table(replicated.database, "plain"))
-    assert stranger is not None
-    stranger.tableName, stranger.parameters = "mine", {}
-    stranger.sd.location = None
-    metastore.create_table(stranger)
+    foreign = copy_of(metastore.table(replicated.database, "plain"))
+    assert foreign is not None
+    foreign.tableName, foreign.parameters = "mine", {}
+    foreign.sd.location = None
+    metastore.create_table(foreign)
     replicated.sql("CREATE TABLE mine (a INT)")
     replicated.load_data("plain", "2\n")
     report = replicated.replicate()
@@ -184,7 +187,7 @@ def test_a_stranger_is_never_overwritten(replicated: Warehouse) -> None:
     assert "hive_replication.source" not in kept.parameters
 
 
-def test_bootstrap_over_a_stranger_is_refused_whole(filled: Warehouse) -> None:
+def test_bootstrap_over_a_foreign_table_is_refused_whole(filled: Warehouse) -> None:
     metastore, database = filled.connection.target.metastore, filled.connection.source.metastore.database(filled.database)
     foreign = copy_of(database)
     assert foreign is not None
@@ -397,10 +400,10 @@ def test_database_dropped_and_created_again(replicated: Warehouse) -> None:
 
 def test_database_dropped(replicated: Warehouse) -> None:
     metastore, start = replicated.connection.target.metastore, replicated.applied()
-    stranger = copy_of(metastore.table(replicated.database, "plain"))
-    assert stranger is not None
-    stranger.tableName, stranger.parameters, stranger.sd.location = "mine", {}, None
-    metastore.create_table(stranger)
+    foreign = copy_of(metastore.table(replicated.database, "plain"))
+    assert foreign is not None
+    foreign.tableName, foreign.parameters, foreign.sd.location = "mine", {}, None
+    metastore.create_table(foreign)
     _drop_source_database(replicated)
     dump = replicated.dump(start)
     with pytest.raises(Refused, match="not our replica"):
@@ -411,6 +414,28 @@ def test_database_dropped(replicated: Warehouse) -> None:
     assert metastore.database(replicated.database) is None
     assert replicated.status() is None
     assert replicated.load(dump.directory).applied == {}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_process_that_ends_while_it_drops_the_database(replicated: Warehouse, after: bool) -> None:
+    """Its directory is not left behind: it is kept beside, and the next load ends the drop."""
+    target, start = replicated.connection.target, replicated.applied()
+    database = target.metastore.database(replicated.database)
+    assert database is not None
+    layout = Layout(str(database.locationUri))
+    _drop_source_database(replicated)
+    dump = replicated.dump(start)
+    with dying_at("drop_database", 1, after=after):
+        replicated.load(dump.directory)
+    if not after:
+        assert replicated.load(dump.directory).held == ()
+    assert target.metastore.database(replicated.database) is None
+    assert not target.storage.exists(layout.location)
+    kept = [one.uri for one in target.storage.ls(layout.dropped_databases) if layout.dropped(one.uri)]
+    assert [status.uri for one in kept for status in target.storage.files(f"{one}/plain")] != []
+    everything = replace(target, policy=target.policy.model_copy(update={"retention_seconds": 0}))
+    assert {one.path for one in sweep(everything, replicated.database)} == set(kept)
+    assert not any(map(target.storage.exists, kept))
 
 
 def test_external_tables_and_paths_in_parameters(replicated: Warehouse) -> None:

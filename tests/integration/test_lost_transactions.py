@@ -1,15 +1,19 @@
-"""Transactions that a metastore 4.2.0 takes back, since it took too long to open them, but goes on to map the source's to."""
+"""Transactions that a metastore 4.2.0 loses: it takes some back, since it took too long to open them, but goes on to map the
+source's to them; and it hides the writes of some that are committed."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hive_metastore.ttypes import GetValidWriteIdsRequest
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.connect import connect
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.replay import Replayed
+from hive_replication.metastore.replicated_transactions import Replayed
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.ledger import Ledger, make
@@ -17,6 +21,7 @@ from tests.ledger import Ledger, make
 pytestmark = pytest.mark.servers
 
 _SIDE = "target-impatient4"
+_TIDY = "source-tidy4"
 _TRANSACTIONS = 80
 
 
@@ -36,11 +41,11 @@ def test_lost_transactions_are_opened_under_a_further_name(ledger: Ledger, monke
     found: dict[int, Replayed] = {}
     real = Metastore.replay_open
 
-    def told(*args: Any) -> dict[int, Replayed]:
+    def replay_open(*args: Any) -> dict[int, Replayed]:
         found.update(opened := real(*args))
         return opened
 
-    monkeypatch.setattr(Metastore, "replay_open", told)
+    monkeypatch.setattr(Metastore, "replay_open", replay_open)
     assert ledger.replicate().held == ()
     for number in range(_TRANSACTIONS):
         writer = ledger.begin()
@@ -56,3 +61,63 @@ def test_lost_transactions_are_opened_under_a_further_name(ledger: Ledger, monke
     assert all(map(seen.sees, committed))
     assert len(report.copies) == len(committed)
     assert dict(ledger.load(dump.directory).applied) == {}
+
+
+@pytest.fixture
+def tidy(cluster: Cluster, target4: Side, unique: str) -> Iterator[Ledger]:
+    """A source whose housekeeper removes the write ids of ended transactions every second, instead of every minute."""
+    cluster = Cluster(cluster.directory, {_TIDY: {"metastore.acid.housekeeper.interval": "1s"}})
+    cluster.up([_TIDY])
+    connection = connect(policy(cluster, {unique: unique}, _TIDY, target4.name))
+    left = connection.source.metastore.unfinished_transactions()  # of an earlier session: nothing younger would be removed
+    if left:
+        connection.source.metastore.abort(left)
+    yield make(connection, unique)
+    connection.source.metastore.close()
+    connection.target.metastore.close()
+    cluster.down([f"{_TIDY}.metastore"])
+
+
+def test_committed_writes_that_hive_hides_are_seen_and_replicated(tidy: Ledger) -> None:
+    """Of two transactions the younger one got the smaller write id, and an open one stands between them."""
+    older, between, younger = (tidy.begin() for _ in range(3))
+    younger.insert("a", "younger\n")
+    older.insert("a", "older\n")
+    older.commit()
+    younger.commit()
+    _wait_until_hidden(tidy, "a")
+    assert tidy.write_ids(source=True) == WriteIds(2)
+    assert tidy.replicate().held == ()
+    assert tidy.files(source=False) == tidy.files(source=True)
+    assert len(tidy.files(source=False)) == 2
+    later = tidy.begin()
+    later.insert("a", "later\n")
+    later.commit()
+    assert tidy.replicate().held == ()
+    assert tidy.files(source=False) == tidy.files(source=True)
+    between.abort()
+
+
+def test_the_write_ids_of_open_transactions_are_told_from_those_that_hive_hides(tidy: Ledger) -> None:
+    """Of a table whose committed transactions it has removed, Hive tells the lowest of the others only."""
+    first, left, last = (tidy.begin() for _ in range(3))
+    first_open, hidden = left.write_id("a"), first.write_id("a")
+    assert (first_open, hidden, last.write_id("a")) == (1, 2, 3)
+    first.commit()
+    _wait_until_hidden(tidy, "a")
+    assert tidy.write_ids(source=True) == WriteIds(3, frozenset({1, 3}))
+    last.commit()
+    left.commit()
+
+
+def _wait_until_hidden(ledger: Ledger, table: str) -> None:
+    """Waits until the metastore itself answers less than it has given out, for good: a while after the last commit."""
+    request = GetValidWriteIdsRequest([f"{ledger.database}.{table}"])
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        answer = ledger.connection.source.metastore.call("ids", lambda client: client.get_valid_write_ids(request))
+        seen = answer.tblValidWriteIds[0]
+        if seen.writeIdHighWaterMark < ledger.highest(source=True, table=table):
+            return
+        time.sleep(0.2)
+    pytest.fail("Hive hides nothing any more: WriteIds need no second look")

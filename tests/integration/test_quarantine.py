@@ -12,9 +12,9 @@ import pytest
 import yaml
 from hive_metastore.ThriftHiveMetastore import Client
 
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.status import HeldTable, held_tables
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import replica_state
-from hive_replication.load.status import HeldTable, held_tables
 from hive_replication.metastore.types import copy_of
 from hive_replication.recover import UNFINISHED, recover
 from hive_replication.repair import repair
@@ -100,7 +100,7 @@ def test_storage_gone_and_a_change_that_the_target_refuses(warehouse: Warehouse,
     warehouse.connection.target.metastore.drop_table(warehouse.database, "typed", delete_data=False)
     sides, connection = (warehouse.connection.source, warehouse.connection.target), warehouse.connection
     assert repair(*sides, connection.store, connection.copier, warehouse.database, "typed").load.held == ()
-    assert replica_state(connection.target.metastore.database(warehouse.database)).holds == {}
+    assert replica_state(connection.target.metastore.database(warehouse.database)).quarantines == {}
     warehouse.assert_equal()
 
 
@@ -118,11 +118,11 @@ def assert_status(warehouse: Warehouse, tmp_path: Path, *, attempts: int) -> Non
     assert shown.stdout == f"{warehouse.status()}\n"
     assert f"held: gone at event {found['gone'].after}: " in shown.stderr
     assert f"; failed {attempts} times since 20" in shown.stderr
-    told = json.loads(status(warehouse, tmp_path, "--json").stdout)["held"]
-    assert {one["table"]: (one["evid"], one["attempts"]) for one in told} == {
+    listed = json.loads(status(warehouse, tmp_path, "--json").stdout)["held"]
+    assert {one["table"]: (one["evid"], one["attempts"]) for one in listed} == {
         name: (one.history.evid, attempts) for name, one in found.items()
     }
-    assert all(one["since"].endswith(" UTC") and one["next-attempt"] > one["since"] for one in told)
+    assert all(one["since"].endswith("+00:00") and one["next_attempt"] > one["since"] for one in listed)
 
 
 def test_a_bootstrap_holds_tables_without_storage(warehouse: Warehouse) -> None:

@@ -27,7 +27,7 @@ _GENERATIONS = 3
 _SPARK = """
 import json, pathlib, sys
 from resources.embedded.cluster import Cluster
-from resources.embedded.demo.spark import Spark, end_java
+from demo.spark import Spark, end_java
 folder, database, log, begun, stop, rows = sys.argv[1:]
 spark = Spark(Cluster(pathlib.Path(folder)).side("target"), pathlib.Path(log))
 session, reads, wrong = spark.session, 0, []

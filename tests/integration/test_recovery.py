@@ -16,7 +16,7 @@ from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTas
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.load.command import repl_load
-from hive_replication.load.state import replica_state
+from hive_replication.load.replica.state import replica_state
 from hive_replication.recover import Recovery, dump_recovery, find_gap, recover, require_history
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database

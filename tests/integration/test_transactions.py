@@ -12,21 +12,23 @@ from hive_metastore import ttypes as t
 from hive_replication.connect import connect
 from hive_replication.drift import DriftScan
 from hive_replication.drift.repairs import repair_drift
+from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
-from hive_replication.load.state import replica_state, with_state
-from hive_replication.load.undo import undo
+from hive_replication.load.history.undo import undo
+from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
-from hive_replication.policy import Acid
+from hive_replication.policy.model import Acid
 from hive_replication.recover import recover
 from hive_replication.repair import repair
-from hive_replication.statements import ReplLoad
+from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import TableComparison, compare_database
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.acid.servers import compactions
+from tests.counting import count_decoded
 from tests.faults import dying_at
 from tests.ledger import Ledger, make, partition_of
 from tests.writers import Writer
@@ -210,6 +212,40 @@ def test_a_bootstrap_aborts_what_stays_open_here_only(ledger: Ledger) -> None:
     elsewhere.commit()  # it was left alone
 
 
+def test_a_load_decodes_each_message_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ledger.replicate().held == ()
+    metastore = ledger.connection.source.metastore
+    metastore.add_partitions(ledger.database, "p", [partition_of(ledger, day) for day in "12"])
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.insert("p", "1\n", "ds=1")
+    writer.commit()
+    metastore.drop_table(ledger.database, "b")
+    dump = ledger.dump(ledger.applied())
+    decoded = count_decoded(monkeypatch)
+    assert ledger.load(dump.directory).held == ()
+    assert len(decoded) == dump.events
+    assert set(decoded.values()) == {1}
+
+
+def test_a_dump_of_a_table_aborts_its_own_writers_only(ledger: Ledger) -> None:
+    """S152: transactions that write to other tables of the database are left alone, also where they read this one."""
+    source = with_acid(ledger, open_txn_timeout=0).connection.source
+    stuck, elsewhere, reading = ledger.begin(), ledger.begin(), ledger.begin()
+    for writer, table in ((stuck, "a"), (elsewhere, "b"), (reading, "b")):
+        writer.lock(table)
+        writer.insert(table, "1\n")
+    reading.lock("a")
+    assert source.metastore.writers(ledger.database, ["a", "p"]) == {stuck.transaction}
+    repl_dump(source, ReplDump(ledger.database, "a"), ledger.connection.store)
+    elsewhere.commit()
+    reading.commit()
+    assert ledger.replicate().held == ()
+    assert len(ledger.files(source=False, table="b")) == 2
+    with pytest.raises(MetastoreError):
+        stuck.commit()
+
+
 SHOWING = ["impress_write_ids", "replay_open", "replay_write_ids", "replay_commit"]
 
 
@@ -245,7 +281,7 @@ def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Led
     assert ledger.write_ids(source=False).sees(4)
 
 
-def test_a_repair_makes_a_table_anew(ledger: Ledger) -> None:
+def test_a_repair_rebuilds_a_table(ledger: Ledger) -> None:
     connection = ledger.connection
     writer = ledger.begin()
     writer.insert("a", "1\n")
@@ -328,13 +364,13 @@ def test_what_is_not_as_a_reader_sees_it_at_the_source_is_found_and_mended(ledge
     place = target.metastore.table(ledger.database, "a")
     assert place is not None
     delta = f"{place.sd.location}/delta_0000001_0000001_0000"
-    for damage, told in (
+    for damage, message in (
         (lambda: target.storage.delete(f"{delta}/000000_0"), "is on the source only"),
         (lambda: target.storage.write(f"{delta}/000000_0", b"wrong\n"), "has other content"),
         (lambda: target.storage.write(f"{delta}/000001_0", b"3\n"), "is on the target only"),
     ):
         damage()
-        assert told in comparison(ledger).differences[0]
+        assert message in comparison(ledger).differences[0]
         drifted = scan.table("a")
         assert drifted is not None
         assert [one.partition for one in drifted.drifted] == [""]
@@ -367,7 +403,7 @@ def test_a_partition_is_repaired_alone(ledger: Ledger) -> None:
     sides = connection.source, connection.target, connection.store, connection.copier
     assert repair(*sides, ledger.database, "p", ("ds=1",)).load.held == ()
     assert comparison(ledger, "p").repairs == ("ds=2",)
-    assert connection.target.metastore.table(ledger.database, "p") == kept  # it was not made anew
+    assert connection.target.metastore.table(ledger.database, "p") == kept  # it was not rebuilt
     (part,) = connection.target.metastore.partitions(ledger.database, "p", ["ds=1"])
     assert "/.repl/" not in str(part.sd.location)  # where Hive reads nothing of a transactional table
     writer = ledger.begin()

@@ -10,10 +10,10 @@ import pytest
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
-from hive_replication.load.journal import Journal, loaded
-from hive_replication.load.retention import sweep
-from hive_replication.load.state import LAST_ID, replica_state
-from hive_replication.load.undo import release, undo
+from hive_replication.load.history.retention import sweep
+from hive_replication.load.history.undo import release, undo
+from hive_replication.load.journal.journal import Journal, finished_loads
+from hive_replication.load.replica.state import LAST_ID, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
@@ -74,7 +74,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse, survived: int) 
 
 
 @pytest.fixture
-def told(warehouse: Warehouse) -> tuple[Warehouse, dict[int, dict[str, object]]]:
+def replica_with_history(warehouse: Warehouse) -> tuple[Warehouse, dict[int, dict[str, object]]]:
     """A replica with every kind of operation behind it, and what it looked like after each load."""
     warehouse.sql(
         "CREATE TABLE plain (a INT)",
@@ -127,12 +127,12 @@ def told(warehouse: Warehouse) -> tuple[Warehouse, dict[int, dict[str, object]]]
 
 
 def test_a_database_goes_back_over_kills_and_forward_again(
-    told: tuple[Warehouse, dict[int, dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+    replica_with_history: tuple[Warehouse, dict[int, dict[str, object]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    warehouse, pictures = told
+    warehouse, pictures = replica_with_history
     target, name = warehouse.connection.target, warehouse.database
     evids = sorted(pictures)
-    assert [one.to_evid for one in loaded(target.storage, place(warehouse))] == evids
+    assert [one.to_evid for one in finished_loads(target.storage, place(warehouse))] == evids
     with pytest.raises(BadRequest, match=f"nearest that can be undone to: .*{evids[0]}"):
         undo(target, name, None, evids[0] + 1)
     events = warehouse.target_events()
@@ -168,8 +168,8 @@ def test_a_database_goes_back_over_kills_and_forward_again(
     warehouse.assert_equal()
 
 
-def test_one_table_goes_back_and_waits(told: tuple[Warehouse, dict[int, dict[str, object]]]) -> None:
-    warehouse, pictures = told
+def test_one_table_goes_back_and_waits(replica_with_history: tuple[Warehouse, dict[int, dict[str, object]]]) -> None:
+    warehouse, pictures = replica_with_history
     target, name, first = warehouse.connection.target, warehouse.database, min(pictures)
     now = picture(warehouse)
     assert undo(target, name, "parts", first).tables == ("parts",)
@@ -252,7 +252,7 @@ def test_retention_moves_old_data_aside_and_undo_finds_it(impatient: Warehouse) 
     warehouse.assert_equal()
     with pytest.raises(BadRequest, match=r"no load .* ended at event"):
         undo(target, name, None, first)
-    assert len(loaded(target.storage, base)) == 1
+    assert len(finished_loads(target.storage, base)) == 1
     assert warehouse.replicate().held == ()
     storage = target.storage
     used = {str(table.sd.location) for table in target.metastore.tables(name, ["plain", "parts"])}
@@ -278,10 +278,10 @@ def test_the_retention_job(impatient: Warehouse) -> None:
         with dg.DagsterInstance.ephemeral() as instance:
             result = job.execute_in_process(run_config=config, instance=instance)
         (output,) = (event for event in result.all_events if event.event_type_value == "STEP_OUTPUT")
-        told = output.step_output_data.metadata
-        assert told["dry run"].value is dry_run
-        assert f"| {database} | old data | 2 B | {old} |" in str(told["old data"].value)
-        assert (told["moved aside"].value, "absent" in str(told["left for later"].value)) == ("2 B", True)
+        metadata = output.step_output_data.metadata
+        assert metadata["dry run"].value is dry_run
+        assert f"| {database} | old data | 2 B | {old} |" in str(metadata["old data"].value)
+        assert (metadata["moved aside"].value, "absent" in str(metadata["left for later"].value)) == ("2 B", True)
     assert not storage.files(old)
     impatient.assert_equal()
 
@@ -299,7 +299,8 @@ def test_an_old_directory_is_not_taken_again_while_an_undo_may_need_it(warehouse
     warehouse.assert_equal()
     undo(target, name, None, first)
     assert picture(warehouse) == before
-    assert [len(Journal(target.storage, place(warehouse)).entries()), len(loaded(target.storage, place(warehouse)))] == [2, 1]
+    base = place(warehouse)
+    assert (len(Journal(target.storage, base).entries()), len(finished_loads(target.storage, base))) == (2, 1)
 
 
 def test_load_up_to_an_event_of_the_dump(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

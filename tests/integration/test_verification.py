@@ -1,4 +1,4 @@
-"""Comparison and lag over real servers: what differs is told, what waits is counted."""
+"""Comparison and lag over real servers: differences are reported, waiting events are counted."""
 
 from __future__ import annotations
 

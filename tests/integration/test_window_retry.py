@@ -12,8 +12,8 @@ from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.policy import Policy
+from repl_assets.catalog.keys import Names, Window
 from repl_assets.definitions import build_defs
-from repl_assets.keys import Names, Window
 from tests.project import Project
 from tests.warehouse import Warehouse
 

@@ -1,4 +1,4 @@
-"""What the scenarios share: a warehouse that is written to quickly, and processes that end in the middle."""
+"""Helpers of the scenarios: a warehouse that is written to quickly, and processes that die in the middle of their work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.dump import attempts
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.records import DumpResult
+from hive_replication.dump.format import resume as attempts
+from hive_replication.dump.format.records import DumpResult
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
 from hive_replication.statements import ReplDump
@@ -25,7 +25,7 @@ from tests.warehouse import Warehouse
 
 @dataclass
 class Site(Warehouse):
-    """A warehouse whose data is written as Spark or Hive's own tasks do it: the files, then the metastore is told."""
+    """A warehouse whose data is written as Spark or Hive's own tasks do it: the files, then the call of the metastore."""
 
     def insert(self, table: str, rows: str, partition: str = "", *, name: str | None = None) -> str:
         """INSERT INTO with file list and checksums; a partition that is new comes with its files. Gives the file's URI."""

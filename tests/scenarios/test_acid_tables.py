@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.connect import connect
-from hive_replication.dump.objects import ObjectReader
-from hive_replication.policy import Acid
+from hive_replication.dump.bootstrap.table_reader import ObjectReader
+from hive_replication.policy.model import Acid
 from hive_replication.repair import repair
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy

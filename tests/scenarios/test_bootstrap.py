@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.dump import listing, tree
+from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.command import repl_dump
+from hive_replication.dump.format.records import DumpResult
 from hive_replication.dump.listing import Lister
-from hive_replication.dump.objects import ObjectReader
-from hive_replication.dump.records import DumpResult
 from hive_replication.errors import Refused
-from hive_replication.load import execute, groups, plan_objects
+from hive_replication.load.apply.flip import Flipper
 from hive_replication.load.command import repl_load
-from hive_replication.load.flip import Flipper
+from hive_replication.load.plan import call_groups as groups
+from hive_replication.load.plan import object_planner as plan_objects
+from hive_replication.load.replica.state import CHECKPOINT, TARGET_FOR
 from hive_replication.load.report import LoadReport
-from hive_replication.load.state import CHECKPOINT, TARGET_FOR
 from hive_replication.metastore.types import Database, copy_of
+from hive_replication.parallel import Threads
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.storage import Storage
 from resources.embedded.hive import HiveDriver
@@ -272,7 +273,7 @@ def test_s025_load_rounds_with_partition_batches(boot: Bootstrap) -> None:
 
 def test_s026_parallel_bootstrap_load(boot: Bootstrap, monkeypatch: pytest.MonkeyPatch) -> None:
     """One lane at a time gives what sixteen give."""
-    monkeypatch.setattr(execute, "_LANES", 1)
+    monkeypatch.setitem(vars(boot.site.connection.target), "threads", Threads(1, "lane"))
     name = f"{boot.site.database}_s026"
     assert load_as(boot, name).held == ()
     assert replace(boot.site, database=name).content(source=False) == boot.site.content(source=False)
@@ -326,8 +327,8 @@ def test_s035_export_service_parallelism(boot: Bootstrap, monkeypatch: pytest.Mo
     """Many tables and partitions are dumped by one thread as by many."""
     dumps: list[DumpResult] = []
     for threads in (3, 100):
-        monkeypatch.setattr(listing, "_THREADS", threads)
-        monkeypatch.setattr(tree, "THREADS", threads)
+        for storage in (boot.site.connection.source.storage, boot.site.connection.store.storage):
+            monkeypatch.setattr(storage, "threads", Threads(threads, "storage"))
         dumps.append(boot.site.dump())
     assert dumps[0].tables == len(boot.site.tables(source=True)) - 1  # without the one of a storage handler
     assert dumps[0].partitions > 10

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.dump.records import DumpResult
-from hive_replication.dump.tree import TreeStore
+from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.tree import TreeStore
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.apply.flip import Flipper
 from hive_replication.load.command import repl_load
-from hive_replication.load.flip import Flipper
 from hive_replication.load.report import LoadReport
-from hive_replication.load.session import Session
 from hive_replication.statements import ReplLoad
 from resources.embedded.hive import HiveDriver
 from tests.faults import DyingCopier, Killed
@@ -131,7 +131,7 @@ def replayed(site: Site) -> LoadReport:
             f"ALTER TABLE {name}_s128 SET TBLPROPERTIES ('colour'='blue')",
         )
     dump = site.dump(start)
-    with dying(Session, "write_state", lambda _, state: state.applied == dump.last_evid):
+    with dying(TargetDatabase, "write_state", lambda _, state: state.applied == dump.last_evid):
         site.load(dump.directory)
     assert site.applied() == start
     events = site.now(source=False)

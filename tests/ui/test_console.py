@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hive_replication.connect import Connection, connect
-from repl_assets.keys import KIND_TAG, Names
+from repl_assets.catalog.keys import KIND_TAG, Names
 from resources.embedded.hive import HiveDriver
 from tests.dagster_dev import Dagster, dagster_dev, wait_for
 from tests.ui.console import Console, browser, lineage_path
@@ -27,7 +27,8 @@ DAY = "ds=2026-01-02"
 _STALE = """query($key: AssetKeyInput!, $partition: String) { assetNodeOrError(assetKey: $key) {
   ... on AssetNode { staleStatus(partition: $partition) } } }"""
 _SENSOR = """query($name: String!) { sensorOrError(sensorSelector: {
-  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { ... on Sensor { id } } }"""
+  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { ... on Sensor {
+    id sensorState { ticks(limit: 1) { tickId status } } } } }"""
 _STOP = "mutation($id: String!) { stopSensor(id: $id) { __typename } }"
 _START = """mutation($name: String!) { startSensor(sensorSelector: {
   repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { __typename } }"""
@@ -62,6 +63,18 @@ class Shop:
     def statuses(self, window: str) -> list[str]:
         """How the runs of a window ended, the newest first."""
         return [run["status"] for run in self.dagster.runs() if run["tags"].get(PARTITION) == window]
+
+    def stop_sensor(self, name: str) -> None:
+        """Stops a sensor, and waits until it asks for no run any more: a tick under way still does."""
+        sensor = self.dagster.query(_SENSOR, name=name)["sensorOrError"]
+        self.dagster.query(_STOP, id=sensor["id"])
+        seen: list[object] = []
+
+        def at_rest() -> bool:
+            seen.append(self.dagster.query(_SENSOR, name=name)["sensorOrError"]["sensorState"]["ticks"])
+            return len(seen) > 3 and seen[-1] == seen[-4] and seen[-1][0]["status"] != "STARTED"
+
+        wait_for("the sensor is at rest", at_rest)
 
     def newest_window(self) -> str:
         return next(run["tags"][PARTITION] for run in self.dagster.runs() if run["tags"].get(KIND_TAG) == "window")
@@ -156,7 +169,7 @@ def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) 
     shop.warehouse.load_data("orders PARTITION (ds='2026-01-05')", "5\x012\x015.50\n")
     wait_for("the sensor asks for a window", lambda: shop.newest_window() != before)
     window = shop.newest_window()
-    shop.dagster.query(_STOP, id=shop.dagster.query(_SENSOR, name="notification_log")["sensorOrError"]["id"])
+    shop.stop_sensor("notification_log")
     wait_for("the window fails", lambda: set(shop.statuses(window)) == {"FAILURE"})
     attempts, dumps = len(shop.statuses(window)), shop.dumps()
     console.open(f"/runs/{shop.dagster.runs()[0]['runId']}")

@@ -6,20 +6,22 @@ from dataclasses import asdict
 
 import typer
 
+from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
 
 def doctor(context: typer.Context, config: Config = None, json: Json = False) -> None:
     """Checks both sides and says what to change.
 
-    Settings, permissions, clocks and space.
+    Settings, permissions, clocks and space. Each side is examined on its own, and none is waited for long.
 
-    Exit code 1 where replication cannot work so; warnings do not count.
+    Exit code 1 if replication cannot work with these settings; warnings do not count.
     """
-    from hive_replication.doctor import examine
+    from hive_replication import doctor as examine
 
     chosen = settings(context, config, json)
-    found = list(examine(chosen.connect()))
+    with shown() as progress:
+        found = list(progress.count(examine(chosen.policy()), "things examined"))
     failed = any(one.verdict == "error" for one in found)
     # What to change stands below what was found: side by side, both break within the names of settings.
     rows = ((one.side, one.check, one.verdict, "\n".join(filter(None, (one.found, one.advice)))) for one in found)

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.commands.comparisons import Name
+from hive_replication.cli.commands.verify import Name
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
-from hive_replication.cli.words import object_named
 
 Repair = Annotated[bool, typer.Option("--repair", help="Replicate what has drifted.", show_default=False)]
-Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Between the first and the second look.")]
+Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Time between the first and the second listing.")]
 
 
 def drift(
@@ -21,24 +20,25 @@ def drift(
 ) -> None:
     """Looks for files that changed on the source without an event.
 
-    Spark's own writes, hdfs put, files deleted by hand. What somebody seems to write to at this moment, or what events wait for,
-    is none. Exit code 1 where drift is left.
+    Such as writes of Spark datasources, hdfs dfs -put, files deleted by hand. Files that are being written, and tables with
+    events that are not applied yet, are left out. Exit code 1 if drift remains.
     """
     from hive_replication.drift import DriftScan
     from hive_replication.drift.repairs import repair_drift
     from hive_replication.errors import BadRequest
+    from hive_replication.statements import parse_name
 
-    parsed = object_named(name)
+    database, table = parse_name(name)
     chosen = settings(context, config, json)
     connection = chosen.connect()
-    scan = DriftScan(connection.source, connection.target, parsed.database, settle)
+    scan = DriftScan(connection.source, connection.target, database, settle)
     with shown() as progress:
-        names = [parsed.table] if parsed.table else scan.names()
-        found = [one for one in map(scan.table, progress.over(names, f"drift of {parsed.database}")) if one is not None]
-        if parsed.table and not found:
+        names = [table] if table else scan.names()
+        found = [one for one in map(scan.table, progress.over(names, f"drift of {database}")) if one is not None]
+        if table and not found:
             raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
         sides = connection.source, connection.target, connection.store, connection.copier
-        held = [reason for one in found if repair for reason in repair_drift(*sides, parsed.database, one, progress=progress)]
+        held = [reason for one in found if repair for reason in repair_drift(*sides, database, one, progress=progress)]
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
     quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)

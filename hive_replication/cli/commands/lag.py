@@ -12,10 +12,11 @@ import typer
 
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.settings import Config, Json, settings
-from hive_replication.units import duration, size
+from hive_replication.units import Figure, count_figure, duration_figure, size_figure
 
 if TYPE_CHECKING:
     from hive_replication.lag import Lag, LagReader
+from hive_replication.logs import printable, printable_lines
 
 Tables = Annotated[bool, typer.Option("--tables", help="Also the tables that are behind or held.", show_default=False)]
 Watch = Annotated[
@@ -27,19 +28,23 @@ _TABLES = ("database", "table", "behind", "events waiting", "bytes waiting", "ap
 
 
 def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, config: Config = None, json: Json = False) -> None:
-    """Shows what waits, and how long the targets are behind.
+    """Shows how far the replicas are behind.
 
     For each database of the policy: seconds since the commit of the oldest event that is not applied, how many events and bytes
-    wait, where it stands, the source's newest event, and the tables held.
+    wait, the last applied event, the source's newest event, and the held tables. Exit code 1 if a side does not answer; then
+    it shows what the other one says.
     """
+    from hive_replication import lags
     from hive_replication.lag import LagReader
 
     chosen = settings(context, config, json)
+    if watch is None:
+        found = lags(chosen.policy())
+        _show(chosen.output, found, tables=tables)
+        raise typer.Exit(1 if any(one.problem for one in found) else 0)
     connection = chosen.connect()
     reader = LagReader(connection.source, connection.target)
-    if watch is None:
-        _show(chosen.output, reader.read(), tables=tables)
-    elif sys.stdout.isatty() and not chosen.json:
+    if sys.stdout.isatty() and not chosen.json:
         _live(reader, watch, tables=tables)
     else:
         while True:
@@ -53,7 +58,7 @@ def _show(output: Output, found: Sequence[Lag], *, tables: bool) -> None:
 
 
 def _live(reader: LagReader, every: float, *, tables: bool) -> None:
-    """One table that changes in place; a server that does not answer for a time ends it not."""
+    """One table that changes in place; it continues while a server does not answer."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -69,7 +74,7 @@ def _live(reader: LagReader, every: float, *, tables: bool) -> None:
             try:
                 found = reader.read()
             except Unreachable as error:
-                live.console.print(Text(str(error)))
+                live.console.print(Text(printable_lines(str(error))))
 
 
 def _columns(*, tables: bool) -> Sequence[str]:
@@ -78,22 +83,22 @@ def _columns(*, tables: bool) -> Sequence[str]:
 
 def _rows(found: Sequence[Lag], *, tables: bool) -> Iterator[Sequence[object]]:
     for one in found:
-        applied = "not bootstrapped" if one.applied is None else one.applied
-        held = [f"{len(one.held)} held"] if one.held and tables else map(": ".join, one.held)
-        remarks = "\n".join(filter(None, (one.gap, one.stopped, *held)))
+        applied = one.applied
+        if applied is None:
+            applied = "unknown" if one.problem else "not bootstrapped"
+        current = "unknown" if one.current is None else one.current
+        held = [f"{len(one.held)} held"] if one.held and tables else (printable(": ".join(each)) for each in one.held)
+        left = printable(f"not replicated any more: {', '.join(one.left)}") if one.left else ""
+        remarks = "\n".join(filter(None, (one.problem, one.gap, one.stopped, one.changed, *held, left)))
         name = "all" if tables else one.target_database
-        yield (one.database, name, *_figures(one.seconds_behind, one.waiting, one.bytes_waiting), applied, one.current, remarks)
+        yield (one.database, name, *_figures(one.seconds_behind, one.waiting, one.bytes_waiting), applied, current, remarks)
         for table in one.tables if tables else ():
             figures = _figures(table.seconds_behind, table.waiting, table.bytes_waiting)
-            yield (one.database, table.table, *figures, table.applied, one.current, table.held)
+            yield (one.database, table.table, *figures, table.applied, current, table.held)
 
 
-def _figures(seconds: float | None, events: int | None, waiting: int | None) -> tuple[str, str, str]:
-    return (
-        "unknown" if seconds is None else duration(seconds),
-        "unknown" if events is None else f"{events:,}",
-        "unknown" if waiting is None else size(waiting),
-    )
+def _figures(seconds: float | None, events: int | None, waiting: int | None) -> tuple[Figure, Figure, Figure]:
+    return duration_figure(seconds), count_figure(events), size_figure(waiting)
 
 
 def _data(one: Lag, *, tables: bool) -> dict[str, object]:

@@ -11,7 +11,7 @@ from hive_replication.errors import BadRequest
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port to listen at; 0 chooses a free one.")]
 Address = Annotated[str, typer.Option("--address", help="Address to listen at; 0.0.0.0 for all.")]
-Every = Annotated[float, typer.Option("--every", metavar="SECONDS", min=1, help="The servers are asked no more often.")]
+Every = Annotated[float, typer.Option("--every", metavar="SECONDS", min=1, help="Least time between two calls of the servers.")]
 
 
 def metrics(
@@ -24,7 +24,7 @@ def metrics(
 ) -> None:
     """Serves how far the replicas are behind as Prometheus metrics, at /metrics, until interrupted.
 
-    Both sides are asked when the metrics are scraped. Nothing protects the page: let it be reached by Prometheus only.
+    Both sides are called when the metrics are scraped. The page has no access control: let only Prometheus reach it.
     """
     from prometheus_client import CollectorRegistry, start_http_server
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
 from hive_replication.cli.completion import databases
 from hive_replication.cli.settings import Config, Json, settings
-from hive_replication.units import when
 
 Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Shown to everybody until it is resumed.", show_default=False)]
@@ -18,25 +16,21 @@ Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Shown to everyb
 def pause(context: typer.Context, name: Name, why: Why = "", config: Config = None, json: Json = False) -> None:
     """Stops the sensors from loading a database, in every Dagster instance.
 
-    A load under way goes on to its end, and loads by hand stay possible.
+    A load that runs is completed, and loads by hand remain possible.
     """
-    from hive_replication.load import pause as pausing
-    from hive_replication.process import user
+    from hive_replication import pause as pause_database
 
     chosen = settings(context, config, json)
-    target = chosen.connect().target
-    since = f"since {when(time.time())} by {user()}"
-    done = pausing.pause(target, target.policy.target_of(name.lower()), f"{since}: {why}" if why else since)
-    chosen.output.remark(f"{name} is paused; it goes on after: hive-repl resume {name}" if done else f"{name} was paused already")
+    done = pause_database(chosen.connect(), name, why)
+    chosen.output.remark(f"{name} is paused; to continue: hive-repl resume {name}" if done else f"{name} was paused already")
     chosen.output.table((), (), {"paused": True, "changed": done})
 
 
 def resume(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:
     """Lets the sensors load a paused database again."""
-    from hive_replication.load import pause as pausing
+    from hive_replication import resume as resume_database
 
     chosen = settings(context, config, json)
-    target = chosen.connect().target
-    done = pausing.resume(target, target.policy.target_of(name.lower()))
-    chosen.output.remark(f"{name} goes on with the sensor's next tick" if done else f"{name} was not paused")
+    done = resume_database(chosen.connect(), name)
+    chosen.output.remark(f"{name} continues with the sensor's next tick" if done else f"{name} was not paused")
     chosen.output.table((), (), {"paused": False, "changed": done})

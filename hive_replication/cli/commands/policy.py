@@ -41,11 +41,11 @@ def init(
     force: Force = False,
     config: Config = None,
 ) -> None:
-    """Writes a commented policy; asks for what no option gives."""
+    """Writes a commented policy; prompts for what no option sets."""
     from pydantic import ValidationError
 
     from hive_replication.policy import Policy
-    from hive_replication.policy_file import commented
+    from hive_replication.policy.template import commented
 
     path = settings(context, config, False).config
     if path.exists() and not force:
@@ -79,7 +79,7 @@ def check(context: typer.Context, config: Config = None, json: Json = False) -> 
 @app.command()
 def schema() -> None:
     """Prints the policy's JSON schema, for editors."""
-    from hive_replication.policy_file import schema as policy_schema
+    from hive_replication.policy.template import schema as policy_schema
 
     print(policy_schema(), end="")
 

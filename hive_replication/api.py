@@ -1,0 +1,243 @@
+"""The public functions, on one connection; users import them from ``hive_replication`` (docs/library.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hive_replication.connect import Connection, connect
+from hive_replication.copy.tasks import Copier
+from hive_replication.doctor import Finding
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.format.records import DumpResult, MadeWith
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.health import Alarm, DatabaseStatus, HistoryEntry, PolicyStatus
+from hive_replication.lag import Lag
+from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.history.undo import Undo
+from hive_replication.load.records import Record
+from hive_replication.load.records.rows import ReportRow
+from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.status import HeldTable, held_tables, repl_status
+from hive_replication.load.report import LoadReport
+from hive_replication.observe import Report, alarms, doctor, history, lags, policy_status, reports
+from hive_replication.operate import RepairResult, approve, pause, release, repair, resume, undo
+from hive_replication.plans import PlanReport, plan_report
+from hive_replication.policy import Policy, load_policy
+from hive_replication.progress import Progress
+from hive_replication.recover import require_history
+from hive_replication.statements import ReplDump, ReplLoad, parse_name
+from hive_replication.verify import TableComparison, compare_database
+
+__all__ = [
+    "Alarm",
+    "Connection",
+    "DatabaseStatus",
+    "DumpResult",
+    "Finding",
+    "HeldTable",
+    "HistoryEntry",
+    "Lag",
+    "LoadReport",
+    "PlanReport",
+    "Policy",
+    "PolicyStatus",
+    "Progress",
+    "Record",
+    "RepairResult",
+    "Report",
+    "ReportRow",
+    "Status",
+    "TableComparison",
+    "Undo",
+    "alarms",
+    "approve",
+    "connect",
+    "doctor",
+    "dump",
+    "history",
+    "lags",
+    "load",
+    "load_policy",
+    "pause",
+    "plan",
+    "policy_status",
+    "release",
+    "repair",
+    "reports",
+    "resume",
+    "status",
+    "undo",
+    "verify",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What REPL STATUS answers.
+
+    Args:
+        last_evid: last event id applied to the database or table; None where no replication of it is known.
+        held: tables of it that failed and are held, each with the reason.
+        exists: whether the target has such a database or table.
+        left: replicas in it that the policy no longer includes, with the event id at which they were left.
+    """
+
+    last_evid: int | None
+    held: tuple[HeldTable, ...] = ()
+    exists: bool = True
+    left: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def dump(
+    connection: Connection,
+    name: str,
+    *,
+    from_evid: int | None = None,
+    to_evid: int | None = None,
+    batch: int = 0,
+    progress: Progress | None = None,
+) -> DumpResult:
+    """``REPL DUMP``: a bootstrap of a database or table, or with ``from_evid`` the events after it.
+
+    A dump that was interrupted is continued by an equal call.
+
+    Args:
+        connection: both sides.
+        name: ``db`` or ``db.table`` on the source.
+        from_evid: last event id that the replica has; None for a bootstrap.
+        to_evid: last event id to dump; the source's newest where None.
+        batch: most events to dump; no limit where 0.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: unknown database or table, or event ids beyond the source's log.
+        Refused: the database cannot be marked as a source of replication, or the replica follows another log than the source's.
+        MissingEvents: the source's log no longer has all of these events.
+        Unreachable: a metastore or a storage does not answer.
+    """
+    database, table = parse_name(name)
+    if from_evid is None and (to_evid is not None or batch):
+        raise BadRequest("to_evid and batch need from_evid: a bootstrap is of the source as it is now")
+    if from_evid is not None:
+        if to_evid is not None and to_evid < from_evid:
+            raise BadRequest(f"to_evid {to_evid} lies before from_evid {from_evid}")
+        require_history(connection.source, connection.target, database, from_evid)
+    statement = ReplDump(database, table, from_evid, to_evid, batch)
+    made = None if table is not None or from_evid is None else _made_with(connection, database)
+    return repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
+
+
+def _made_with(connection: Connection, database: str) -> MadeWith | None:
+    """What the replica of a source database was made with."""
+    metastore, name = connection.target.metastore, connection.target.policy.target_of(database)
+    state = replica_state(metastore.database(name))
+    return made_with(state, connection.target.policy, lambda: metastore.table_names(name))
+
+
+def load(
+    connection: Connection,
+    directory: str,
+    name: str | None = None,
+    *,
+    to_evid: int | None = None,
+    repair: bool = False,
+    copier: Copier | None = None,
+    progress: Progress | None = None,
+) -> LoadReport:
+    """``REPL LOAD``: copies the files of a dump and applies it. Repeating it changes nothing.
+
+    Tables that fail are in the report's ``held``; all others are loaded.
+
+    Args:
+        connection: both sides.
+        directory: of the dump.
+        name: ``db`` or ``db.table`` on the target; as on the source where None.
+        to_evid: last event id to apply; all of the dump where None.
+        repair: of a bootstrap, compare also what has been loaded already, and replace what differs.
+        copier: copies files; threads of this process where None.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: the dump is absent or incomplete, or the target is not ready for it.
+        Refused: another load of the database runs, the target is no replica of this source, or a path leads outside the roots.
+        Unreachable: a metastore or a storage does not answer; an equal call continues.
+    """
+    return repl_load(
+        connection.target,
+        _load_statement(connection, directory, name, to_evid),
+        connection.store,
+        copier or connection.copier,
+        repair=repair,
+        source=connection.source.metastore,
+        progress=progress,
+    )
+
+
+def plan(
+    connection: Connection,
+    directory: str,
+    name: str | None = None,
+    *,
+    to_evid: int | None = None,
+    repair: bool = False,
+    progress: Progress | None = None,
+) -> PlanReport:
+    """What :func:`load` would do now; changes nothing. Takes its arguments, and raises what it raises."""
+    statement = _load_statement(connection, directory, name, to_evid)
+    planned = plan_load(connection.target, statement, connection.store, repair=repair, source=connection.source.metastore)
+    return plan_report(connection.target, planned, progress=progress)
+
+
+def status(connection: Connection, name: str) -> Status:
+    """``REPL STATUS`` of a database or table.
+
+    Args:
+        connection: both sides; only the target's metastore is called.
+        name: ``db`` or ``db.table`` on the target.
+
+    Raises:
+        BadRequest: it is no such name.
+        Unreachable: the metastore does not answer.
+    """
+    database, table = parse_name(name)
+    metastore = connection.target.metastore
+    left = {name: at for name, at in replica_state(metastore.database(database)).left.items() if table in (None, name)}
+    last, held = repl_status(metastore, database, table), tuple(held_tables(metastore, database, table))
+    if last is not None or held:
+        return Status(last, held, left=left)
+    exists = metastore.database(database) is not None and (table is None or metastore.table(database, table) is not None)
+    return Status(None, exists=exists)
+
+
+def verify(connection: Connection, name: str, *, progress: Progress | None = None) -> list[TableComparison]:
+    """Compares source and target as they are now: partitions, files, checksums, schema, functions.
+
+    Args:
+        connection: both sides.
+        name: ``db`` or ``db.table`` on the source.
+        progress: shows how far it is.
+
+    Returns:
+        One result for each table and function; equal ones have no ``differences``.
+
+    Raises:
+        BadRequest: the source has no such database, or neither side has the table.
+        Unreachable: a metastore or a storage does not answer.
+    """
+    database, table = parse_name(name)
+    return list(compare_database(connection.source, connection.target, database, table=table, progress=progress))
+
+
+def _load_statement(connection: Connection, directory: str, name: str | None, to_evid: int | None) -> ReplLoad:
+    """The statement; without a name the dump's own place chooses the target database, among those of the policy only."""
+    if name is not None:
+        return ReplLoad(directory, *parse_name(name), to_evid)
+    policy, database = connection.target.policy, connection.store.header(directory).scope.database
+    if database not in policy.databases and policy.pattern_of(database) is None:
+        raise Refused(
+            f"the dump {directory} is of {database!r}, which is no database of the policy: name the target database to load it "
+            f"under, as in REPL LOAD {database} FROM ..., or add it to databases"
+        )
+    return ReplLoad(directory, to_evid=to_evid)

@@ -1,0 +1,104 @@
+"""``REPL DUMP | LOAD | STATUS``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_replication.cli import completion, describe
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, Settings, settings
+from hive_replication.cli.words import statement
+from hive_replication.errors import BadRequest
+
+if TYPE_CHECKING:
+    from hive_replication.statements import ReplDump, ReplLoad, ReplStatus
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="STATEMENT", help="Its words, or one quoted argument.", autocompletion=completion.words, show_default=False
+    ),
+]
+
+
+def repl(context: typer.Context, words: Words = None, config: Config = None, json: Json = False) -> None:
+    """Runs a REPL DUMP, REPL LOAD or REPL STATUS.
+
+    DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id. '*' in
+    place of a name: a dump of each database of the policy.
+
+    LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]: applies a dump, or its events up to <evid>, to the target; prints nothing.
+
+    STATUS <db>[.<table>]: prints the last event id of a target, or nothing where it is no replica; a name that nobody knows is an
+    error.
+    """
+    from hive_replication.statements import ReplDump, ReplLoad, parse
+
+    parsed = parse(f"REPL {statement(words or [])}")
+    chosen = settings(context, config, json)
+    if isinstance(parsed, ReplDump):
+        _dump(chosen, parsed)
+    elif isinstance(parsed, ReplLoad):
+        _load(chosen, parsed)
+    else:
+        _status(chosen, parsed)
+
+
+def _dump(chosen: Settings, parsed: ReplDump) -> None:
+    from hive_replication import dump
+    from hive_replication.statements import EVERY
+
+    connection = chosen.connect()
+    names = sorted(connection.source.policy.databases) if parsed.database == EVERY else [parsed.name]
+    with shown() as progress:
+        results = [
+            dump(
+                connection,
+                name,
+                from_evid=parsed.from_evid,
+                to_evid=parsed.to_evid,
+                batch=parsed.batch,
+                progress=progress,
+            )
+            for name in names
+        ]
+    for result in results:
+        for table, reason in result.header.skipped.items():
+            chosen.output.remark(f"left out: {result.header.scope.database}.{table}: {reason}")
+    data = [describe.dump_data(result) for result in results]
+    rows = [(result.directory, result.last_evid) for result in results]
+    chosen.output.table(("dir-name", "last-evid"), rows, {"dumps": data} if parsed.database == EVERY else data[0])
+
+
+def _load(chosen: Settings, parsed: ReplLoad) -> None:
+    from hive_replication import load
+
+    with shown() as progress:
+        report = load(chosen.connect(), parsed.directory, parsed.name, to_evid=parsed.to_evid, progress=progress)
+    if chosen.json:
+        chosen.output.table((), (), describe.load_data(report))
+    chosen.output.remark(*describe.load_lines(report))
+    raise typer.Exit(report.exit_code)
+
+
+def _status(chosen: Settings, parsed: ReplStatus) -> None:
+    from hive_replication import status
+
+    connection = chosen.connect()
+    found = status(connection, parsed.name)
+    if not found.exists and (parsed.table or parsed.database not in connection.target.policy.databases.values()):
+        if parsed.table and status(connection, parsed.database).exists:
+            raise BadRequest(f"the target has no table {parsed.name}")
+        raise BadRequest(f"the target has no database {parsed.database!r}, and the policy names none")
+    last = found.last_evid
+    held = [describe.held_data(one) for one in found.held]
+    rows = [] if last is None else [(last,)]
+    if rows or chosen.json:
+        data = {"last_evid": last, "last-evid": last, "held": held, "left": dict(found.left)}
+        chosen.output.table(("last-evid",), rows, data)
+    cells = list(map(describe.held_cells, found.held))
+    chosen.output.notice("Held tables", describe.HELD_COLUMNS, cells, map(describe.held_line, found.held))
+    left = [f"not replicated any more: {table} since event {evid}" for table, evid in sorted(found.left.items())]
+    chosen.output.notice("Tables that the policy no longer includes", ("table", "since event"), sorted(found.left.items()), left)

@@ -1,0 +1,56 @@
+"""``retention``: deletes old data, journals and dumps."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hive_replication.cli.completion import replicas
+from hive_replication.cli.progress import shown
+from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.units import size, size_figure
+
+Database = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[DB]", help="Database on the target; all of the policy without one.", autocompletion=replicas, show_default=False
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.", show_default=False)]
+
+
+def retention(
+    context: typer.Context, database: Database = None, dry_run: DryRun = False, config: Config = None, json: Json = False
+) -> None:
+    """Moves old data aside after the grace time, and deletes it after the retention time, with journals and dumps.
+
+    Never touches what a location of the target database points at.
+    """
+    from hive_replication.load.history.retention import Swept, sweep
+
+    chosen = settings(context, config, json)
+    connection = chosen.connect()
+    names = [database] if database else list(connection.target.policy.databases.values())
+    with shown() as progress:
+        swept: list[tuple[str, Swept]] = []
+        for name in names:
+            try:
+                done = sweep(connection.target, name, connection.store, dry_run=dry_run, progress=progress)
+                swept += [(name, one) for one in done]
+            except BadRequest:  # not there yet
+                if database:
+                    raise
+            except Refused as error:  # of this database only
+                if database:
+                    raise
+                chosen.output.remark(f"{name}: {error}")
+    rows = ((name, one.what, size_figure(one.size), one.path, one.moved_to or "deleted") for name, one in swept)
+    data = {"dry_run": dry_run, "done": [{"database": name, **asdict(one)} for name, one in swept]}
+    chosen.output.table(("database", "what", "size", "path", "to"), rows, data)
+    freed = sum(one.size for _, one in swept if not one.moved_to)
+    moved = sum(one.size for _, one in swept if one.moved_to)
+    would = "would be " if dry_run else ""
+    chosen.output.remark(f"{size(moved)} {would}moved aside, {size(freed)} {would}deleted")

@@ -1,0 +1,9 @@
+"""Turns a policy into two connected sides.
+
+Keep out of here: what is done with them.
+"""
+
+from hive_replication.connect.connection import Connection, connect
+from hive_replication.connect.reach import Reachable, connect_reachable, reach
+
+__all__ = ["Connection", "Reachable", "connect", "connect_reachable", "reach"]

@@ -1,0 +1,69 @@
+"""A policy's two sides, connected; no server is called before it is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.connect.databases import resolved
+from hive_replication.connect.dump_root import dump_root
+from hive_replication.copy.tasks import Copier
+from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.dump.format.tree import TreeStore
+from hive_replication.dump.source import Source
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.client import Metastore
+from hive_replication.policy import Policy
+from hive_replication.signing import signing_key
+from hive_replication.storage import Storage
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A policy with its servers.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        store: where dumps are written and read: nothing outside the policy's ``dump_root``.
+        copier: copies files in threads of this process.
+    """
+
+    source: Source
+    target: Target
+    store: TreeStore
+    copier: Copier
+
+
+def connect(policy: Policy) -> Connection:
+    """Connects the sides of a policy; a server is called only when it is needed.
+
+    Only the patterns of a policy ask at once: the source for its databases.
+
+    Raises:
+        BadRequest: an address of the policy is malformed, its dump root lies under no root of source or target, or there is no
+            signing key where the policy says.
+        Unreachable: the policy has patterns of databases, and the source does not answer.
+    """
+    metastore = Metastore(policy.source.metastore, connections=policy.metastore_connections)
+    return connected(resolved(policy, metastore), metastore)
+
+
+def connected(policy: Policy, metastore: Metastore) -> Connection:
+    """The sides of a policy whose databases are known; calls no server.
+
+    Args:
+        policy: without patterns.
+        metastore: of the source.
+
+    Raises:
+        BadRequest: see :func:`connect`.
+    """
+    calls = policy.parallelism.storage_calls
+    source = Source(metastore, Storage(policy.source.roots, calls), policy)
+    replica = Metastore(policy.target.metastore, connections=policy.metastore_connections)
+    target = Target(replica, Storage(policy.target.roots, calls), policy, source.storage, metastore)
+    root = dump_root(policy)
+    copier = ThreadCopier(source.storage, target.storage, threads=policy.files_in_flight, bandwidth=policy.bandwidth)
+    store = PackedStore(Storage((root,), calls), root.uri, policy.packed_above, signing_key(policy.signing_key))
+    return Connection(source, target, store, copier)

@@ -1,0 +1,79 @@
+"""Which servers of a policy answer, asked side by side and within seconds: before reports that are to come whatever is down.
+
+Ordinary calls are repeated for half a minute, which is right for work and too long for somebody who asks what is wrong.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hive_replication.connect.connection import Connection, connect, connected
+from hive_replication.connect.databases import resolved_before
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.metastore.client import Metastore
+from hive_replication.policy import Policy
+from hive_replication.policy.model import is_pattern
+
+_LOG = logging.getLogger(__name__)
+
+_TIMEOUT, _ATTEMPTS = 5.0, 2  # seconds for one attempt, and how many
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """Which metastores answer.
+
+    Args:
+        source: why the source's does not, "" if it does.
+        target: the same of the target's.
+    """
+
+    source: str = ""
+    target: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether both answer."""
+        return not (self.source or self.target)
+
+    def problems(self) -> Mapping[str, str]:
+        """Why they do not answer, by side."""
+        return {side: why for side, why in (("source", self.source), ("target", self.target)) if why}
+
+
+def reach(policy: Policy) -> Reachable:
+    """Asks both metastores at the same time; takes at most some ten seconds."""
+    with ThreadPoolExecutor(2, "reach") as threads:
+        return Reachable(*threads.map(_problem, (policy.source.metastore, policy.target.metastore)))
+
+
+def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
+    """Connects the sides of a policy where a side may be down: then its patterns have the databases that they had last.
+
+    Raises:
+        BadRequest: see :func:`~hive_replication.connect.connect`.
+    """
+    found = reach(policy)
+    if not found.source:
+        return connect(policy), found
+    try:
+        policy = resolved_before(policy)
+    except Unreachable as error:
+        _LOG.info("the databases of patterns are left out: %s", error)
+        names = {name: target for name, target in policy.databases.items() if not is_pattern(name)}
+        policy = policy.model_copy(update={"databases": names})
+    return connected(policy, Metastore(policy.source.metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)), found
+
+
+def _problem(uri: str) -> str:
+    try:
+        with Metastore(uri, timeout=_TIMEOUT, retries=_ATTEMPTS) as metastore:
+            metastore.database("default")  # the metastore asks its own database for it
+    except Unreachable as error:
+        return str(error)
+    except ReplicationError as error:  # it does answer
+        _LOG.debug("%s answers: %s", uri, error)
+    return ""

@@ -1,0 +1,256 @@
+"""One file: choose the version that was recorded, copy it under a hidden name, prove it, give it its name."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from hive_replication.copy.proof import Crc32c, is_reproducible
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
+from hive_replication.logs import about, reason, repeats
+from hive_replication.storage import AlreadyExists, FileStatus, Storage, paths
+
+_LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Origin = Literal["source", "cmroot"]
+#: Reads a file in pieces.
+Read = Callable[[str], Iterator[bytes]]
+_ROUNDS = 3
+_SMALL = 1 << 20  # bytes that are held in memory, to be written as fast as the target can
+
+
+def copy_file(
+    task: CopyTask,
+    source: Storage,
+    target: Storage,
+    *,
+    executor: str = "threads",
+    read: Read | None = None,
+    at_once: bool = False,
+) -> CopyResult | CopyFailure:
+    """Brings one file to its place, proven, or says why not; never raises an error of storage.
+
+    The recorded checksum decides which file is copied: the one at the source path or, where that is gone or holds another
+    version, the one in cmroot. The replica gets its name only after its proof, and never replaces another file. What the
+    proof is: design, section 7. Passing trouble is met by starting the file again, a few times.
+
+    Args:
+        task: the file and its place.
+        source: where the file and its cmroot are read.
+        target: where the replica goes.
+        executor: who does it, for the result.
+        read: reads a source file in pieces; as fast as the source's storage does where None.
+        at_once: write a small file in one request: sooner, but with more work for the servers.
+    """
+    copying = _Copying(task, source, target, executor, read or source.stream, at_once=at_once)
+    retrying = Retrying(
+        retry=retry_if_exception(_may_pass),
+        stop=stop_after_attempt(_ROUNDS),
+        wait=wait_random_exponential(0.5, max=10),
+        before_sleep=repeats(_LOG, "the copy of %s", task.file.uri, extra=copying.about),
+        reraise=True,
+    )
+    try:
+        return retrying(copying.run)
+    except (ReplicationError, OSError) as error:
+        kind = "unreachable" if isinstance(error, Unreachable) else "failed"
+        return copying.failure(f"{task.file.uri} could not be copied to {task.target}: {error}", kind)
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, ReplicationError | FileNotFoundError) and not isinstance(error, Refused | BadRequest)
+
+
+class _Gone(Exception):
+    """A candidate is absent or not the recorded version; the next one may be.
+
+    Args:
+        why: as ``is absent``.
+        replaced: whether there is another version in its place.
+    """
+
+    def __init__(self, why: str, *, replaced: bool = False) -> None:
+        super().__init__(why)
+        self.replaced = replaced
+
+
+class _Copying:
+    """The copying of one file. ``uri`` below is a candidate: a place where the recorded version may lie."""
+
+    def __init__(self, task: CopyTask, source: Storage, target: Storage, executor: str, read: Read, *, at_once: bool) -> None:
+        database, _, name = task.object_name.partition("/")[0].rpartition(".")
+        self.about = about(database or None, name, task.evid)
+        self._task = task
+        self._source = source
+        self._target = target
+        self._executor = executor
+        self._read = read
+        self._at_once = at_once
+        self._recorded = task.file.checksum
+        self._attempts = 0
+
+    def run(self) -> CopyResult | CopyFailure:
+        """One round over all candidates."""
+        replica = self._target.status(self._task.target)
+        if replica is not None:
+            return self._present(replica)
+        missing: list[str] = []
+        for origin, uri in self._candidates():
+            try:
+                return self._copy(origin, uri)
+            except _Gone as gone:
+                missing.append(f"{uri} {gone}")
+                self._gone(origin, uri, gone)
+        return self._missing(missing)
+
+    def failure(self, reason: str, kind: Literal["gone", "conflict", "unreachable", "failed"] = "failed") -> CopyFailure:
+        """The answer where there is no proven replica."""
+        return CopyFailure(self._task, f"{self._task.object_name}, event {self._task.evid}: {reason}", kind)
+
+    def _gone(self, origin: Origin, uri: str, gone: _Gone) -> None:
+        """A file that lies in cmroot by now is nothing new; another version in its place is worth a look."""
+        level = logging.WARNING if gone.replaced else logging.DEBUG
+        then = "; its copy in cmroot is taken" if origin == "source" and self._task.file.cm_uri else ""
+        _LOG.log(level, "%s %s%s", uri, gone, then, extra=self.about)
+
+    def _candidates(self) -> Iterator[tuple[Origin, str]]:
+        yield "source", self._task.file.uri
+        if self._task.file.cm_uri:
+            yield "cmroot", self._task.file.cm_uri
+
+    def _present(self, replica: FileStatus) -> CopyResult | CopyFailure:
+        """A file has the target's name already: the same one (a restart, a speculative twin) or a conflict."""
+        checksum = self._target.checksum(replica.uri) if self._recorded and not replica.is_dir else None
+        if checksum and checksum.value == self._recorded:
+            return self._result("present", replica.size, Proof(checksum.algorithm, checksum.value, recorded=True))
+        missing: list[str] = []
+        for _, uri in self._candidates():
+            try:
+                proof = self._same_content(uri, replica)
+            except _Gone as gone:
+                missing.append(f"{uri} {gone}")
+            else:
+                return self._result("present", replica.size, proof) if proof else self._conflict()
+        return self._conflict() if checksum or replica.is_dir else self._missing(missing)
+
+    def _same_content(self, uri: str, replica: FileStatus) -> Proof | None:
+        if self._status(uri).size != replica.size or replica.is_dir:
+            self._expect_recorded(uri)
+            return None
+        read = self._identified(uri, lambda: Crc32c.of(self._reading(uri)))
+        same = read.hex == Crc32c.of(self._target.stream(replica.uri)).hex
+        return Proof("CRC32C", read.hex, recorded=bool(self._recorded)) if same else None
+
+    def _copy(self, origin: Origin, uri: str) -> CopyResult | CopyFailure:
+        """Copies a candidate if it is the recorded version, else raises :class:`_Gone`."""
+        status = self._status(uri)
+        temporary = _temporary(self._task.target)
+        try:
+            proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
+            self._target.rename(temporary, self._task.target)
+        except AlreadyExists:
+            # A speculative twin was faster, or somebody else took the name.
+            _LOG.debug("%s was made by another copy meanwhile", self._task.target, extra=self.about)
+            self._discard(temporary)
+            replica = self._target.status(self._task.target)
+            if replica is None:
+                raise
+            return self._present(replica)
+        except BaseException:
+            self._discard(temporary)
+            raise
+        return self._result(origin, size, proof)
+
+    def _reproduced(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int] | None:
+        """Copies, and expects the replica to have the recorded checksum; None where it cannot or does not.
+
+        No look at the source is needed: whatever was read, and whatever happened to the source meanwhile, the replica is the
+        recorded version if its checksum is the recorded one.
+        """
+        if not (self._target.has_checksums(temporary) and is_reproducible(self._recorded, status)):
+            return None
+        size = self._write(status, temporary, self._reading(uri), status.block_size)
+        checksum = self._target.checksum(temporary)
+        if checksum and checksum.value == self._recorded:
+            return Proof(checksum.algorithm, checksum.value, recorded=True), size
+        _LOG.debug("%s was read, and is not the recorded version by its replica's checksum", uri, extra=self.about)
+        self._target.delete(temporary)
+        return None
+
+    def _observed(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int]:
+        """Copies a file that has the recorded checksum before and after, and reads the replica back."""
+        read = Crc32c()
+        self._identified(uri, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
+        written = Crc32c.of(self._target.stream(temporary))
+        if read.hex != written.hex:
+            raise ReplicationError(f"the replica reads back with CRC32C {written.hex}, {uri} was read with {read.hex}")
+        return Proof("CRC32C", read.hex, recorded=bool(self._recorded)), read.size
+
+    def _identified(self, uri: str, read: Callable[[], T]) -> T:
+        self._expect_recorded(uri)
+        result = read()
+        self._expect_recorded(uri)
+        return result
+
+    def _expect_recorded(self, uri: str) -> None:
+        if not self._recorded:
+            return
+        try:
+            checksum = self._source.checksum(uri)
+        except FileNotFoundError as error:
+            raise _Gone("is absent") from error
+        if checksum is None:
+            raise BadRequest(f"checksums of {uri} cannot be read: set the webhdfs address of its storage root in the policy")
+        if checksum.value != self._recorded:
+            raise _Gone(f"is another version (checksum {checksum.value} instead of {self._recorded})", replaced=True)
+
+    def _status(self, uri: str) -> FileStatus:
+        status = self._source.status(uri)
+        if status is None or status.is_dir:
+            raise _Gone("is absent" if status is None else "is a directory")
+        return status
+
+    def _write(self, status: FileStatus, temporary: str, chunks: Iterator[bytes], block_size: int | None = None) -> int:
+        """Writes the content of a candidate; how many bytes there were."""
+        self._attempts += 1
+        if not (self._at_once and status.size <= _SMALL):
+            return self._target.create(temporary, chunks, block_size=block_size)
+        data = b"".join(chunks)
+        self._target.write(temporary, data, block_size=block_size, overwrite=False)
+        return len(data)
+
+    def _reading(self, uri: str) -> Iterator[bytes]:
+        try:
+            yield from self._read(uri)
+        except FileNotFoundError as error:
+            raise _Gone("is absent") from error
+
+    def _discard(self, temporary: str) -> None:
+        try:
+            self._target.delete(temporary)
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("%s is left over: %s", temporary, reason(error), extra=self.about)
+
+    def _result(self, origin: Literal["source", "cmroot", "present"], size: int, proof: Proof) -> CopyResult:
+        return CopyResult(self._task, origin, size, proof, self._attempts, self._executor)
+
+    def _conflict(self) -> CopyFailure:
+        return self.failure(
+            f"{self._task.target} has other content than {self._task.file.uri}; nothing was overwritten", "conflict"
+        )
+
+    def _missing(self, places: list[str]) -> CopyFailure:
+        cmroot = "" if self._task.file.cm_uri else "; no cmroot copy was recorded"
+        return self.failure(f"the file is missing: {' and '.join(places)}{cmroot}", "gone")
+
+
+def _temporary(target: str) -> str:
+    """A hidden name beside the target, of its own for each attempt, within the 255 bytes that names may have."""
+    short = paths.name(target).encode()[:200].decode(errors="ignore")
+    return f"{paths.parent(target).rstrip('/')}/.{short}.{secrets.token_hex(8)}.tmp"

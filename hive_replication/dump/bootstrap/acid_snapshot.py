@@ -1,0 +1,182 @@
+"""Transactional tables in a dump of objects: what a reader sees of them at the event id at which the dump stands.
+
+No transaction that has a write id of them may be open then: its commit would come later, but never the event that gave the write
+id. So open ones are waited for, then aborted, or the dump fails. Files are listed last, only those that the reader needs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hive_replication.acid.directories import AcidDirectory, has_base, of_several_transactions, read_by
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.dump.bootstrap.table_reader import ObjectReader
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.source import Source
+from hive_replication.errors import ReplicationError
+from hive_replication.events.files import FileRef
+from hive_replication.events.log_event import LogEvent, ends_transaction, notifications
+from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.tables import batches
+from hive_replication.storage import Storage, paths
+
+_BATCH = 500
+_LOOK_AGAIN = 0.5  # seconds
+
+
+@dataclass
+class Snapshot:
+    """The transactional tables of a dump of objects under way.
+
+    Args:
+        source: the source side.
+        reader: what was read so far.
+        consolidate: folds the events after an event id, and answers up to which one.
+    """
+
+    source: Source
+    reader: ObjectReader
+    consolidate: Callable[[int], int]
+
+    def take(self, end: int) -> int:
+        """Puts the write ids and files of all transactional tables into the dump.
+
+        Args:
+            end: event id at which the dump stands.
+
+        Returns:
+            The event id at which it stands then.
+
+        Raises:
+            ReplicationError: transactions stay open for longer than the policy allows.
+        """
+        waiting = _Waiting(self.source, self._database)
+        while names := self._names():
+            seen = self.source.metastore.write_ids(self._database, names)
+            hidden = self.source.metastore.unfinished_transactions()
+            now = self.source.metastore.current_event_id()
+            opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
+            if opened:
+                waiting.wait(opened)
+            elif not self._touched(end, now, every=True):
+                self._list(seen, hidden)
+                if not self._touched(now, self.source.metastore.current_event_id(), every=False):
+                    return now
+            end = self.consolidate(end)
+        return end
+
+    @property
+    def _database(self) -> str:
+        return self.reader.scope.database
+
+    def _names(self) -> list[str]:
+        tables = self.source.metastore.tables(self._database, sorted(self.reader.reads))
+        return sorted(table.tableName.lower() for table in tables if is_transactional(table))
+
+    def _touched(self, after: int, until: int, *, every: bool) -> bool:
+        """Whether events of a range concern the database: all of its own and of transactions, or those of its objects only."""
+        for row in notifications(self.source.metastore, after, until, self.source.policy.max_message_bytes):
+            if row.database == self._database and (every or row.type != "ALLOC_WRITE_ID_EVENT"):
+                return True
+            if every and ends_transaction(LogEvent(row), self._database):
+                return True
+        return False
+
+    def _list(self, seen: dict[str, WriteIds], hidden: frozenset[int]) -> None:
+        lister, writer = self.reader.lister, self.reader.writer
+        for name, write_ids in seen.items():
+            record = writer.table(name)
+            if record is None:
+                continue
+            listed = partial(seen_files, self.source.storage, lister, write_ids, hidden)
+            files = listed(record.table.sd.location) if has_files(record.table) else ()
+            writer.put_table(replace(record, files=files, write_ids=write_ids))
+            for batch in batches(writer.partitions(name), _BATCH):
+                found = self.source.storage.threads.map(listed, [part.partition.sd.location for part in batch])
+                for part, part_files in zip(batch, found, strict=True):
+                    writer.put_partition(replace(part, files=part_files))
+
+
+def seen_files(
+    storage: Storage, lister: Lister, write_ids: WriteIds, hidden: frozenset[int], location: str | None
+) -> tuple[FileRef, ...]:
+    """The files of a transactional table's or partition's directory that a reader needs; none where it is absent.
+
+    Args:
+        storage: that it lies on.
+        lister: lists files of this storage.
+        write_ids: what the reader sees.
+        hidden: transactions that are not committed.
+        location: URI of the directory; None where there is none.
+    """
+    if not location or lister.is_barred(location):
+        return ()
+    try:
+        names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
+    except FileNotFoundError:
+        return ()
+    return tuple(needed(lister.files(location), names, write_ids, hidden))
+
+
+def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, hidden: Iterable[int]) -> Iterator[FileRef]:
+    """The files that a reader needs, as they are to be called on the target (pure).
+
+    Args:
+        files: all below a table's or partition's directory.
+        names: the directories in it.
+        write_ids: what the reader sees.
+        hidden: transactions that are not committed.
+
+    Raises:
+        ReplicationError: a directory has rows of aborted writes between others.
+    """
+    chosen = read_by(names, write_ids, hidden)
+    _require_clean(chosen, write_ids)
+    originals = not has_base(chosen)  # of before the table became transactional
+    for file in files:
+        top, _, rest = file.subdir.partition("/")
+        if top in chosen:
+            yield replace(file, subdir="/".join(filter(None, (chosen[top], rest))))
+        elif originals and AcidDirectory.parsed(top) is None:
+            yield file
+
+
+def _require_clean(names: Iterable[str], write_ids: WriteIds) -> None:
+    """A replica's metastore forgets which writes were aborted: no rows of theirs may come there."""
+    for one in filter(of_several_transactions, names):
+        found = AcidDirectory.parsed(one)
+        if found and any(found.first <= write_id <= found.last for write_id in write_ids.aborted):
+            raise ReplicationError(
+                f"{one} has rows of committed and of aborted transactions of a streaming batch: compact the table or partition "
+                "first (ALTER TABLE ... COMPACT 'major')"
+            )
+
+
+class _Waiting:
+    """Waits for open transactions, then does what the policy says."""
+
+    def __init__(self, source: Source, database: str) -> None:
+        self._source, self._database, self._settings = source, database, source.policy.acid
+        self._until, self._aborted = time.monotonic() + self._settings.open_txn_timeout, False
+
+    def wait(self, tables: list[str]) -> None:
+        """Waits a little.
+
+        Raises:
+            ReplicationError: that was long enough, and the transactions are not to be aborted, or cannot be.
+        """
+        if time.monotonic() < self._until:
+            time.sleep(_LOOK_AGAIN)
+            return
+        writers = self._source.metastore.writers(self._database, tables)
+        if self._aborted or self._settings.at_timeout == "fail" or not writers:
+            known = ", ".join(map(str, sorted(writers))) or "none that holds a lock"
+            raise ReplicationError(
+                f"transactions that write to tables of {self._database} ({', '.join(tables)}) did not end within "
+                f"{self._settings.open_txn_timeout:g} s; open now: {known}. Let them end, or set acid.at_timeout to abort"
+            )
+        self._source.metastore.abort(writers)
+        self._aborted, self._until = True, time.monotonic() + 10

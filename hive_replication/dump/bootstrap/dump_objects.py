@@ -1,0 +1,188 @@
+"""A bootstrap dump: all objects of the scope, consolidated at the source to one event id."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from hive_replication.dump.auxiliary import function_record, why_left_out
+from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
+from hive_replication.dump.bootstrap.fold import Fold
+from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
+from hive_replication.dump.boundary import SourceBoundary
+from hive_replication.dump.format.interface import DumpWriter
+from hive_replication.dump.format.records import DumpHeader, DumpResult, Known, Scope
+from hive_replication.dump.format.resume import Checkpoint
+from hive_replication.dump.source import Source
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events.log_event import notifications
+from hive_replication.events.named import elsewhere
+from hive_replication.events.records import function_name
+from hive_replication.logs import about
+from hive_replication.metastore.types import Function
+from hive_replication.progress import Progress
+
+_LOG = logging.getLogger(__name__)
+
+_ROUNDS = 20
+
+
+def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Progress, known: Known | None = None) -> DumpResult:
+    """Writes every object of the scope as of one event id, which the header's ``to_evid`` names.
+
+    Args:
+        source: the source side.
+        scope: what to dump.
+        writer: where to.
+        progress: shows the number of tables read.
+        known: tables to leave out as long as no event concerns them: the fold begins with the first event after they were
+            compared, and what it meets is read like any other. So those that are left out stand at ``to_evid``, too.
+
+    Raises:
+        BadRequest: the database, table or a partition of the scope does not exist.
+        ReplicationError: the source changes so fast that the dump does not come to an end.
+    """
+    database = source.mark(scope.database)
+    begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
+    left = set(known.tables) if known else set[str]()
+    boundary = source.boundary(scope.database, database)
+    reader = ObjectReader(source, scope, writer, source.lister(boundary))
+    _read_all(source, reader, begin, left, progress)
+    included, metadata_only = _included(source, scope), source.policy.metadata_only
+    fold = Fold(reader.writer, scope.database, reader.reads, included, database, left, metadata_only, source.acid)
+    fold.children = reader.children
+    with_functions = scope.table is None and not metadata_only
+    if with_functions:
+        fold.functions = _functions(source, scope.database)
+    consolidate = partial(_consolidate, source, scope, reader, fold)
+    end = consolidate(begin)
+    if source.acid:
+        end = Snapshot(source, reader, consolidate).take(end)
+    if with_functions:
+        _put_functions(source, reader, fold, boundary)
+    if scope.partitions is not None:
+        _keep_partitions(scope, reader)
+    to_time, to_hash = source.reach(end)
+    created = time.time()
+    header = DumpHeader(
+        "bootstrap",
+        scope,
+        source.identity,
+        fold.source_database,
+        begin,
+        end,
+        to_time,
+        to_hash,
+        created,
+        skipped=dict(reader.skipped),
+        metadata_only=source.policy.metadata_only,
+        acid=source.acid,
+        taken=source.policy.scope.text if scope.table is None else "",
+        read=source.policy.source.paths,
+    )
+    if known:
+        header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
+    return writer.finish(header)
+
+
+def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], progress: Progress) -> None:
+    """Reads what an interrupted dump did not; what it had read counts as read then, and the fold does the rest."""
+    writer = reader.writer
+    if writer.done is not None:
+        reader.reads |= {name: Read(*read) for name, read in writer.done.reads.items()}
+        reader.resume()
+    checkpoint = Checkpoint(begin, source.reach(begin)[1])
+    names = [name for name in reader.names() if name not in {*reader.reads, *left}]
+    for _ in progress.count(reader.read_all(names), "tables read", len(names)):
+        with reader.writing:
+            if writer.due():
+                reads = {name: (read.begin, read.end) for name, read in list(reader.reads.items())}
+                writer.keep(replace(checkpoint, reads=reads))
+    writer.seal()
+
+
+def _included(source: Source, scope: Scope) -> Callable[[str], bool]:
+    return source.policy.includes if scope.table is None else lambda table: table == scope.table
+
+
+def _functions(source: Source, database: str) -> dict[str, Function]:
+    return {function.functionName.lower(): function for function in source.metastore.functions(database)}
+
+
+def _put_functions(source: Source, reader: ObjectReader, fold: Fold, boundary: SourceBoundary) -> None:
+    cm_root = source.cm_root()
+    for function in fold.functions.values():
+        record = function_record(source, function, cm_root, boundary)
+        reason = "" if boundary.why_outside(function) else why_left_out(function, record.files)
+        if reason:
+            reader.skipped[function_name(record.name)] = reason
+        else:
+            reader.writer.put_function(record)
+
+
+def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold, begin: int) -> int:
+    """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too."""
+    folded = seen = begin
+    for _ in range(_ROUNDS):
+        end = source.metastore.current_event_id()
+        for row in notifications(source.metastore, folded, end, source.policy.max_message_bytes):
+            if row.database == scope.database and source.policy.takes(row.type):
+                try:
+                    event = decode(row)
+                    if not elsewhere(event):
+                        fold.apply(event)
+                except UnreadableMessage as error:
+                    _LOG.info(
+                        "what the event may concern is read again: %s", error, extra=about(row.database, row.table, row.evid)
+                    )
+                    _read_again(source, reader, fold, row.table)
+                    seen = source.metastore.current_event_id()  # the names were read up to here: the fold has to get there, too
+        folded = end
+        unread, fold.unread = fold.unread, set()
+        unlisted, fold.unlisted = fold.unlisted, set()
+        if not unread and not unlisted and seen <= folded:
+            return folded
+        for name in sorted(unread):
+            reader.read(name)
+        for table, partition in sorted(unlisted):
+            reader.relist(table, partition)
+    raise ReplicationError(f"tables of {scope} are renamed faster than they can be read; dump again at a quieter time")
+
+
+def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) -> None:
+    """Whatever an unreadable message may say is in what is read after it: of its table and those that it may have made.
+
+    Without a table it is about the database or its functions.
+
+    Raises:
+        BadRequest: the database was dropped meanwhile.
+    """
+    if table:
+        changed = {*fold.reads, *fold.left} ^ set(reader.names())  # a rename is logged under one of its names
+        fold.read_again({table} | (changed - reader.skipped.keys()))
+        return
+    database = source.metastore.database(fold.database)
+    if database is None:
+        raise BadRequest(f"the source database {fold.database!r} was dropped while it was dumped")
+    fold.source_database = database
+    if reader.scope.table is None and not fold.metadata_only:
+        fold.functions = _functions(source, fold.database)
+
+
+def _keep_partitions(scope: Scope, reader: ObjectReader) -> None:
+    """Leaves only the partitions of the scope in the dump.
+
+    Raises:
+        BadRequest: the source has none of that name.
+    """
+    table, wanted = str(scope.table), set(scope.partitions or ())
+    found = {record.name for record in reader.writer.partitions(table)}
+    for name in found - wanted:
+        reader.writer.drop_partition(table, name)
+    missing = sorted(wanted - found)
+    if missing:
+        raise BadRequest(f"the source table {scope} has no partition {', '.join(missing)}")

@@ -1,0 +1,254 @@
+"""Consolidation at the source (seed replication-v2, approach 2): the events of a dump's time, folded over the dumped objects.
+
+A dump begins at event b and ends reading at e. Each table was read at some moment in between, so events of b..e are partly in
+it. The fold makes every object stand at e: drops remove, creates add, alters and inserts replace. An event is folded only over
+an object that was read before it. Events of the moment while an object was read may be in it or not; folding them again does no
+harm, since each sets the object to its own after image, except a rename, which would move the wrong content: what a rename
+yields is then read again, and the events of that time are folded, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from hive_replication.dump.auxiliary import changed_constraints, changed_statistics, statistics_of, with_statistics
+from hive_replication.dump.bootstrap.table_reader import Read
+from hive_replication.dump.format.interface import DumpWriter
+from hive_replication.dump.format.records import PartitionRecord, TableRecord
+from hive_replication.dump.source import why_skipped
+from hive_replication.errors import BadRequest
+from hive_replication.events import records as r
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.table_kinds import has_files, is_external
+from hive_replication.metastore.types import Database, Function, Table
+from hive_replication.storage import paths
+
+
+@dataclass
+class Fold:
+    """The fold's state: the draft of the dump, when each table was read, and what is left to look at.
+
+    Args:
+        draft: the dump being written.
+        database: name of the source database.
+        reads: when each table in the draft was read.
+        includes: whether a table's name belongs to the dump.
+        unread: tables to read again after the fold.
+        unlisted: (table, partition or "") to list again after the fold.
+        source_database: the database object, as altered.
+        left: tables that the dump leaves out; one that an event concerns is read like any other.
+        metadata_only: whether no data is replicated.
+        acid: whether transactional tables are replicated; their files are listed after the fold (``snapshot``).
+        functions: the database's functions by name, read at the dump's begin.
+        children: for each table those with foreign keys that point at it.
+    """
+
+    draft: DumpWriter
+    database: str
+    reads: dict[str, Read]
+    includes: Callable[[str], bool]
+    source_database: Database
+    left: set[str] = field(default_factory=set[str])
+    metadata_only: bool = False
+    acid: bool = False
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    unread: set[str] = field(default_factory=set[str])
+    unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def apply(self, event: r.Event) -> None:
+        """Folds one event; events come in order.
+
+        Raises:
+            BadRequest: the database itself was dropped.
+        """
+        met = self.left.intersection(event.names)
+        self.left -= met
+        self.unread |= met
+        match event:
+            case r.AlterTable():
+                self._rename_table(event) if event.rename else self._alter_table(event)
+            case r.CreateTable():
+                self._create_table(event)
+            case r.DropTable():
+                self._drop_table(event)
+            case r.AddPartition() | r.AlterPartition() | r.DropPartition() | r.Insert():
+                if self._behind(event.table, event.evid):
+                    self._change_content(event)
+            case r.FunctionEvent():
+                self.functions.pop(event.function, None)
+                if isinstance(event, r.CreateFunction):
+                    self.functions[event.function] = event.after
+            case r.AlterDatabase():
+                self.source_database = event.after
+            case r.DropDatabase():
+                raise BadRequest(f"the source database {self.database!r} was dropped at event {event.evid}, while it was dumped")
+            case _:
+                self._change_attached(event)
+
+    def read_again(self, names: Iterable[str]) -> None:
+        """Tables whose state no event tells any more: they are read after the fold."""
+        for name in filter(self.includes, names):
+            self._remove(name)
+            self.left.discard(name)
+            self.unread.add(name)
+
+    def _change_attached(self, event: r.Event) -> None:
+        record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
+        match event:
+            case r.AddConstraints() | r.DropConstraint() if record is not None:
+                self.draft.put_table(changed_constraints(record, event))
+                for name in event.names[1:]:
+                    self.children.setdefault(name, set()).add(event.table)
+            case r.UpdateStatistics() | r.DeleteStatistics() if event.partition_name:
+                part = self.draft.partition(event.table, event.partition_name) if record is not None else None
+                if part is not None:
+                    self.draft.put_partition(replace(part, partition=changed_statistics(part.partition, event)))
+            case r.UpdateStatistics() | r.DeleteStatistics() if record is not None:
+                self.draft.put_table(replace(record, table=changed_statistics(record.table, event)))
+            case _:
+                pass  # nothing that a dump of objects holds
+
+    def _change_content(self, event: r.AddPartition | r.AlterPartition | r.DropPartition | r.Insert) -> None:
+        match event:
+            case r.AddPartition():
+                self._add_partition(event)
+            case r.AlterPartition():
+                for change in event.changes:
+                    self._change_partition(event, change)
+            case r.DropPartition():
+                for name in event.partitions:
+                    self.draft.drop_partition(event.table, name)
+                    self.unlisted.discard((event.table, name))
+            case r.Insert():
+                self._insert(event)
+
+    def _behind(self, name: str, evid: int) -> bool:
+        """Whether the draft has the table as it was before the event."""
+        read = self.reads.get(name)
+        return read is not None and read.begin < evid
+
+    def _why_skipped(self, table: Table) -> str:
+        return why_skipped(table, metadata_only=self.metadata_only, acid=self.acid)
+
+    def _remove(self, name: str) -> None:
+        self.draft.drop_table(name)
+        self.reads.pop(name, None)
+        self.unlisted = {key for key in self.unlisted if key[0] != name}
+
+    def _create_table(self, event: r.CreateTable) -> None:
+        name = event.table
+        if name in self.reads or not self.includes(name) or self._why_skipped(event.after):
+            return
+        self.unread.discard(name)
+        self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
+        self.reads[name] = Read(event.evid, event.evid)
+        if is_external(event.after) and has_files(event.after):
+            self.unlisted.add((name, ""))
+
+    def _drop_table(self, event: r.DropTable) -> None:
+        self.unread.discard(event.table)
+        if self._behind(event.table, event.evid):
+            self._remove(event.table)
+
+    def _alter_table(self, event: r.AlterTable) -> None:
+        record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
+        if record is None:
+            return
+        if event.may_cascade:
+            self.read_again([event.table])
+            return
+        table = with_statistics(event.after, statistics_of(record.table))
+        self.draft.put_table(replace(record, table=table, files=() if event.truncate else record.files))
+        if event.relocated and has_files(event.after):
+            self.unlisted.add((event.table, ""))
+
+    def _rename_table(self, event: r.AlterTable) -> None:
+        old, new = event.names
+        wanted = event.after.dbName.lower() == self.database and self.includes(new)
+        wanted = wanted and not self._why_skipped(event.after)
+        read = self.reads.get(old)
+        self.unread.discard(old)
+        present = read is not None and read.begin < event.evid
+        certain = present and read is not None and read.end < event.evid
+        arrived = new in self.reads and not self._behind(new, event.evid)
+        if wanted and not arrived and certain:
+            self._move_table(event, old, new)
+        elif wanted and not arrived:
+            self._remove(new)
+            self.unread.add(new)
+        if present:
+            self._remove(old)
+        for child in self.children.pop(old, set()) - {old, new}:
+            self._remove(child)  # its foreign key has another parent now: read again
+            self.unread.add(child)
+
+    def _move_table(self, event: r.AlterTable, old: str, new: str) -> None:
+        record = self.draft.table(old)
+        assert record is not None  # noqa: S101 - reads and draft hold the same names
+        self._remove(new)
+        before, after = event.before.sd.location, event.after.sd.location
+        table = with_statistics(event.after, statistics_of(record.table))
+        self.draft.put_table(replace(record, table=table, files=_moved_files(record.files, before, after)))
+        for part in self.draft.partitions(old):
+            part.partition.tableName = new
+            part.partition.sd.location = paths.moved(part.partition.sd.location, before, after)
+            self.draft.put_partition(PartitionRecord(new, part.name, part.partition, _moved_files(part.files, before, after)))
+        self.reads[new] = Read(event.evid, event.evid)
+        self.unread.discard(new)  # read over what the draft has now, it would keep partitions that were dropped meanwhile
+        self.unlisted |= {(new, part) for name, part in self.unlisted if name == old}
+
+    def _add_partition(self, event: r.AddPartition) -> None:
+        for added in event.partitions:
+            self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
+            if added.files is None or is_external(event.table_object):
+                self.unlisted.add((event.table, added.name))
+
+    def _change_partition(self, event: r.AlterPartition, change: r.ChangedPartition) -> None:
+        table = event.table
+        record = self.draft.partition(table, change.before_name)
+        if record is None and not change.rename:
+            return
+        # Read while it was altered: what was read before and after may be mixed.
+        mixed = event.evid <= self.reads[table].end
+        relocated = change.relocated or (mixed and change.may_be_relocated(event.table_object))
+        if record is not None and change.before is None:
+            relocated |= record.partition.sd.location != change.after.sd.location
+        files: tuple[FileRef, ...] = ()
+        if record is not None and not event.truncate:
+            before = change.before.sd.location if change.before else record.partition.sd.location
+            files = record.files if relocated else _moved_files(record.files, before, change.after.sd.location)
+        unlisted = relocated or record is None
+        if change.rename:
+            self.draft.drop_partition(table, change.before_name)
+            unlisted |= mixed or (table, change.before_name) in self.unlisted
+            self.unlisted.discard((table, change.before_name))
+        after = change.after if record is None else with_statistics(change.after, statistics_of(record.partition))
+        self.draft.put_partition(PartitionRecord(table, change.after_name, after, files))
+        if unlisted:
+            self.unlisted.add((table, change.after_name))
+
+    def _insert(self, event: r.Insert) -> None:
+        if not event.files:
+            self.unlisted.add((event.table, event.partition_name))
+        elif event.partition_name:
+            part = self.draft.partition(event.table, event.partition_name)
+            if part is not None:
+                files = inserted(part.files, event)
+                self.draft.put_partition(PartitionRecord(event.table, part.name, part.partition, files))
+        else:
+            record = self.draft.table(event.table)
+            if record is not None:
+                self.draft.put_table(replace(record, files=inserted(record.files, event)))
+
+
+def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:
+    """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning."""
+    if event.replace:
+        return event.files
+    return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
+
+
+def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:
+    return tuple(FileRef(paths.moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)

@@ -1,0 +1,140 @@
+"""Reading a database's objects into a dump: each table with its partitions and files, and when it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from hive_replication.dump.auxiliary import with_statistics
+from hive_replication.dump.format.interface import DumpWriter
+from hive_replication.dump.format.records import PartitionRecord, Scope, TableRecord
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.source import Source, why_skipped
+from hive_replication.errors import BadRequest
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Table
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """When an object was read: all events up to ``begin`` are in it, those up to ``end`` may be."""
+
+    begin: int
+    end: int
+
+
+@dataclass
+class ObjectReader:
+    """Reads tables of one database into a dump.
+
+    ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
+    tables have foreign keys that point at a table. ``writing`` is held while the writer is in use.
+    """
+
+    source: Source
+    scope: Scope
+    writer: DumpWriter
+    lister: Lister
+    reads: dict[str, Read] = field(default_factory=dict[str, Read])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    writing: Lock = field(default_factory=Lock)
+
+    def names(self) -> list[str]:
+        """Tables of the scope at this moment.
+
+        Raises:
+            BadRequest: the scope is one table and the source does not have it.
+        """
+        if self.scope.table is not None:
+            if self.source.metastore.table(self.scope.database, self.scope.table) is None:
+                raise BadRequest(f"the source {self.source.metastore.uri} has no table {self.scope}")
+            return [self.scope.table]
+        names = self.source.metastore.table_names(self.scope.database)
+        return sorted(name for name in names if self.source.policy.includes(name))
+
+    def read_all(self, names: Sequence[str]) -> Iterator[None]:
+        """Reads tables, several at once; yields whenever one is done."""
+        return self.source.threads.unordered(self.read, names)
+
+    def read(self, name: str) -> None:
+        """Reads one table, its partitions and files; a table that is no longer there leaves nothing."""
+        begin = self.source.metastore.current_event_id()
+        table = self.source.metastore.table(self.scope.database, name)
+        if table is None:
+            return
+        metadata_only = self.source.policy.metadata_only
+        reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
+        if reason:
+            self.skipped[name] = reason
+            return
+        listed = has_files(table) and not is_transactional(table)  # those of transactional tables are listed last (snapshot)
+        files = self.lister.files(table.sd.location, kept=not is_external(table)) if listed else ()
+        try:
+            record = self._with_attached(TableRecord(table, files))
+            with self.writing:
+                self.writer.put_table(record)
+            for part in self._partitions(table) if table.partitionKeys and not metadata_only else ():
+                with self.writing:
+                    self.writer.put_partition(part)
+        except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
+            with self.writing:
+                self.writer.drop_table(name)
+            return
+        self.reads[name] = Read(begin, self.source.metastore.current_event_id())
+
+    def _with_attached(self, record: TableRecord) -> TableRecord:
+        """A table with its constraints and column statistics, if it can have any."""
+        if record.table.tableType == "VIRTUAL_VIEW":
+            return record
+        metastore, columns = self.source.metastore, [column.name for column in record.table.sd.cols]
+        data = not self.source.policy.metadata_only
+        found = metastore.table_statistics(self.scope.database, record.name, columns) if data else ()
+        constraints = metastore.constraints(self.scope.database, record.name)
+        made = TableRecord(with_statistics(record.table, found), record.files, constraints)
+        self._note_parents(made)
+        return made
+
+    def resume(self) -> None:
+        """Restores the foreign keys of the tables that an interrupted dump has read."""
+        for record in filter(None, map(self.writer.table, self.reads)):
+            self._note_parents(record)
+
+    def _note_parents(self, record: TableRecord) -> None:
+        for parent in filter(None, (one.parent for one in record.constraints)):
+            self.children.setdefault(parent[1], set()).add(record.name)
+
+    def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
+        keys, name = [key.name for key in table.partitionKeys], table.tableName.lower()
+        for batch in batches(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions), _BATCH):
+            names = [partition_name(keys, part.values) for part in batch]
+            columns = [column.name for column in table.sd.cols]
+            statistics = self.source.metastore.partition_statistics(self.scope.database, name, columns, names)
+            locations = (None if is_transactional(table) else part.sd.location for part in batch)
+            listed = self.lister.many(locations, kept=not is_external(table))
+            for part_name, part, files in zip(names, batch, listed, strict=True):
+                yield PartitionRecord(name, part_name, with_statistics(part, statistics.get(part_name, ())), files)
+
+    def relist(self, table: str, partition: str) -> None:
+        """Lists an object's files again, for an event that named none; from then on its table counts as read now."""
+        record = self.writer.table(table)
+        if record is None:
+            return
+        self._relist(record, table, partition)
+        self.reads[table] = Read(self.reads[table].begin, self.source.metastore.current_event_id())
+
+    def _relist(self, record: TableRecord, table: str, partition: str) -> None:
+        kept = not is_external(record.table)
+        if not partition:
+            self.writer.put_table(replace(record, files=self.lister.files(record.table.sd.location, kept=kept)))
+            return
+        part = self.writer.partition(table, partition)
+        if part is not None:
+            files = self.lister.files(part.partition.sd.location, kept=kept)
+            self.writer.put_partition(PartitionRecord(table, partition, part.partition, files))

@@ -1,0 +1,236 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportAttributeAccessIssue=false
+# (pyarrow and thrift.TSerialization have no types)
+"""The Parquet files of a packed dump: one row a table, partition, function or event, its files as a list of structs.
+
+Rows are sorted within a file, so that a table's partitions are read as one stream in order of their names. Spark reads the
+files as they are: ``explode(files)`` gives the table of what there is to copy.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
+from thrift.TSerialization import deserialize, serialize
+
+from hive_replication.dump.format import encoding
+from hive_replication.dump.format.objects import whole_partition
+from hive_replication.dump.format.parquet_sizes import damaged, require_small
+from hive_replication.dump.format.records import EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Partition
+
+Record = TableRecord | PartitionRecord | FunctionRecord | EventRecord
+Kind = Literal["event", "function", "partition", "table"]
+
+# Partitions are many: Thrift's own binary form is written and read in C, unlike the text that messages hold.
+_BINARY = TBinaryProtocolAcceleratedFactory(string_length_limit=32 << 20, container_length_limit=1_000_000)
+_FILE = pa.struct([("group", pa.int32()), *((name, pa.string()) for name in ("uri", "checksum", "cm_root", "subdir"))])
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("table", pa.string()),
+        ("name", pa.string()),
+        ("evid", pa.int64()),
+        ("record", pa.binary()),
+        ("files", pa.list_(_FILE)),
+    ]
+)
+_ROWS = 1_000
+
+
+class Key(NamedTuple):
+    """What a row is about; rows of a file are in this order.
+
+    Args:
+        kind: of the record.
+        table: of a partition.
+        name: of a table, partition or function.
+        evid: of an event.
+    """
+
+    kind: Kind
+    table: str = ""
+    name: str = ""
+    evid: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file, read."""
+
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    @cached_property
+    def index(self) -> list[Key]:
+        """What the rows are about, in order."""
+        columns = (self.rows.column(name).to_pylist() for name in Key._fields)
+        return list(map(Key, *columns))
+
+    def record(self, key: Key) -> Record:
+        """The record of one row, the only one that is decoded.
+
+        Raises:
+            KeyError: no row is about it.
+        """
+        number = bisect_left(self.index, key)
+        if self.index[number : number + 1] != [key]:
+            raise KeyError(key)
+        return _record(key, self.rows.slice(number, 1).to_pylist()[0])
+
+    def stream(self, kind: Kind, table: str = "") -> Iterator[tuple[Key, Record]]:
+        """The records of a kind (and table), in order."""
+        found = self.rows.filter(pc.and_(pc.equal(self.rows["kind"], kind), pc.equal(self.rows["table"], table)))
+        for batch in found.to_batches(max_chunksize=_ROWS):
+            for row in batch.to_pylist():
+                key = Key(kind, table, row["name"], row["evid"])
+                yield key, _record(key, row)
+
+    def only(self, keys: set[Key]) -> bytes:
+        """The file with these rows only."""
+        return _text(self.rows.filter(pa.array([key in keys for key in self.index], pa.bool_())))
+
+
+def key_of(record: Record) -> Key:
+    """What a record is about."""
+    match record:
+        case EventRecord():
+            return Key("event", evid=record.notification.evid)
+        case PartitionRecord():
+            return Key("partition", record.table, record.name)
+        case FunctionRecord():
+            return Key("function", name=record.name)
+        case TableRecord():
+            return Key("table", name=record.name)
+
+
+def number_of_files(record: Record) -> int:
+    """Files that a record names."""
+    return sum(len(group.files) for group in record.groups) if isinstance(record, EventRecord) else len(record.files)
+
+
+def weight(record: Record) -> int:
+    """How much of a Parquet file a record takes, in files: wide tables and long messages take as much as many of them."""
+    match record:
+        case EventRecord():
+            more = len(record.notification.message) // 2_000
+        case FunctionRecord():
+            more = 0
+        case PartitionRecord():
+            more = len(record.partition.sd.cols or ()) // 25
+        case TableRecord():
+            more = len(record.table.sd.cols or ()) // 25
+    return 1 + more + number_of_files(record)
+
+
+def part_of(records: Iterable[Record]) -> bytes:
+    """Records as a Parquet file."""
+    rows = [_row(key, record) for key, record in sorted(((key_of(record), record) for record in records), key=lambda one: one[0])]
+    return _text(pa.Table.from_pylist(rows, SCHEMA))
+
+
+def read_part(data: bytes) -> Part:
+    """Reads a Parquet file.
+
+    Raises:
+        ValueError: it is damaged, not one of a packed dump, or larger than a writer makes one.
+    """
+    require_small(data, SCHEMA)
+    with damaged():
+        rows = pq.read_table(BytesIO(data))
+    _require_values(rows, *Key._fields, "record", "files")
+    return Part(rows)
+
+
+def summary(data: bytes) -> tuple[Counter[str], set[str]]:
+    """What is in a Parquet file: number of records of each kind, and the tables of its partitions.
+
+    Raises:
+        ValueError: as :func:`read_part`.
+    """
+    require_small(data, SCHEMA)
+    with damaged():
+        rows = pq.read_table(BytesIO(data), columns=["kind", "table"])
+    _require_values(rows, "kind", "table")
+    kinds = Counter[str]({one["values"]: one["counts"] for one in pc.value_counts(rows["kind"]).to_pylist()})
+    if unknown := kinds.keys() - {"event", "function", "partition", "table"}:
+        raise ValueError(f"it has records of the kind {min(unknown)!r}")
+    return kinds, set(pc.unique(rows.filter(pc.equal(rows["kind"], "partition"))["table"]).to_pylist())
+
+
+def _require_values(rows: pa.Table, *names: str) -> None:
+    if absent := [name for name in names if rows[name].null_count]:
+        raise ValueError(f"its column {absent[0]} has rows without a value")
+
+
+def _text(rows: pa.Table) -> bytes:
+    sink = BytesIO()
+    pq.write_table(rows, sink, compression="zstd", row_group_size=_ROWS * 10)
+    return sink.getvalue()
+
+
+def _row(key: Key, record: Record) -> dict[str, Any]:
+    match record:
+        case EventRecord():
+            files = [_file(n, file) for n, group in enumerate(record.groups) for file in group.files]
+            return key._asdict() | {"record": encoding.event_text(record), "files": files}
+        case PartitionRecord():
+            data = serialize(record.partition, _BINARY)
+        case FunctionRecord():
+            data = encoding.function_text(record)
+        case TableRecord():
+            data = encoding.table_text(record)
+    return key._asdict() | {"record": data, "files": [_file(0, file) for file in record.files]}
+
+
+def _file(group: int, file: FileRef) -> dict[str, Any]:
+    return {"group": group, "uri": file.uri, "checksum": file.checksum, "cm_root": file.cm_root, "subdir": file.subdir}
+
+
+def _record(key: Key, row: dict[str, Any]) -> Record:
+    record = _decoded(key.kind, row)
+    if key_of(record) != key:
+        raise ValueError(f"the row of {key} is about {key_of(record)}")
+    return record
+
+
+def _decoded(kind: Kind, row: dict[str, Any]) -> Record:
+    if any(file is None or None in file.values() for file in row["files"]):
+        raise ValueError("a file has no value in some column")
+    files = [(file["group"], FileRef(file["uri"], file["checksum"], file["cm_root"], file["subdir"])) for file in row["files"]]
+
+    def all_files(number: int) -> tuple[FileRef, ...]:
+        if number != len(files):
+            raise ValueError(f"{row['name']} has {len(files)} files instead of {number}")
+        return tuple(file for _, file in files)
+
+    match kind:
+        case "event":
+            event, numbers = encoding.event_of(row["record"])
+            of_group: list[list[FileRef]] = [[] for _ in event.groups]
+            for number, file in files:
+                of_group[number].append(file)
+            if list(map(len, of_group)) != numbers:
+                raise ValueError(f"event {event.notification.evid} has other numbers of files than its groups say")
+            groups = tuple(replace(group, files=tuple(refs)) for group, refs in zip(event.groups, of_group, strict=True))
+            return replace(event, groups=groups)
+        case "partition":
+            part = deserialize(Partition(), row["record"], _BINARY)
+            return PartitionRecord(row["table"], row["name"], whole_partition(part), all_files(len(files)))
+        case "function":
+            return encoding.function_of(row["record"], all_files)
+        case "table":
+            return encoding.table_of(row["record"], all_files)

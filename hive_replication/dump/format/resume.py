@@ -1,0 +1,318 @@
+"""Resumes interrupted dumps, as Hive does: writers leave notes in a dump directory that has no ack file yet.
+
+::
+
+    _attempt_<n>     a writer's claim and its request; the claim with the highest number is the valid one
+    _checkpoint_<n>  what was written whole since the one before; none is ever changed
+
+A directory is resumed only by an equal request, and only when its writer is gone: it released its claim, its process ended on
+this machine, or the directory has not changed for a while. It may be killed anywhere up to its ack file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from pathlib import PurePosixPath
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hive_replication.bounded_json import MIB, parsed
+from hive_replication.dump.format.digests import FileDigest
+from hive_replication.dump.format.tree_reader import Tree
+from hive_replication.errors import ReplicationError
+from hive_replication.logs import about
+from hive_replication.process import is_gone, machine
+from hive_replication.storage import AlreadyExists, FileStatus, Storage
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds between two checkpoints: so much work is lost at most.
+INTERVAL = 5.0
+#: Seconds without a change after which the writer on another machine counts as gone.
+_SILENCE = 900
+_LOOKED_AT = 10
+_ATTEMPT, _CHECKPOINT = "_attempt_", "_checkpoint_"
+#: What a dump has from the moment at which it is being removed: what is left of it is never resumed.
+REMOVED = "_removed"
+_MOST_NOTE = 64 * MIB
+
+_Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
+
+
+class _Note(BaseModel):
+    """A checkpoint, or that objects which checkpoints name as whole change again."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    evid: _Number = 0
+    hash: str = ""
+    reads: dict[str, Annotated[tuple[_Number, _Number], Field(strict=False)]] = {}
+    tables: dict[str, _Number] = {}
+    partitions: list[Annotated[tuple[str, str, _Number], Field(strict=False)]] = []
+    events: dict[Annotated[str, Field(pattern=r"^[0-9]{1,19}$")], _Number] = {}
+    files: dict[str, Annotated[tuple[_Number, str], Field(strict=False)]] = {}
+    sealed: bool = False
+
+
+class _Owner(BaseModel):
+    """A claim; none of anybody where it cannot be read."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    request: str | None = None
+    machine: str = ""
+    pid: _Number = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a dump is.
+
+    Args:
+        evid: last event that was dumped; of a dump of objects the one at which it began.
+        message_hash: of that event, to recognise another history of the source.
+        reads: of a dump of objects, the tables that are whole, with the event ids before and after each was read.
+    """
+
+    evid: int
+    message_hash: str
+    reads: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+@dataclass
+class Written:
+    """Records of a dump, each with its number of files, and digests of the files that they were written into."""
+
+    tables: dict[str, int] = field(default_factory=dict[str, int])
+    partitions: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    events: dict[int, int] = field(default_factory=dict[int, int])
+    files: dict[str, FileDigest] = field(default_factory=dict[str, FileDigest])
+
+
+class WriterClaim:
+    """The claim of one writer on a dump directory.
+
+    Args:
+        storage: of the dumps.
+        directory: the dump directory.
+        request: the dump's whole request as text.
+        number: of the claim, from 1 on.
+        done: last checkpoint of the earlier writers, or None.
+        written: what they wrote.
+        saved: number of their checkpoints.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        directory: str,
+        request: str,
+        number: int = 1,
+        done: Checkpoint | None = None,
+        written: Written | None = None,
+        saved: int = 0,
+    ) -> None:
+        self._storage, self._request, self._number, self.directory = storage, request, number, directory
+        self.done, self.written, self._saved = done, written or Written(), saved
+        self._noted = Written(events=dict(self.written.events), files=dict(self.written.files))
+        self._reads = set(done.reads if done else ())
+        self._last = time.monotonic()
+        owner = {"request": request, "machine": machine(), "pid": os.getpid()}
+        storage.write(f"{directory}/{_ATTEMPT}{number}", json.dumps(owner).encode(), overwrite=False)
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.monotonic() - self._last >= INTERVAL
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Notes what was written since the last checkpoint; all of it has to be on storage.
+
+        Raises:
+            ReplicationError: another process has taken the directory over.
+        """
+        self.check()
+        reads = {name: read for name, read in checkpoint.reads.items() if name not in self._reads}
+        written, noted = self.written, self._noted
+        values = {
+            "evid": checkpoint.evid,
+            "hash": checkpoint.message_hash,
+            "reads": reads,
+            "tables": {name: written.tables[name] for name in reads if name in written.tables},
+            "partitions": [[*key, files] for key, files in written.partitions.items() if key[0] in reads],
+            "events": {evid: files for evid, files in written.events.items() if evid not in noted.events},
+            "files": {path: [one.size, one.sha256] for path, one in written.files.items() if noted.files.get(path) != one},
+        }
+        self._note(values)
+        noted.events |= written.events
+        noted.files |= written.files
+        self._reads |= reads.keys()
+        self._last = time.monotonic()
+
+    def seal(self) -> None:
+        """Marks the dump as not resumable: objects that checkpoints name as complete are about to change."""
+        if self._saved:
+            self._note({"sealed": True})
+
+    def release(self) -> bool:
+        """Gives up the directory, so that an equal request can resume the dump.
+
+        Returns:
+            False if there is no checkpoint to resume from.
+        """
+        if self._saved:
+            owner = {"request": self._request, "machine": "", "pid": 0}
+            self._storage.write(f"{self.directory}/{_ATTEMPT}{self._number}", json.dumps(owner).encode())
+        return self._saved > 0
+
+    def check(self) -> None:
+        """Checks that no other writer has taken over the directory.
+
+        Raises:
+            ReplicationError: another one has.
+        """
+        if self._storage.exists(f"{self.directory}/{_ATTEMPT}{self._number + 1}"):
+            raise ReplicationError(f"another process goes on with the dump {self.directory}: wait for it, or dump again")
+
+    def _note(self, values: Mapping[str, Any]) -> None:
+        self._saved += 1
+        self._storage.write_once(f"{self.directory}/{_CHECKPOINT}{self._saved}", json.dumps(values).encode())
+
+
+class ResumableWriter:
+    """Base of a writer whose dump can be resumed by another one; see :class:`~.interface.DumpWriter`."""
+
+    _claim: WriterClaim | None
+
+    def _flush(self) -> None:
+        """Waits for all writes."""
+        raise NotImplementedError
+
+    @property
+    def done(self) -> Checkpoint | None:
+        """Last checkpoint of the interrupted dump that this one resumes."""
+        return self._claim.done if self._claim else None
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self._claim is not None and self._claim.due()
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Notes how far the dump is."""
+        if self._claim is not None:
+            self._flush()
+            self._claim.save(checkpoint)
+
+    def seal(self) -> None:
+        """Marks the dump as not resumable."""
+        if self._claim is not None:
+            self._claim.seal()
+
+
+def interrupted(storage: Storage, parent: str, request: str, ack: str) -> WriterClaim | None:
+    """Takes over the newest interrupted dump of an equal request, or None if there is none to resume.
+
+    Args:
+        storage: of the dumps.
+        parent: directory that holds the database's dumps.
+        request: the whole request as text.
+        ack: name of the file that ends a dump.
+    """
+    for directory in islice(sorted((entry.uri for entry in _ls(storage, parent) if entry.is_dir), reverse=True), _LOOKED_AT):
+        entries = {PurePosixPath(entry.uri).name: entry for entry in _ls(storage, directory)}
+        claims = _numbers(entries, _ATTEMPT)
+        if (
+            {ack, REMOVED} & entries.keys()
+            or not claims
+            or not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries)
+        ):
+            continue
+        found = [_checkpoint(storage, f"{directory}/{_CHECKPOINT}{number}") for number in _numbers(entries, _CHECKPOINT)]
+        whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
+        if not whole or any(note.sealed for note in whole) or any(found[len(whole) :]):
+            continue
+        try:
+            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *_progress(whole), saved=len(found))
+        except AlreadyExists:
+            _LOG.info("another process goes on with the dump %s", directory)
+            continue
+        evid = claim.done.evid if claim.done else None
+        _LOG.warning("the interrupted dump %s is resumed", directory, extra=about(evid=evid))
+        _clear(storage, claim)
+        return claim
+    return None
+
+
+def left_over(storage: Storage, parent: str, ack: str, before: float) -> list[str]:
+    """Dump directories without an ack file in which nothing has changed since ``before`` (seconds since the epoch)."""
+    old = [entry.uri for entry in _ls(storage, parent) if entry.is_dir and entry.modified < before]
+    listed = ((uri, list(_ls(storage, uri))) for uri in old)
+    return [uri for uri, entries in listed if not any(e.uri.endswith(f"/{ack}") or e.modified >= before for e in entries)]
+
+
+def _clear(storage: Storage, claim: WriterClaim) -> None:
+    """Removes what earlier writers wrote after their last checkpoint."""
+    database = PurePosixPath(claim.directory).parent.name
+    tree = Tree(storage, claim.directory)
+    kept = {tree.database_path(database), *(f"{claim.directory}/{evid}" for evid in claim.written.events)}
+    kept |= {tree.table_path(database, name) for name in claim.written.tables}
+    for directory in (claim.directory, tree.database_path(database)):
+        for entry in _ls(storage, directory):
+            if entry.is_dir and entry.uri.rstrip("/") not in kept:
+                storage.delete(entry.uri, recursive=True)
+
+
+def _progress(notes: Iterable[_Note]) -> tuple[Checkpoint, Written]:
+    written, reads, last = Written(), dict[str, tuple[int, int]](), _Note()
+    for last in notes:
+        reads |= last.reads
+        written.tables |= last.tables
+        written.partitions |= {(table, name): files for table, name, files in last.partitions}
+        written.events |= {int(evid): files for evid, files in last.events.items()}
+        written.files |= {path: FileDigest(size, sha256) for path, (size, sha256) in last.files.items()}
+    return Checkpoint(last.evid, last.hash, reads), written
+
+
+def _left(storage: Storage, claim: str, request: str, entries: Mapping[str, FileStatus]) -> bool:
+    """Whether a claim is that of an equal request whose writer is gone."""
+    owner = _read(storage, claim, _Owner) or _Owner()
+    if owner.request not in (request, request.partition("\n")[0]):  # earlier versions wrote the first line only
+        return False
+    if owner.machine == machine():
+        return is_gone(f"{owner.machine} {owner.pid}")
+    changed = max(entry.modified for entry in entries.values())
+    return not owner.machine or time.time() - changed > _SILENCE
+
+
+def _checkpoint(storage: Storage, uri: str) -> _Note | None:
+    return _read(storage, uri, _Note)
+
+
+def _read(storage: Storage, uri: str, kind: type[_Kind]) -> _Kind | None:
+    """Reads a note; one that was being written when its writer died is none."""
+    try:
+        return kind.model_validate(parsed(storage.read(uri, most=_MOST_NOTE), most=_MOST_NOTE, values=4_000_000))
+    except (ValueError, ValidationError, FileNotFoundError) as error:
+        _LOG.debug("the note %s is passed over: %s", uri, error)
+        return None
+
+
+def _numbers(names: Mapping[str, FileStatus], prefix: str) -> list[int]:
+    numbers = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    return sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
+
+
+def _ls(storage: Storage, directory: str) -> Iterator[FileStatus]:
+    try:
+        yield from storage.ls(directory)
+    except FileNotFoundError:
+        return  # absent: none yet

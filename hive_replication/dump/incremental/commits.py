@@ -1,0 +1,85 @@
+"""Transactions in an incremental dump: those that ended and wrote to the database, each commit with the files that it wrote.
+
+The log names for every end of a transaction the databases that it wrote to; ends of others are left out, and so are beginnings:
+a transaction that is about to write to a table allocates a write id of the table, which is an event of its own.
+
+Of transactions that stand for those of another source the log does not name the right databases. Of a database that is a replica
+itself all ends are taken: ending a transaction that the target does not have does nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hive_replication.acid.directories import base_name
+from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.dump.source import Source
+from hive_replication.events.files import FileRef
+from hive_replication.events.log_event import LogEvent, ends_transaction
+from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
+from hive_replication.logs import about
+from hive_replication.metastore.transactions import WriteEvent
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TransactionReader:
+    """Reads what ended transactions wrote to one database.
+
+    Args:
+        source: the source side.
+        database: source database.
+        includes: whether a table's name belongs to the dump.
+        replica: whether the database is a replica, so that its transactions may stand for those of another source.
+    """
+
+    source: Source
+    database: str
+    includes: Callable[[str], bool]
+    replica: bool = False
+
+    def record(self, event: LogEvent) -> EventRecord | None:
+        """The end of a transaction as an event of the database; None of other events, and of transactions of other databases."""
+        if not self.source.acid or event.row.type not in ENDS:
+            return None
+        named = ends_transaction(event, self.database, replica=self.replica)
+        untold = isinstance(event.event, CommitTransaction) and not event.event.databases
+        if not named and not untold:
+            return None
+        row = replace(event.row, database=self.database)
+        if not isinstance(event.event, CommitTransaction):
+            return None if self._is_open(event) else EventRecord(row)
+        found = self.source.metastore.write_events(event.event.transaction, self.database)
+        if not named and not found:
+            return None
+        writes = [one for one in found if self.includes(one.table) and not one.view]
+        unreadable = next((one for one in writes if one.problem), None)
+        if unreadable is not None:
+            extra = about(self.database, unreadable.table, event.evid)
+            _LOG.warning(
+                "what the transaction wrote cannot be read: the load holds its tables: %s", unreadable.problem, extra=extra
+            )
+            return EventRecord(row, tuple(_groups(writes)))
+        written = tuple(TransactionWrite(one.table, one.partition, one.write_id, self._truncates(one)) for one in writes)
+        return EventRecord(row, tuple(_groups(writes)), writes=written)
+
+    def _is_open(self, event: LogEvent) -> bool:
+        """Whether an abort names an open transaction: Hive's own loads log the id that the transaction has at their source."""
+        ended = event.event.transaction if self.replica and isinstance(event.event, AbortTransaction) else None
+        return ended is not None and not self.source.metastore.ended([ended])
+
+    def _truncates(self, write: WriteEvent) -> bool:
+        """Whether an overwrite left no file, but a base that hides what was there."""
+        base = f"{write.location}/{base_name(write.write_id)}"
+        return bool(write.location) and not write.files and self.source.storage.exists(base)
+
+
+def _groups(writes: Iterable[WriteEvent]) -> Iterable[FileGroup]:
+    """The files of each table and partition; a transaction of several statements may have written to one more than once."""
+    found: dict[tuple[str, str], dict[FileRef, None]] = {}
+    for one in writes:
+        found.setdefault((one.table, one.partition), {}).update(dict.fromkeys(map(FileRef.from_message, one.files)))
+    return (FileGroup(partition, tuple(files), table=table) for (table, partition), files in found.items())

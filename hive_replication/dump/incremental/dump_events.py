@@ -1,0 +1,122 @@
+"""An incremental dump: the events of a window that belong to the policy, each with its files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from hive_replication.dump.format.interface import DumpWriter
+from hive_replication.dump.format.records import DumpHeader, DumpResult, EventRecord, MadeWith, Scope
+from hive_replication.dump.format.resume import Checkpoint
+from hive_replication.dump.incremental.commits import TransactionReader
+from hive_replication.dump.incremental.event_files import EventFiles
+from hive_replication.dump.incremental.joined_tables import JoinedTables
+from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
+from hive_replication.dump.source import Source, is_replica, message_hash
+from hive_replication.errors import BadRequest
+from hive_replication.events.log_event import LogEvent, of_policy
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.progress import Progress
+
+_BATCH = 200  # events whose files are looked for at once
+
+
+def dump_events(
+    source: Source,
+    scope: Scope,
+    from_evid: int,
+    to_evid: int | None,
+    batch: int,
+    writer: DumpWriter,
+    progress: Progress,
+    dump_table: DumpTable | None = None,
+    made_with: MadeWith | None = None,
+) -> DumpResult:
+    """Writes the events of ``(from_evid, to_evid]`` that belong to the scope; data stays where it is.
+
+    Args:
+        source: the source side.
+        scope: database, or one table.
+        from_evid: events after this one.
+        to_evid: up to and with this one; None for all there are.
+        batch: stop after so many events *of the scope*; 0 for no limit. The header's ``to_evid`` then names the last one.
+        writer: where to.
+        progress: shows the number of events read.
+        dump_table: dumps a table that the load has to rebuild; if None, its lane is held.
+        made_with: what the replica was made with, where that is known.
+
+    Raises:
+        BadRequest: ``to_evid`` or ``from_evid`` lies beyond the source's log, or the database does not exist.
+        MissingEvents: the log no longer holds all of the window.
+    """
+    current = source.metastore.current_event_id()
+    end = current if to_evid is None else to_evid
+    if max(from_evid, end) > current:
+        raise BadRequest(
+            f"the source's notification log ends at event {current}, before {max(from_evid, end)}; if its metastore was restored "
+            f"from an older state: hive-repl recover {scope.database}"
+        )
+    database = _database(source, scope)
+    _, from_hash = source.reach(from_evid)
+    locations = PresentLocations(source.metastore, scope.database, from_evid, source.policy.max_message_bytes)
+    redumps = TableRedumps(source, locations, dump_table)
+    whole = scope.table is None
+    joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
+    replica = is_replica(source.metastore.database(scope.database))
+    transactions = TransactionReader(source, scope.database, partial(_includes, source, scope), replica)
+    boundary = source.boundary(scope.database, database)
+    files = EventFiles(source, locations, boundary)
+    last: NotificationEvent | None = None
+    start = writer.done.evid if writer.done else from_evid
+    events = progress.count(source.metastore.events(start, end), "events read", end - start)
+    for event, decoded, record in _records(source, scope, events, locations, transactions, files):
+        last = event
+        joined.follow(decoded)
+        if record is not None:
+            writer.put_event(replace(record, hash=message_hash(event.message), redump=redumps.redump(decoded)))
+            if writer.number_of_events == batch:
+                end = event.eventId
+                break
+        if writer.due():
+            writer.keep(Checkpoint(event.eventId, message_hash(event.message)))
+    to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
+    header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
+    header = replace(header, from_hash=from_hash, metadata_only=source.policy.metadata_only, acid=source.acid)
+    if whole:
+        before = made_with.scope if made_with else ""
+        header = replace(header, taken=source.policy.scope.text, before=before, joined=joined.dumped(end))
+    header = replace(header, read=source.policy.source.paths)
+    return writer.finish(header)
+
+
+def _records(
+    source: Source,
+    scope: Scope,
+    events: Iterable[NotificationEvent],
+    locations: PresentLocations,
+    transactions: TransactionReader,
+    files: EventFiles,
+) -> Iterator[tuple[NotificationEvent, LogEvent, EventRecord | None]]:
+    """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
+    includes = partial(_includes, source, scope)
+    for batch in batches(events, _BATCH):
+        found = locations.decode_batch(batch)
+        ended = source.threads.map(transactions.record, found)
+        taken = [one for one in found if source.policy.takes(one.row.type) and of_policy(one, scope.database, includes)]
+        grouped = {one.evid: EventRecord(one.row, groups) for one, groups in zip(taken, files.groups(taken), strict=True)}
+        yield from ((event, one, grouped.get(one.evid, end)) for event, one, end in zip(batch, found, ended, strict=True))
+
+
+def _database(source: Source, scope: Scope) -> Database:
+    """The source database, marked; where it was dropped meanwhile, its name alone, so that the drop can be dumped."""
+    if source.metastore.database(scope.database) is None:
+        return Database(name=scope.database, parameters={})
+    return source.mark(scope.database)
+
+
+def _includes(source: Source, scope: Scope, table: str) -> bool:
+    return source.policy.includes(table) if scope.table is None else table == scope.table

@@ -1,0 +1,127 @@
+"""The files of events: as a message names them, else as the object's directory holds them now.
+
+A message names none for external tables, for locations that an ALTER brings in, for INSERTs of other engines, for functions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from hive_replication.dump.auxiliary import function_record
+from hive_replication.dump.boundary import ANYWHERE, SourceBoundary
+from hive_replication.dump.format.records import FileGroup
+from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
+from hive_replication.dump.source import Source
+from hive_replication.events import records as r
+from hive_replication.events.files import FileRef
+from hive_replication.events.log_event import LogEvent
+from hive_replication.logs import About, about
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
+from hive_replication.metastore.types import Partition, Table, columns_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class EventFiles:
+    """Finds the files of events.
+
+    Args:
+        source: the source side.
+        locations: where objects of the database lie now.
+        boundary: what may be read of it.
+    """
+
+    def __init__(self, source: Source, locations: PresentLocations, boundary: SourceBoundary = ANYWHERE) -> None:
+        self._lister, self._metadata_only = source.lister(boundary), source.policy.metadata_only
+        self._boundary = boundary
+        self._source, self._cm_root = source, source.cm_root()
+        self._locations = locations
+
+    def groups(self, events: Iterable[LogEvent]) -> list[tuple[FileGroup, ...]]:
+        """The files of each event, object by object; what has to be listed is listed in parallel."""
+        found = [tuple(self._groups(event)) for event in events]
+        listed = iter(self._listed([one for groups in found for one in groups if isinstance(one, Lookup)]))
+        return [tuple(next(listed) if isinstance(one, Lookup) else one for one in groups) for groups in found]
+
+    def _groups(self, found: LogEvent) -> Iterable[FileGroup | Lookup]:
+        if self._metadata_only:
+            return ()
+        event, row = found.event, found.row
+        if event is None:
+            _LOG.info(
+                "the event is dumped without files: the load holds its table", extra=about(row.database, row.table, row.evid)
+            )
+            return ()
+        table = getattr(event, "after", None) or getattr(event, "table_object", None)
+        without_files = isinstance(table, Table) and is_transactional(table)  # those are what transactions wrote
+        if without_files and not (isinstance(event, r.AlterTable) and event.may_cascade):
+            return ()
+        return self._of(event)
+
+    def _of(self, event: r.Event) -> Iterable[FileGroup | Lookup]:
+        match event:
+            case r.CreateTable() if has_files(event.after):
+                yield _lookup(event, event.after) if is_external(event.after) else FileGroup("", event.files)
+            case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
+                yield _lookup(event, event.after)
+            case r.AlterTable(may_cascade=True):
+                yield from (FileGroup(name, ()) for name in self._cascaded(event))
+            case r.AddPartition():
+                yield from (_added(event, added) for added in event.partitions)
+            case r.AlterPartition(truncate=False):
+                relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
+                yield from (_lookup(event, event.table_object, c.after_name, c.after) for c in relocated)
+            case r.Insert() if event.files:
+                yield FileGroup(event.partition_name, event.files)
+            case r.CreateFunction():
+                yield FileGroup("", function_record(self._source, event.after, self._cm_root, self._boundary).files)
+            case r.Insert():
+                yield _lookup(event, event.table_object, event.partition_name, event.partition)
+            case _:
+                pass
+
+    def _cascaded(self, event: r.AlterTable) -> list[str]:
+        """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
+        table = self._locations.find_table(event.names[-1], event.evid).table
+        try:
+            found = self._source.metastore.partitions(event.database, table) if table else ()
+            having = [partition for partition in found if columns_of(partition) == columns_of(event.after)]
+        except NotFound:
+            return []  # gone this moment, by a later event
+        return sorted(by_name(event.after, having))
+
+    def _listed(self, lookups: list[Lookup]) -> Iterator[FileGroup]:
+        """The present content of the objects' directories; nothing for a dropped object: a later event drops it."""
+        found: dict[Lookup, tuple[FileRef, ...]] = {}
+        pending = self._locations.find(lookups)
+        while pending := {lookup: location for lookup, location in pending.items() if location.location is not None}:
+            files, now = self._files(pending), self._locations.find(pending)
+            found |= {lookup: files[lookup] for lookup in pending if now[lookup] == pending[lookup]}
+            pending = {lookup: location for lookup, location in now.items() if lookup not in found}
+            for lookup in pending:
+                _LOG.debug("the object moved while it was listed; it is listed again", extra=self._about(lookup))
+        return (FileGroup(lookup.partition, found.get(lookup, ()), listed=lookup in found) for lookup in lookups)
+
+    def _about(self, lookup: Lookup) -> About:
+        return about(self._locations.database, lookup.table, lookup.evid)
+
+    def _files(self, locations: dict[Lookup, Location]) -> dict[Lookup, tuple[FileRef, ...]]:
+        found: dict[Lookup, tuple[FileRef, ...]] = {}
+        for kept in (True, False):
+            lookups = [one for one in locations if one.kept is kept]
+            listed = self._lister.many((locations[one].location for one in lookups), kept=kept)
+            found |= dict(zip(lookups, listed, strict=True))
+        return found
+
+
+def _added(event: r.AddPartition, added: r.AddedPartition) -> FileGroup | Lookup:
+    if added.files is None or is_external(event.table_object):
+        return _lookup(event, event.table_object, added.name, added.partition)
+    return FileGroup(added.name, added.files)
+
+
+def _lookup(event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> Lookup:
+    return Lookup((partition or table).sd.location, event.table, name, event.evid, kept=not is_external(table))

@@ -1,0 +1,107 @@
+"""Dumps of the tables that a window takes into the policy: by a change of the policy, or by a rename.
+
+The log does not tell what such a table holds: it comes whole. What the window has of it the load leaves out, and loads the
+table's dump after the window's events. So the table has to bear, from the window's end to its dump, the one name; else the dump
+says only that it belongs to the policy, the load holds it, and the next window tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hive_replication.dump.format.records import GONE, MadeWith
+from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.dump.incremental.table_redumps import DumpTable, dumped_beside
+from hive_replication.dump.source import Source
+from hive_replication.events import records as r
+from hive_replication.events.log_event import LogEvent, renamed_into
+from hive_replication.logs import about
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.policy import PolicyScope
+
+_LOG = logging.getLogger(__name__)
+
+_TYPES = frozenset({"ALTER_TABLE", "CREATE_TABLE", "DROP_TABLE"})
+
+
+@dataclass
+class JoinedTables:
+    """Finds the tables that a window takes into the policy, and dumps them.
+
+    Args:
+        source: the source side.
+        locations: present locations of the database's objects.
+        made_with: what the replica was made with.
+        dump: dumps a table; None where none is dumped.
+    """
+
+    source: Source
+    locations: PresentLocations
+    made_with: MadeWith
+    dump: DumpTable | None
+    _names: set[str] = field(default_factory=set[str])
+    _created: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self._names |= set(self.made_with.coming)
+
+    def follow(self, event: LogEvent) -> None:
+        """Follows an event of the window: who comes into the policy by it, and who changes its name."""
+        if event.row.database != self.locations.database or event.row.type not in _TYPES:
+            return
+        match event.event:
+            case r.AlterTable(rename=True) as change:
+                old, new = change.names
+                comes = renamed_into(change, self.locations.database, self.source.policy.includes) or old in self._names
+                self._names.discard(old)
+                self._created |= {new}
+                self._names |= {new} if comes and change.after.dbName.lower() == self.locations.database else set()
+            case r.CreateTable():
+                self._created.add(event.row.table)
+            case r.DropTable():
+                self._names.discard(event.row.table)
+            case _:
+                pass
+
+    def dumped(self, evid: int) -> dict[str, str]:
+        """Dumps them.
+
+        Args:
+            evid: where the window ends.
+
+        Returns:
+            By name, the directory of the table's dump; "" where it has another name by now, or cannot be dumped; GONE where the
+            source has no such table.
+        """
+        if self.dump is None:
+            return {}
+        names = {*self._names, *self._newly_included(evid)}
+        return {name: self._directory(name, evid) for name in sorted(names) if self.source.policy.includes(name)}
+
+    def _newly_included(self, evid: int) -> Iterator[str]:
+        """Tables that the policy includes by now, and did not when the replica was made; they are there, or were at an event."""
+        policy, metastore, database = self.source.policy, self.source.metastore, self.locations.database
+        if self.made_with.there is not None:
+            known = {*self.made_with.there, *self._created}
+            yield from (name for name in metastore.table_names(database) if policy.includes(name) and name not in known)
+        if self.made_with.scope in ("", policy.scope.text):
+            return
+        before, now = PolicyScope.parse(self.made_with.scope), policy.scope
+        names = {*metastore.table_names(database), *self.locations.moved_after(evid)}
+        yield from (name for name in names if now.takes_in(name, before))
+        if now.acid and not before.acid:
+            included = [name for name in names if now.includes(name) and not now.takes_in(name, before)]
+            yield from (table.tableName.lower() for table in metastore.tables(database, included) if is_transactional(table))
+
+    def _directory(self, table: str, evid: int) -> str:
+        if self.dump is None or not self.locations.settled(table, evid):
+            return ""
+        if self.source.metastore.table(self.locations.database, table) is None and self.locations.settled(table, evid):
+            return GONE
+        directory = dumped_beside(self.source, self.locations.database, table, self.dump)
+        if not directory or self.locations.settled(table, evid):
+            return directory
+        _LOG.info("the table got or lost its name while it was dumped", extra=about(self.locations.database, table, evid))
+        return ""

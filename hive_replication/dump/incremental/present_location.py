@@ -1,0 +1,161 @@
+"""The present location of an event's object: it may have been renamed or dropped since, and its old path be another object's."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hive_replication.events import records as r
+from hive_replication.events.decode import notification
+from hive_replication.events.log_event import LogEvent, notifications
+from hive_replication.events.unpack import MOST_BYTES
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import NotificationEvent
+from hive_replication.storage import paths
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where an object lies.
+
+    Args:
+        location: its directory; None where the object is gone, or has none.
+        since: event id of its last rename, 0 without one: it may have come back to a directory that it had left.
+        table: its table's name, "" where the object is gone.
+    """
+
+    location: str | None
+    since: int = 0
+    table: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """An object of an event.
+
+    Args:
+        location: its directory at the event.
+        table: its table's name after the event.
+        partition: its name after the event, "" for a table.
+        evid: the event.
+        kept: whether Hive keeps deleted files of it in cmroot.
+    """
+
+    location: str | None
+    table: str
+    partition: str
+    evid: int
+    kept: bool = True
+
+
+class PresentLocations:
+    """Follows objects through the source's log, which is read beyond the events of the dump only for a lookup.
+
+    Args:
+        metastore: the source's.
+        database: source database.
+        after: event id before the first event of the dump.
+        most: bytes that a message may unpack to.
+    """
+
+    def __init__(self, metastore: Metastore, database: str, after: int, most: int = MOST_BYTES) -> None:
+        self._metastore, self.database, self._until, self._most = metastore, database, after, most
+        self._events: deque[LogEvent] = deque()
+
+    def decode_batch(self, batch: Iterable[NotificationEvent]) -> list[LogEvent]:
+        """The next events of the dump; those that an earlier lookup has read are not decoded again.
+
+        Later lookups are of these events or later ones.
+        """
+        known: dict[int, LogEvent] = {}
+        found: list[LogEvent] = []
+        for event in batch:
+            while self._events and self._events[0].evid <= event.eventId:
+                ahead = self._events.popleft()
+                known[ahead.evid] = ahead
+            found.append(known.get(event.eventId) or LogEvent(notification(event, self._most)))
+        self._events.extendleft(reversed([event for event in found if self._moving(event)]))
+        self._until = max(self._until, found[-1].evid if found else 0)
+        return found
+
+    def find(self, lookups: Iterable[Lookup]) -> dict[Lookup, Location]:
+        """The present location of each object, all as of one event id."""
+        lookups = list(lookups)
+        if lookups:
+            self._read_on()
+        return {one: followed(self._after(one.evid), one.location, one.table, one.partition) for one in lookups}
+
+    def find_table(self, table: str, evid: int) -> Location:
+        """The present location of a table that had this name after an event."""
+        lookup = Lookup("", table, "", evid)
+        return self.find([lookup])[lookup]
+
+    def settled(self, table: str, evid: int) -> bool:
+        """Whether no table has taken or left a name after an event; of the dump's last events, or later ones."""
+        return table not in self.moved_after(evid)
+
+    def moved_after(self, evid: int) -> set[str]:
+        """Names that a table has taken or left after an event; of the dump's last events, or later ones."""
+        self._read_on()
+        return {name for event in self._events if event.evid > evid for name in _moved(event)}
+
+    def _after(self, evid: int) -> Iterator[r.Event]:
+        return (event.event for event in self._events if event.evid > evid and event.event is not None)
+
+    def _read_on(self) -> None:
+        end = self._metastore.current_event_id()
+        if end > self._until:
+            rows = notifications(self._metastore, self._until, end, self._most)
+            self._events.extend(filter(self._moving, map(LogEvent, rows)))
+            self._until = end
+
+    def _moving(self, event: LogEvent) -> bool:
+        """Whether an event may move an object; an unreadable one does not: the load holds its table."""
+        return event.row.database == self.database and event.row.type in _TYPES
+
+
+def _moved(event: LogEvent) -> tuple[str, ...]:
+    """Names of tables that an event may have given or taken away."""
+    match event.event:
+        case None:
+            return (event.row.table,)
+        case r.DropTable() | r.AlterTable(rename=True):
+            return event.event.names
+        case _:
+            return ()
+
+
+_TYPES = frozenset({"ALTER_TABLE", "DROP_TABLE", "ALTER_PARTITION", "DROP_PARTITION"})
+
+
+def followed(events: Iterable[r.Event], location: str | None, table: str, partition: str) -> Location:
+    """Where an object lies after events, in order (pure).
+
+    Args:
+        events: of its database.
+        location: its directory before the first of them.
+        table: its table's name then.
+        partition: its name then, "" for a table.
+    """
+    since = 0
+    for event in events:
+        if event.names[0] != table:  # the log has a rename under the new name
+            continue
+        match event:
+            case r.DropTable():
+                return Location(None, event.evid)
+            case r.DropPartition() if partition in event.partitions:
+                return Location(None, event.evid)
+            case r.AlterTable(rename=True):
+                since, table = event.evid, event.names[1]
+                location = paths.moved(location, event.before.sd.location, event.after.sd.location)
+            case r.AlterPartition():
+                for change in event.changes:
+                    if change.rename and change.before_name == partition and change.before is not None:
+                        location = paths.moved(location, change.before.sd.location, change.after.sd.location)
+                        since, partition = event.evid, change.after_name
+                        break
+            case _:
+                pass
+    return Location(location, since, table)

@@ -1,0 +1,95 @@
+"""Reading the notification log of a source for one policy."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from hive_replication.events import records as r
+from hive_replication.events.decode import UnreadableMessage, decode, notification
+from hive_replication.events.named import elsewhere
+from hive_replication.events.transactions import ENDS, TransactionEvent
+from hive_replication.events.unpack import MOST_BYTES
+from hive_replication.logs import about
+from hive_replication.metastore.client import Metastore
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """A row of the log; its message is decoded at the first use, once."""
+
+    row: r.Notification
+
+    @property
+    def evid(self) -> int:
+        """Event id."""
+        return self.row.evid
+
+    @cached_property
+    def event(self) -> r.Event | None:
+        """What the message says; None where it cannot be read."""
+        try:
+            return decode(self.row)
+        except UnreadableMessage as error:
+            _LOG.debug("%s", error, extra=about(self.row.database, self.row.table, self.row.evid))
+            return None
+
+
+def notifications(metastore: Metastore, after: int, until: int, most: int = MOST_BYTES) -> Iterator[r.Notification]:
+    """Streams the log's rows of ``(after, until]``, unpacked.
+
+    Args:
+        metastore: the source's.
+        after: event id before the first one.
+        until: of the last one.
+        most: bytes that a message may unpack to.
+
+    Raises:
+        MissingEvents: the log has a hole in the range, or no longer reaches back to ``after``.
+    """
+    return (notification(event, most) for event in metastore.events(after, until))
+
+
+def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -> bool:
+    """Whether an event belongs to a policy.
+
+    A rename belongs to it if either name does, and a foreign key is logged under its parent's name: such events are decoded
+    before they are turned away. One that cannot be read may be of the policy: it belongs to it, and the load reports it.
+    """
+    row = event.row
+    if row.database != database:
+        return False
+    if row.table and not includes(row.table):
+        if row.type not in ("ALTER_TABLE", "ADD_FOREIGNKEY"):
+            return False
+        if event.event is not None and not any(map(includes, event.event.names)):
+            return False
+    if row.catalog and row.type != "ADD_FOREIGNKEY":
+        return True  # its catalog is the policy's: a row of another one has no database
+    return event.event is None or not elsewhere(event.event)
+
+
+def renamed_into(change: r.Event | None, database: str, includes: Callable[[str], bool]) -> bool:
+    """Whether an event gives a table a name of a policy, which it was not of before."""
+    if not isinstance(change, r.AlterTable) or not change.rename:
+        return False
+    old, new = change.names
+    was = change.before.dbName.lower() == database and includes(old)
+    return not was and change.after.dbName.lower() == database and includes(new)
+
+
+def ends_transaction(event: LogEvent, database: str, *, replica: bool = False) -> bool:
+    """Whether an event ends a transaction that may have written to a database; one that cannot be read may be of any.
+
+    Args:
+        event: of the log.
+        database: lower-case name.
+        replica: whether the database is a replica, of whose transactions the log does not name the right databases.
+    """
+    if event.row.type not in ENDS:
+        return False
+    return replica or not isinstance(event.event, TransactionEvent) or event.event.concerns(database)

@@ -1,0 +1,46 @@
+"""Events of which neither their message nor a transaction tells what the table holds afterwards (pure).
+
+A plain table that is made transactional keeps its files, for example. A window with such an event has a dump of the table beside
+it, and the table is rebuilt from that.
+"""
+
+from __future__ import annotations
+
+from hive_replication.events import records as r
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table
+
+_STATE_ID = "repl.last.id"
+
+#: Types of the events that may need a dump of their table.
+TYPES = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT"})
+
+
+def why_redump(event: r.Event) -> str:
+    """What was done to a transactional table without a transaction, or ""."""
+    match event:
+        case r.AlterTable() if is_transactional(event.after) and not event.rename:
+            if not is_transactional(event.before):
+                return "was made transactional"
+            if _was_rebuilt(event):
+                return "was rebuilt at the source, which is a replica itself,"
+            if event.relocated:
+                return "got another location"
+            return "was truncated without a transaction" if event.truncate and not event.write_id else ""
+        case r.AlterPartition() if is_transactional(event.table_object):
+            if any(one.relocated for one in event.changes):
+                return "got other locations of partitions"
+            return "was truncated without a transaction" if event.truncate and not event.write_id else ""
+        case r.Insert() if is_transactional(event.table_object):
+            return "was written to without a transaction"
+        case _:
+            return ""
+
+
+def _was_rebuilt(event: r.AlterTable) -> bool:
+    """Whether a load ends here that made the table with its data at the source: its state id was 0 until then, as in Hive."""
+    return _state_id(event.before) == "0" and _state_id(event.after) not in ("0", "")
+
+
+def _state_id(table: Table) -> str:
+    return (table.parameters or {}).get(_STATE_ID, "")

@@ -1,0 +1,106 @@
+"""Messages as the log has them to JSON text, and JSON text to values; both bounded, since whoever writes a message is unknown."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+#: Bytes that a message may have once it is unpacked, unless the policy says otherwise (``max_message_bytes``).
+MOST_BYTES = 64 * 2**20
+_PACKED = "H4sI"  # Base64 of the first three bytes of every gzip file
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def unpacked(text: str, most: int) -> str:
+    """The text of a ``gzip(json-2.0)`` message, which is Base64 of its gzip.
+
+    Args:
+        text: as the log has it.
+        most: bytes that it may unpack to; a megabyte of gzip can hold a gigabyte.
+
+    Raises:
+        ValueError: it is damaged, or larger.
+    """
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        found = inflater.decompress(base64.b64decode(text), most + 1)
+    except zlib.error as error:
+        raise ValueError(f"damaged: {error}") from error
+    if len(found) > most:
+        raise ValueError(f"larger than {most} bytes")
+    if not inflater.eof or inflater.unused_data:
+        raise ValueError("cut off, or something follows its end")
+    return found.decode()
+
+
+def fields(text: str) -> Mapping[str, Any]:
+    """The fields of a message.
+
+    Raises:
+        ValueError: it is no JSON object of valid Unicode text, or still packed.
+        RecursionError: it is nested too deeply.
+    """
+    if text.startswith(_PACKED):
+        raise ValueError("it cannot be unpacked: it is damaged, or larger than max_message_bytes of the policy")
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - the text is at fault, not the caller
+    found = cast("Mapping[str, Any]", value)
+    require_unicode(text, found)
+    return found
+
+
+def require_unicode(text: str, value: object) -> None:
+    """Makes sure that the strings of JSON text can be written: JSON can escape half of a surrogate pair, UTF-8 cannot hold it.
+
+    Args:
+        text: the JSON text.
+        value: what it was read to.
+
+    Raises:
+        ValueError: one of its strings is no Unicode text.
+    """
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
+
+
+def whole(value: Any) -> int:
+    """A whole number of a message, which Hive writes as a number or as text.
+
+    Raises:
+        ValueError: it is none of 64 bits.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r} is no whole number")  # noqa: TRY004 - the message is at fault, not the caller
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("a number has more than 64 bits")
+    return number
+
+
+def text_of(value: Any) -> str:
+    """A text of a message, "" where it has none.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{str(value)[:80]!r} is no text")
+    return value or ""
+
+
+def texts_of(value: Any) -> list[str]:
+    """A list of texts of a message, empty where it has none.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{str(value)[:80]!r} is no list")  # noqa: TRY004 - the message is at fault, not the caller
+    return [text_of(one) for one in cast("list[object]", value)]

@@ -1,0 +1,25 @@
+"""What an operator asks first: the state of each replica, what is wrong, and what to do about it.
+
+Belongs here: figures of lags, states and records brought together; conditions that are alarms; advice.
+
+Keep out of here: changes of either side, and who shows what is found (``cli``, ``repl_assets``, ``sensors``).
+"""
+
+from hive_replication.health.advice import advice_on
+from hive_replication.health.alarms import Alarm, AlarmKind, conditions, open_alarms
+from hive_replication.health.history import HistoryEntry, history
+from hive_replication.health.status import DatabaseStatus, HeldStatus, PolicyStatus, policy_status
+
+__all__ = [
+    "Alarm",
+    "AlarmKind",
+    "DatabaseStatus",
+    "HeldStatus",
+    "HistoryEntry",
+    "PolicyStatus",
+    "advice_on",
+    "conditions",
+    "history",
+    "open_alarms",
+    "policy_status",
+]

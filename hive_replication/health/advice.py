@@ -1,0 +1,62 @@
+"""What to do about a held table, by the reason for which it is held (pure). The manual's Troubleshooting says more."""
+
+from __future__ import annotations
+
+import re
+
+from hive_replication.load.replica.state import RELEASED_REASON, UNDONE_REASON
+
+_BY_REASON = (
+    (
+        rf"^{re.escape(UNDONE_REASON)}",
+        "it was undone on purpose: hive-repl undo {target} --release lets it follow the source again",
+    ),
+    (rf"^{re.escape(RELEASED_REASON)}", "nothing: the next load brings its events"),
+    (
+        r"is absent|file is missing|neither at|another version",
+        "look whether the source's data is good, then hive-repl repair {source}; raise hive.repl.cm.retain at the source",
+    ),
+    (
+        r"^taken into the policy",
+        "a later load brings it as a whole; hive-repl repair {source} does it at once",
+    ),
+    (r"^the view reads", "create the view on the target by hand, or set renamed_views: warn in the policy"),
+    (
+        r"types incompatible",
+        "the target's metastore refuses a change that the source's session allowed: drop the table on the target, then "
+        "hive-repl repair {source}",
+    ),
+    (
+        r"is not a replica of this source|is a replica of",
+        "rename or drop the object on the target, or choose another setting of conflicts in the policy",
+    ),
+    (
+        r"has other content than|went away during the load",
+        "somebody else changes the replica: stop that, then hive-repl repair {source}",
+    ),
+    (
+        r"PermissionError|[Pp]ermission denied|AccessControl|may not",
+        "give the account that replicates the right that the message names, then wait for the next attempt",
+    ),
+    (r"lies outside the storage roots|allows", "add the path to the policy if it is right; otherwise exclude the table"),
+    (
+        r"ParentNotDirectory|is not a directory|exists already",
+        "a file lies on the target where a directory belongs: move it away, then wait for the next attempt",
+    ),
+    (r"[Nn]o space|quota|QuotaExceeded", "make room on the target or raise its quota, then wait for the next attempt"),
+    (r"cannot be reached|does not answer|check that the metastore runs", "start the server; the next attempt continues"),
+    (r"aborted|transaction", "hive-repl repair {source}"),
+)
+_ELSE = "remove the cause and wait for the next attempt, or hive-repl repair {source}, which ends the hold"
+
+
+def advice_on(reason: str, source: str, target: str) -> str:
+    """What to do about a held table.
+
+    Args:
+        reason: why it is held.
+        source: its name at the source, with its database.
+        target: the same on the target.
+    """
+    found = next((advice for pattern, advice in _BY_REASON if re.search(pattern, reason)), _ELSE)
+    return found.format(source=source, target=target)

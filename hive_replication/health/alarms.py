@@ -1,0 +1,107 @@
+"""Conditions of replicas that need somebody's attention: the alarms of Dagster and of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.doctor import Finding, short_retention
+from hive_replication.errors import ReplicationError
+from hive_replication.health.advice import advice_on
+from hive_replication.lag import Lag, lags_reachable
+from hive_replication.load.replica.state import RELEASED_REASON, UNDONE_REASON
+from hive_replication.policy import Policy
+from hive_replication.units import count, duration
+
+_MOST_HELD = 20  # tables of a database with alarms of their own; more get one alarm together
+_REASON = 300  # characters
+
+AlarmKind = Literal["lag", "held table", "gap", "low retention", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A condition that needs an operator's attention.
+
+    Args:
+        kind: of the condition.
+        about: the object concerned, e.g. ``sales.orders``; with ``kind`` it identifies the alarm.
+        title: what is wrong, one sentence.
+        advice: what to do.
+        database: source database, "" for a whole side.
+        table: source table, "" for the whole database.
+    """
+
+    kind: AlarmKind
+    about: str
+    title: str
+    advice: str
+    database: str = ""
+    table: str = ""
+
+
+def open_alarms(connection: Connection, reach: Reachable) -> tuple[Alarm, ...]:
+    """The alarms of a policy's replicas now, as far as the servers answer.
+
+    Args:
+        connection: both sides.
+        reach: which of them answer.
+    """
+    try:
+        lags = lags_reachable(connection, reach)
+        behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
+        setting = connection.source.metastore.config_value
+        short = list(short_retention(setting, behind)) if behind and not reach.source else []
+    except ReplicationError as error:
+        return (unreachable("source or target", str(error)),)
+    found = [unreachable(side, why) for side, why in reach.problems().items()]
+    return (*found, *conditions(lags, short, connection.source.policy))
+
+
+def unreachable(about: str, why: str) -> Alarm:
+    """The alarm of servers that do not answer."""
+    return Alarm("unreachable", about, f"the lag is not known: {why}", "hive-repl doctor shows what to change")
+
+
+def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy) -> Iterator[Alarm]:
+    """The alarms of one observation.
+
+    Args:
+        lags: of all databases.
+        short: the doctor's findings about retention at the source.
+        policy: the policy.
+    """
+    for one in lags:
+        yield from of_database(one, policy.lag_target_seconds)
+    for finding in short:
+        yield Alarm("low retention", finding.check, f"{finding.check} is short: {finding.found}", finding.advice)
+
+
+def of_database(one: Lag, target: float) -> Iterator[Alarm]:
+    """The alarms of one database; ``target`` is the policy's limit of its lag in seconds."""
+    if one.gap:
+        title = f"{one.database} cannot apply the source's events: {one.gap[:_REASON]}"
+        advice = "the next window compares the database with its source and replicates the differences; without Dagster: "
+        yield Alarm("gap", one.database, title, f"{advice}hive-repl recover {one.database}", one.database)
+    behind = one.seconds_behind or 0.0
+    if behind > target and not one.stopped:
+        waiting = count(one.waiting or 0, "event")
+        title = f"{one.database} is {duration(behind)} behind (target {duration(target)}), {waiting} waiting"
+        advice = "check its last runs and the sensor notification_log; hive-repl lag --tables shows the tables that are behind"
+        yield Alarm("lag", one.database, title, advice, one.database)
+    yield from _held(one)
+
+
+def _held(one: Lag) -> Iterator[Alarm]:
+    """Held tables, without those that an operator undid, or released since."""
+    held = [(table, reason[:_REASON]) for table, reason in one.held if not reason.startswith((UNDONE_REASON, RELEASED_REASON))]
+    if len(held) > _MOST_HELD:
+        advice = f"remove the causes shown by hive-repl lag; the first is {held[0][0]}: {held[0][1]}"
+        yield Alarm("held table", one.database, f"{len(held)} tables of {one.database} are held", advice, one.database)
+        return
+    for table, reason in held:
+        source, target = f"{one.database}.{table}", f"{one.target_database}.{table}"
+        advice = advice_on(reason, source, target)
+        yield Alarm("held table", source, f"{source} is held: {reason}", advice, one.database, table)

@@ -1,0 +1,88 @@
+"""What happened to a replica: loads with their windows, and what operators did, from kept records and from journals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hive_replication.connect import Connection
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.load.journal.journal import Entry, Journal
+from hive_replication.load.records import Record, RecordStore
+from hive_replication.logs import about
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened.
+
+    Args:
+        record: what was recorded. Of a load of an earlier version, which left none, it has what the journal says.
+        undone: whether an undo took the load back since.
+    """
+
+    record: Record
+    undone: bool = False
+
+
+def history(connection: Connection, target_database: str, most: int | None = None) -> tuple[HistoryEntry, ...]:
+    """The history of a replica, the newest first.
+
+    Args:
+        connection: both sides; only the target and the dump root are called.
+        target_database: its name on the target.
+        most: how many entries; all that are kept where None.
+
+    Raises:
+        BadRequest: nothing is known of such a replica.
+        Unreachable: the target or the dump root does not answer.
+    """
+    store = connection.store
+    records = RecordStore(store.storage, store.root, target_database).newest(most)
+    found = connection.target.metastore.database(target_database)
+    if found is None and not records:
+        raise BadRequest(f"the target has no replica {target_database!r}, and no record of one is kept")
+    entries = _entries(connection, target_database, found.locationUri if found else None)
+    return tuple(merged(records, entries, target_database)[:most])
+
+
+def _entries(connection: Connection, database: str, location: str | None) -> Sequence[Entry]:
+    try:
+        return Journal(connection.target.storage, location).entries() if location else []
+    except ReplicationError as error:
+        _LOG.warning("the journal cannot be read: %s", error, extra=about(database))
+        return []
+
+
+def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -> list[HistoryEntry]:
+    """Records, with those loads of the journal that left none; the newest first (pure)."""
+    known = list(records)
+    by_token = {entry.token: entry for entry in entries}
+    undone = {token for token, entry in by_token.items() if entry.status == "undone"}
+    found = [HistoryEntry(record, record.journal in undone) for record in known]
+    recorded = {record.journal for record in known}
+    windows = {record.window: record.time for record in reversed(known)}  # a load may have a second journal of its window
+    for entry in by_token.values():
+        made = _of(entry, database)
+        if entry.token not in recorded and windows.get(made.window, 0.0) < entry.time:
+            found.append(HistoryEntry(made, entry.status == "undone"))
+    return sorted(found, key=lambda one: (one.record.time, one.record.id), reverse=True)
+
+
+def _of(entry: Entry, database: str) -> Record:
+    text = {"open": "runs, or was killed", "part": "of some tables only"}.get(entry.status, "")
+    return Record(
+        id=entry.token,
+        action="window",
+        database=database,
+        by="",
+        time=entry.time,
+        outcome="failed" if entry.status == "open" else "done",
+        window=f"{entry.from_evid}-{entry.to_evid}",
+        to_evid=entry.to_evid,
+        text=text,
+        journal=entry.token,
+    )

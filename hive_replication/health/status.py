@@ -1,0 +1,230 @@
+"""One page for a policy: for each replica its state, its last load, how far it is behind, what is held and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.health.advice import advice_on
+from hive_replication.health.alarms import Alarm, conditions, unreachable
+from hive_replication.lag import Lag, lags_reachable
+from hive_replication.load.records import Record, RecordStore
+from hive_replication.load.replica.quarantine import NO_HISTORY
+from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
+from hive_replication.storage.failures import plain
+
+T = TypeVar("T")
+
+Condition = Literal[
+    "up to date", "behind", "tables held", "gap", "paused", "undone", "no replica", "bootstrap unfinished", "unknown"
+]
+_LOADS = frozenset({"window", "bootstrap", "table", "repair", "recovery", "catch-up"})
+_RECENT = 20  # records that are read to find the last load
+_MOST_EXCLUDED = 1_000  # names of excluded tables
+
+
+@dataclass(frozen=True, slots=True)
+class HeldStatus:
+    """A held table, and what to do.
+
+    Args:
+        table: name on the target.
+        after: last event applied to it; 0 if its bootstrap failed.
+        evid: the event that failed; 0 if that is not recorded.
+        reason: why it is held.
+        advice: what to do.
+        since: since when, seconds since the epoch; 0 if that is not recorded.
+        attempts: loads that failed for it.
+        next_attempt: when the sensor tries it again, seconds since the epoch; 0 if nothing is set.
+    """
+
+    table: str
+    after: int
+    evid: int
+    reason: str
+    advice: str
+    since: int = 0
+    attempts: int = 0
+    next_attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStatus:
+    """One replica.
+
+    Args:
+        database: source name.
+        target_database: its name on the target.
+        condition: in two words; the gravest where several hold.
+        lag: how far it is behind.
+        advice: what to do, "" if nothing.
+        held: tables that are held.
+        paused: since when and by whom it is paused, or "".
+        undone: the event to which it was undone, or None.
+        excluded: tables of the source that the policy leaves out.
+        unfollowed: tables on the target that were replicated once, and that the policy leaves out now: they go stale.
+        last_load: the record of its last load; None if none is kept.
+    """
+
+    database: str
+    target_database: str
+    condition: Condition
+    lag: Lag
+    advice: str = ""
+    held: tuple[HeldStatus, ...] = ()
+    paused: str = ""
+    undone: int | None = None
+    excluded: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
+    last_load: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """The replicas of a policy.
+
+    Args:
+        policy: its name.
+        databases: its replicas.
+        alarms: what needs attention now.
+        problems: why a side does not answer, by ``source`` and ``target``.
+    """
+
+    policy: str
+    databases: tuple[DatabaseStatus, ...]
+    alarms: tuple[Alarm, ...]
+    problems: Mapping[str, str]
+
+
+def policy_status(connection: Connection, reach: Reachable, database: str | None = None) -> PolicyStatus:
+    """The status of a policy as far as its servers answer.
+
+    Args:
+        connection: both sides.
+        reach: which of them answer.
+        database: one source database; all of the policy where None.
+
+    Raises:
+        BadRequest: the policy has no such database.
+    """
+    policy = connection.source.policy
+    if database is not None and database not in policy.databases:
+        known = ", ".join(sorted(policy.databases)) or "none"
+        raise BadRequest(f"the policy {policy.name!r} has no database {database!r}; it has: {known}")
+    lags = [one for one in lags_reachable(connection, reach) if database in (None, one.database)]
+    found = tuple(_database(connection, reach, one) for one in lags)
+    alarms = (*(unreachable(side, why) for side, why in reach.problems().items()), *conditions(lags, (), policy))
+    return PolicyStatus(policy.name, found, alarms, reach.problems())
+
+
+def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseStatus:
+    policy, target = connection.source.policy, connection.target
+    state = ReplicaState() if reach.target else replica_state(target.metastore.database(lag.target_database))
+    condition = condition_of(state, lag, policy.lag_target_seconds, known=not reach.target)
+    excluded, unfollowed = _left_out(connection, reach, lag)
+    return DatabaseStatus(
+        lag.database,
+        lag.target_database,
+        condition,
+        lag,
+        _advice(condition, lag),
+        tuple(held_status(state, lag)),
+        state.paused,
+        state.undone,
+        excluded,
+        unfollowed,
+        last_load(connection, lag.target_database),
+    )
+
+
+def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = True) -> Condition:
+    """The condition of a replica (pure).
+
+    Args:
+        state: of the target database.
+        lag: of the replica.
+        target: the policy's limit of the lag, in seconds.
+        known: whether the target answers.
+    """
+    found: list[tuple[bool, Condition]] = [
+        (not known, "unknown"),
+        (state.undone is not None, "undone"),
+        (bool(state.paused), "paused"),
+        (not state.source, "no replica"),
+        (state.applied is None, "bootstrap unfinished"),
+        (bool(lag.gap), "gap"),
+        (bool(state.held), "tables held"),
+        (lag.seconds_behind is None, "unknown"),
+        ((lag.seconds_behind or 0.0) > target or bool(lag.changed), "behind"),
+    ]
+    for holds, condition in found:
+        if holds:
+            return condition
+    return "up to date"
+
+
+def _advice(condition: Condition, lag: Lag) -> str:
+    name, target = lag.database, lag.target_database
+    return {
+        "unknown": f"{lag.problem}: hive-repl doctor" if lag.problem else "hive-repl doctor",
+        "undone": f"hive-repl undo {target} --release lets it follow the source again",
+        "paused": f"hive-repl resume {name} lets the sensors load it again",
+        "no replica": f"the sensor bootstraps it; by hand: hive-repl REPL DUMP {name}, then REPL LOAD",
+        "bootstrap unfinished": "load its bootstrap dump again: it continues where it stopped",
+        "gap": f"the next window recovers by itself; without Dagster: hive-repl recover {name}",
+        "tables held": "see each table below",
+        "behind": f"{lag.changed}: the sensor starts it; by hand: hive-repl REPL DUMP {name} FROM {lag.applied}, then REPL LOAD"
+        if lag.changed
+        else f"look at its last runs and the sensor notification_log; hive-repl lag --tables; hive-repl history {name}",
+        "up to date": "",
+    }[condition]
+
+
+def held_status(state: ReplicaState, lag: Lag) -> Iterator[HeldStatus]:
+    """The held tables of a replica, each with advice (pure)."""
+    for name, raw in sorted(state.held.items()):
+        known, reason = state.quarantines.get(name, NO_HISTORY), plain(raw)
+        yield HeldStatus(
+            name,
+            state.position(name),
+            known.evid,
+            reason,
+            advice_on(reason, f"{lag.database}.{name}", f"{lag.target_database}.{name}"),
+            known.since,
+            known.attempts,
+            0 if state.waits(name) else known.next_attempt,
+        )
+
+
+def _left_out(connection: Connection, reach: Reachable, lag: Lag) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Tables that the policy leaves out: of the source, and replicas of them on the target."""
+    policy, source, target = connection.source.policy, connection.source.metastore, connection.target.metastore
+    if policy.tables == ("*",) and not policy.exclude:
+        return (), ()
+    ours = [] if reach.source else _names(lambda: source.table_names(lag.database))
+    theirs = [] if reach.target else _names(lambda: target.table_names(lag.target_database))
+    excluded = sorted(name for name in ours if not policy.includes(name))[:_MOST_EXCLUDED]
+    suspects = sorted(name for name in theirs if not policy.includes(name))[:_MOST_EXCLUDED]
+    replicas = target.tables(lag.target_database, suspects)
+    unfollowed = sorted(table.tableName for table in replicas if SOURCE in (table.parameters or {}))
+    return tuple(excluded), tuple(unfollowed)
+
+
+def _names(ask: Callable[[], list[str]]) -> list[str]:
+    try:
+        return ask()
+    except ReplicationError:  # no such database there
+        return []
+
+
+def last_load(connection: Connection, target_database: str) -> Record | None:
+    """The record of the last load of a target database; None if none is kept or the dump root does not answer."""
+    store = connection.store
+    try:
+        found = RecordStore(store.storage, store.root, target_database).newest(_RECENT)
+    except (ReplicationError, OSError):
+        return None
+    return next((record for record in found if record.action in _LOADS), None)

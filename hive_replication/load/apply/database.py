@@ -1,0 +1,146 @@
+"""The target database of a load: its present state, and all changes of the database itself.
+
+It is read when the load begins, again after the load has created it, and before each change of its properties, since a pause or
+another property may be set at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hive_replication.errors import ReplicationError
+from hive_replication.load.layout.retire import retire, retire_database
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.replica.drops import drop_table
+from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Database, copy_of
+
+
+class TargetDatabase:
+    """A target database, under its lock.
+
+    Args:
+        target: the target side.
+        name: of the database.
+        check: raises if the lock is lost.
+        dry: whether this is only a plan, which changes nothing.
+
+    Attributes:
+        there: whether it exists in the target's metastore.
+        exists: whether it exists after the operations carried out, or planned, so far.
+        state: its replication state after these operations.
+        image: its image when the load began, or created it; None if it does not exist.
+        location: its directory, or the one that the metastore would choose.
+    """
+
+    def __init__(self, target: Target, name: str, check: Callable[[], None], *, dry: bool) -> None:
+        self.target, self.name, self.check, self.dry = target, name, check, dry
+        self._read()
+        self.exists = self.there
+        self.state = self._written = replica_state(self.image)
+
+    def _read(self) -> None:
+        self.image = self.target.metastore.database(self.name)
+        self.there = self.image is not None
+        self.location = ((self.image and self.image.locationUri) or self.target.default_locations(self.name)[0]).rstrip("/")
+
+    def create(self, image: Database, state: ReplicaState | None) -> bool:
+        """Creates it together with its state, in one call; returns whether anything was changed.
+
+        Args:
+            image: its properties.
+            state: its state; None if the database itself is no replica, but one table in it.
+        """
+        self.exists, self.state = True, state or self.state
+        if self.dry:
+            return False
+        self.check()
+        self.target.metastore.create_database(image if state is None else database_with_state(image, state))
+        self._written = self.state
+        self._read()  # its directory is the metastore's choice
+        if not self.there:
+            raise ReplicationError(
+                f"the metastore answers that it has created the target database {self.name!r}, and it has not: load again"
+            )
+        return True
+
+    def alter(self, image: Database, record: Callable[[Database], None]) -> bool:
+        """Changes its properties; returns whether anything was changed.
+
+        Args:
+            image: the new properties.
+            record: called with the database as it was before.
+        """
+        current = self.target.metastore.database(self.name)
+        if current is None:
+            raise ReplicationError(f"the target database {self.name!r} went away during the load")
+        altered = database_with_state(current, self._written, image)
+        if altered == current:
+            return False
+        self.check()
+        record(current)
+        self.target.metastore.alter_database(self.name, altered)
+        return True
+
+    def drop(self, evid: int, conflicts: Conflicts) -> bool:
+        """Drops it, or only our replicas in it if it contains foreign tables; returns whether it was dropped.
+
+        Args:
+            evid: event id of the drop.
+            conflicts: decides about foreign tables.
+
+        Raises:
+            Refused: it contains foreign tables, and the policy refuses to keep them.
+        """
+        dropped = False
+        if self.exists and not self.dry:
+            metastore = self.target.metastore
+            names = metastore.table_names(self.name)
+            kept = conflicts.dropped_with(metastore.tables(self.name, names))
+            self.check()
+            if kept:
+                self._drop_replicas(evid, [name for name in names if name not in kept])
+                return False
+            for name in names:
+                metastore.drop_table(self.name, name, delete_data=False)
+            # The directory first: a load killed between the two calls finds the database still there, and drops it again.
+            retire_database(self.target.storage, self.location, evid)
+            metastore.drop_database(self.name, delete_data=False, cascade=True)
+            self.there, self.image, dropped = False, None, True
+        self.exists = False
+        self.state = self._written = ReplicaState()
+        return dropped
+
+    def _drop_replicas(self, evid: int, names: list[str]) -> None:
+        """Drops our replicas; the database stays for the foreign tables in it."""
+        metastore = self.target.metastore
+        for table in list(metastore.tables(self.name, names)):
+            retire(self.target.storage, self.location, table.sd.location, evid)
+            drop_table(metastore, table)
+        self.write_state(ReplicaState())
+
+    def write_state(self, state: ReplicaState) -> None:
+        """Writes its state if it changed."""
+        self.state = state
+        if self.dry or state == self._written:
+            return
+        current = self.target.metastore.database(self.name)
+        if current is None:
+            return
+        self.check()
+        altered = database_with_state(current, state)
+        if altered.parameters != current.parameters:
+            self.target.metastore.alter_database(self.name, altered)
+        self._written = state
+
+    def raise_table(self, name: str, evid: int, source: str) -> None:
+        """Raises the state id of one replica, after a load of this table only."""
+        table = self.target.metastore.table(self.name, name)
+        if self.dry or table is None or not is_ours(table, source) or gate.applied(evid, table_id=object_id(table)):
+            return
+        raised = copy_of(table)
+        raised.parameters = {**(table.parameters or {}), LAST_ID: str(evid)}
+        self.check()
+        self.target.metastore.alter_table(self.name, name, raised)

@@ -1,0 +1,286 @@
+"""Carries out a segment of a plan: copies the files of all lanes together, and flips each lane as soon as its files are copied.
+
+A lane is in the journal before its first change. A lane that fails is held; the others continue. Lanes that begin with
+transactions commit these while their other files are being copied (:mod:`~hive_replication.load.apply.commit_pipeline`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Event, Semaphore
+
+from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
+from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.apply.flip import Flipper
+from hive_replication.load.apply.lane_recorder import lane_record
+from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
+from hive_replication.load.apply.placement import DataKey, LanePlacement, Placer
+from hive_replication.load.apply.tally import Tally
+from hive_replication.load.journal.journal import Journal, JournalWriter
+from hive_replication.load.plan.call_groups import groups
+from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.replica.target_view import KnownObjects
+from hive_replication.load.report import Held
+from hive_replication.logs import about
+from hive_replication.parallel import Call, settle
+from hive_replication.progress import Progress
+
+_LOG = logging.getLogger(__name__)
+
+#: Plans a lane again without the files that a later event supersedes; None if nothing supersedes them.
+Replan = Callable[[LanePlan, list[MissingFiles]], LanePlan | None]
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """The result of the lanes of a segment.
+
+    Args:
+        held: the lanes that are held.
+        collapsed: the plans that were carried out collapsed.
+    """
+
+    held: list[Held]
+    collapsed: list[LanePlan]
+
+
+class Executor:
+    """Carries out plans in one target database.
+
+    Args:
+        replica: the target database.
+        source: identity of the source.
+        copier: copies files.
+        progress: shows the copied files.
+        tally: sums of the load.
+        known: the target's objects before the lanes.
+        journal: records what each lane is about to change; None if an undo could not go back to before it.
+    """
+
+    def __init__(
+        self,
+        replica: TargetDatabase,
+        source: str,
+        copier: Copier,
+        progress: Progress,
+        tally: Tally,
+        known: KnownObjects,
+        journal: JournalWriter | None = None,
+    ) -> None:
+        target = replica.target
+        self._replica, self._known, self._journal = replica, known, journal
+        kept = Journal(target.storage, replica.location).kept
+        self._placer = Placer(target, replica.name, replica.location, kept, known)
+        self._flipper = Flipper(target, replica.name, source)
+        self._copier, self._progress, self._tally = copier, progress, tally
+        self._threads = target.threads
+        self._slots, self._failed = Semaphore(target.policy.parallelism.changes), Event()
+
+    def run(self, lanes: Iterable[LanePlan], replan: Replan) -> SegmentResult:
+        """Carries out lanes.
+
+        Args:
+            lanes: their plans.
+            replan: called if files of a lane cannot be found.
+
+        Raises:
+            Unreachable: a metastore or storage does not answer; raised once no lane is running.
+        """
+        runs = list(self._threads.map(self._place, lanes))
+        began = time.monotonic()
+        started: dict[LaneRun, Call[bool]] = {}
+        try:
+            with self._stop_all_on_failure(runs):
+                self._copy(runs, started)
+                done = {run for run, call in started.items() if call.result()}
+                runs = [run if run in done else self._without_missing(self._single(run), replan) for run in runs]
+                self._tally.add_time("copy", began)
+                began = time.monotonic()
+                list(self._threads.unordered(self._finish, (run for run in runs if run not in done)))
+        finally:
+            settle(started.values())
+        self._tally.add_time("apply", began)
+        held = [held for run in runs if (held := run.held()) is not None]
+        return SegmentResult(held, [run.lane for run in runs if run.lane.uncollapsed])
+
+    @contextmanager
+    def _stop_all_on_failure(self, runs: list[LaneRun]) -> Generator[None]:
+        """If the segment fails, no lane carries out another operation."""
+        try:
+            yield
+        except BaseException:
+            self._failed.set()
+            raise
+        finally:
+            for run in runs:
+                run.pending.close()
+
+    def _place(self, lane: LanePlan) -> LaneRun:
+        try:
+            with self._slots:
+                placed = self._placer.place(lane)
+            self._tally.found_changed(placed.changed)
+            return LaneRun(lane, placed, lane.stop)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:  # OSError: a directory that may not be written, or went away
+            first = lane.operations[0].evid
+            return LaneRun(lane, LanePlacement(lane), Stop(first, str(error), isinstance(error, Refused)))
+
+    def _single(self, run: LaneRun) -> LaneRun:
+        """Carries out a collapsed lane that failed one event at a time, up to the event that fails."""
+        if not run.lane.uncollapsed or not run.stopped:
+            return run
+        self._log(run, "the collapsed lane failed and is carried out one event at a time")
+        return self._restart(replace(run.lane, operations=run.lane.uncollapsed, uncollapsed=()))
+
+    def _without_missing(self, run: LaneRun, replan: Replan) -> LaneRun:
+        """The lane without the files that cannot be found, as long as later events supersede them."""
+        while run.missing:
+            lane = replan(run.lane, run.missing)
+            if lane is None:
+                break
+            self._log(run, "planned again without files that later events supersede")
+            run = self._restart(lane)
+        return run
+
+    def _log(self, run: LaneRun, what: str) -> None:
+        if (stop := run.stop) is not None:
+            extra = about(self._replica.name, ", ".join(run.lane.names), stop.evid)
+            _LOG.info("%s: %s", what, stop.reason, extra=extra)
+
+    def _restart(self, lane: LanePlan) -> LaneRun:
+        run = self._place(lane)
+        for _ in self._copied([run]):
+            pass
+        run.pending.close()
+        return run
+
+    def _copy(self, runs: list[LaneRun], started: dict[LaneRun, Call[bool]]) -> None:
+        """Copies the files of lanes, and starts each lane whose files are complete; adds it to ``started``."""
+        ready = (run for run in runs if not run.stopped and (run.pending.complete or begins_with_transactions(run.due)))
+        started.update((run, self._threads.begin(self._carry_out, run)) for run in ready)
+        for run in self._copied(runs):
+            if self._failed.is_set():
+                break  # the exception is raised where the lane is waited for
+            if run not in started and not run.stopped and run.pending.complete:
+                started[run] = self._threads.begin(self._carry_out, run)
+        for run in runs:
+            run.pending.close()
+
+    def _copied(self, runs: list[LaneRun]) -> Generator[LaneRun]:
+        """Copies the files of lanes; yields the lane of each copied file."""
+        waiting: dict[str, list[tuple[LaneRun, DataKey]]] = {}  # a file of two objects is copied for each
+        tasks: list[CopyTask] = []
+        for run in runs:
+            for key, task in run.placed.tasks:
+                if run.is_due(run.lane.operations[key[0]]):
+                    waiting.setdefault(task.target, []).append((run, key))
+                    tasks.append(task)
+            self._tally.copied(run.placed.present)
+        answers = self._copier.copy(tasks)
+        for answer in self._progress.count(answers, "files copied", len(tasks), lambda answer: getattr(answer, "size", 0)):
+            run, key = waiting[answer.task.target].pop()
+            if isinstance(answer, CopyResult):
+                self._tally.copied([answer])
+                run.pending.copied(key[0])
+                yield run
+            else:
+                self._tally.copies.fail(answer)
+                _fail(run, key, answer)
+
+    def _carry_out(self, run: LaneRun) -> bool:
+        """Carries out a lane; returns False if files are missing or one of its transactions failed."""
+        try:
+            self._record(run)
+
+            def carry_out(number: int) -> bool:
+                return run.is_due(run.lane.operations[number]) and self._flip_one(run, number)
+
+            commit_as_copied(self._threads, run.due, run.pending, carry_out)
+            if run.stopped or not run.pending.complete:
+                return False
+            self._flip(run)
+        except BaseException:
+            self._failed.set()
+            raise
+        return True
+
+    def _finish(self, run: LaneRun) -> None:
+        """Carries out the rest of a lane, up to where it has to stop."""
+        self._record(run)
+        self._flip(run)
+
+    def _record(self, run: LaneRun) -> None:
+        """Writes the lane's record to the journal, before its first change; without a journal the load fails as a whole."""
+        due = run.due
+        if self._journal is None or run.recorded or not due or self._failed.is_set():
+            return
+        try:
+            record = lane_record(self._replica.target.storage, self._known, run.placed, due)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:
+            run.failed(due[0], error)
+            return
+        self._journal.lane(record)
+        run.recorded = True
+
+    def _flip(self, run: LaneRun) -> None:
+        """Carries out a lane group by group, and a group that fails one operation at a time, so that only the rest is held."""
+        for numbers in groups(run.due, run.done):
+            if len(numbers) > 1 and self._flip_group(run, numbers):
+                continue
+            for number in numbers:
+                if not self._flip_one(run, number):
+                    return
+
+    def _flip_group(self, run: LaneRun, numbers: range) -> bool:
+        try:
+            with self._slots:
+                if self._failed.is_set():
+                    return False
+                self._replica.check()
+                self._flipper.flip_together(run.placed, numbers)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:
+            first = run.lane.operations[numbers.start]
+            extra = about(self._replica.name, first.table, first.evid)
+            _LOG.info("%d operations failed together and are carried out one at a time: %s", len(numbers), error, extra=extra)
+            return False
+        self._count(run, numbers)
+        return True
+
+    def _flip_one(self, run: LaneRun, number: int) -> bool:
+        try:
+            with self._slots:
+                if self._failed.is_set():
+                    return False
+                self._replica.check()
+                self._flipper.flip(run.placed, number)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:
+            run.failed(run.lane.operations[number], error)
+            return False
+        self._count(run, range(number, number + 1))
+        return True
+
+    def _count(self, run: LaneRun, numbers: range) -> None:
+        run.carried_out(numbers)
+        self._tally.carried_out(self._replica.name, run.lane.operations[numbers.start : numbers.stop])
+
+
+def _fail(run: LaneRun, key: DataKey, failure: CopyFailure) -> None:
+    if failure.kind == "unreachable":
+        raise Unreachable(failure.reason)
+    if failure.kind == "gone":
+        run.missing.append((run.lane.operations[key[0]], key[1]))
+    run.stop_at(failure.task.evid, failure.reason, refused=failure.kind == "conflict")

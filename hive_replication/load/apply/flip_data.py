@@ -1,0 +1,104 @@
+"""Makes the copied files of a table or partition visible, and its new image for the metastore."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hive_replication.copy.tasks import CopyFailure, CopyTask
+from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.errors import ReplicationError
+from hive_replication.events.files import FileRef
+from hive_replication.load.apply.placement import FlipMode
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.replica.fingerprint import with_fingerprint
+from hive_replication.load.replica.hive4_translation import keep_translation
+from hive_replication.load.replica.name_mapping import point_at
+from hive_replication.load.replica.state import PREFIX
+from hive_replication.metastore.statistics import claimed, with_claims
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
+from hive_replication.storage import Storage
+
+Thing = TypeVar("Thing", Table, Partition)
+
+
+def with_data(
+    storage: Storage, current: Thing, operation: op.ReplaceData | op.AppendData, shown: str, directory: str, mode: FlipMode
+) -> Thing:
+    """Makes the files of an operation part of an object's data; returns the new image of the object.
+
+    Args:
+        storage: the target's.
+        current: the present table or partition.
+        operation: the change of its data.
+        shown: its name for reports.
+        directory: where the files are staged.
+        mode: how they become visible.
+
+    Raises:
+        ReplicationError: a file of the same name has other content.
+    """
+    live = directory_of(current)
+    flips = mode in ("replace", "union")
+    if mode == "append":
+        _append(storage, directory, live, operation)
+    elif flips:
+        storage.mkdirs(directory)
+    if mode == "union":
+        _stage_live_files(storage, directory, live, operation, shown)
+    location = directory if flips else current.sd.location
+    image = operation.image if isinstance(operation.image, type(current)) else current
+    files = file_names(operation.content) if mode == "replace" else list(storage.named_files(str(location)))
+    return with_fingerprint(merged_image(image, current, location, changes_data=mode != "same"), files)
+
+
+def merged_image(image: Thing, current: Thing, location: str | None, *, changes_data: bool = False) -> Thing:
+    """An image with a location, and with the parameters that only the target has.
+
+    Column statistics are marked as accurate only if both images mark them so, and never for changed data.
+
+    Args:
+        image: the source's image.
+        current: the target's image.
+        location: of its data on the target.
+        changes_data: whether its data changes.
+    """
+    made = copy_of(image)
+    point_at(made.sd, location)
+    kept = {key: value for key, value in (current.parameters or {}).items() if key.startswith(PREFIX)}
+    claims = frozenset[str]() if changes_data else claimed(image.parameters) & claimed(current.parameters)
+    made.parameters = with_claims(kept | (made.parameters or {}), claims)
+    if isinstance(made, Table) and isinstance(current, Table):
+        keep_translation(made, current)
+    return with_fingerprint(made)
+
+
+def file_names(content: op.Content) -> list[str]:
+    """Names of files relative to the object's directory."""
+    return [file.relative for file in content.files]
+
+
+def _stage_live_files(storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str) -> None:
+    """Copies the live files to the staged ones, so that all become visible at once (policy ``append: atomic``)."""
+    tasks: list[CopyTask] = []
+    for name, status in storage.named_files(live).items():
+        checksum = storage.checksum(status.uri)
+        file = FileRef(status.uri, checksum.value if checksum else "")
+        tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size))
+    for answer in ThreadCopier(storage, storage).copy(tasks):
+        if isinstance(answer, CopyFailure):
+            raise ReplicationError(answer.reason)
+
+
+def _append(storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
+    """Moves the staged files to the live directory, one after another."""
+    for file in operation.content.files:
+        source, place = f"{staged}/{file.relative}", f"{live}/{file.relative}"
+        if not storage.exists(source):
+            continue  # in place already, as the placement found
+        if not storage.exists(place):
+            storage.rename(source, place)
+        elif storage.checksum(source) == storage.checksum(place):
+            storage.delete(source)
+        else:
+            raise ReplicationError(f"{place} exists on the target with other content than event {operation.evid} adds")
+    storage.delete(staged, recursive=True)  # empty now, or with unfinished files of a killed copy

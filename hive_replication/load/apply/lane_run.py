@@ -1,0 +1,89 @@
+"""A running lane: its progress, the files that it waits for, and where it has to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import takewhile
+from threading import Lock
+
+from hive_replication.errors import Refused
+from hive_replication.load.apply.commit_pipeline import PendingFiles
+from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.report import Held
+
+#: An operation, and the partition ("" for the table) whose files are neither at the source nor in cmroot.
+MissingFiles = tuple[op.Operation, str]
+
+
+@dataclass(eq=False)
+class LaneRun:
+    """A running lane.
+
+    Args:
+        lane: its plan.
+        placed: the places of its data.
+        stop: where it has to stop.
+
+    Attributes:
+        missing: operations and partitions whose files cannot be found.
+        recorded: whether its record is in the journal.
+        done: number of operations, from the first on, that are carried out.
+        pending: the files that it waits for.
+    """
+
+    lane: LanePlan
+    placed: LanePlacement
+    stop: Stop | None
+    missing: list[MissingFiles] = field(default_factory=list[MissingFiles])
+    recorded: bool = False
+    done: int = 0
+    pending: PendingFiles = field(init=False)
+    _carried: set[int] = field(default_factory=set[int])
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        operations = self.lane.operations
+        self.pending = PendingFiles(number for (number, _), _ in self.placed.tasks if self.is_due(operations[number]))
+
+    @property
+    def due(self) -> list[op.Operation]:
+        """The operations before the event at which the lane stops."""
+        return list(takewhile(self.is_due, self.lane.operations))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has to stop earlier than planned."""
+        return self.stop is not self.lane.stop
+
+    def stop_at(self, evid: int, reason: str, *, refused: bool = False) -> None:
+        """Stops the lane at an event, unless it stops earlier already."""
+        with self._lock:
+            if self.stop is None or evid < self.stop.evid:
+                self.stop = Stop(evid, reason, refused)
+
+    def failed(self, operation: op.Operation, error: Exception) -> None:
+        """Stops the lane at an operation that failed."""
+        self.stop_at(operation.evid, str(error), refused=isinstance(error, Refused))
+
+    def is_due(self, operation: op.Operation) -> bool:
+        """Whether an operation comes before the event at which the lane stops."""
+        stop = self.stop
+        return stop is None or operation.evid < stop.evid
+
+    def carried_out(self, numbers: range) -> None:
+        """Records operations that are carried out."""
+        with self._lock:
+            self._carried.update(numbers)
+            while self.done in self._carried:
+                self.done += 1
+
+    def held(self) -> Held | None:
+        """The held lane, standing before its first event that is not fully applied; None if it is not held."""
+        stop, operations = self.stop, self.lane.operations
+        if stop is None:
+            return None
+        first_evid = min([stop.evid, *(evid for operation in operations[self.done :] for evid in operation.evids)])
+        passed = [evid for operation in operations for evid in operation.evids if evid < first_evid]
+        return Held(self.lane.names, max([self.lane.base, *passed]), stop.evid, stop.reason, stop.refused)

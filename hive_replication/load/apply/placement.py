@@ -1,0 +1,294 @@
+"""Chooses the directories for the data of a lane, before anything is copied.
+
+New objects take Hive's default path if it is absent or empty. Data that replaces or joins visible data is staged under the
+database's directory in ``.repl/<evid>-<n>/<partition name>``. A directory with nothing but files of the same object was left by
+an earlier attempt: it is used again, so that nothing is copied twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Literal
+
+from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.events.files import FileRef
+from hive_replication.load.apply.commit_places import directory_in_lane, files_of_commits
+from hive_replication.load.apply.target_boundary import TargetBoundary
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.names_trail import NamesTrail
+from hive_replication.load.operations.transactions import ReplayCommit
+from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.replica.fingerprint import files_changed
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_view import KnownObjects, TargetView
+from hive_replication.load.report import UnexpectedObject
+from hive_replication.metastore.names import table_directory
+from hive_replication.metastore.types import Partition, Table, directory_of
+from hive_replication.storage import FileStatus
+
+#: Number of the operation in its lane, and partition name ("" for the table).
+DataKey = tuple[int, str]
+#: How data becomes visible: nothing to do, move the staged files to the live directory, flip to them, or flip to both together.
+FlipMode = Literal["same", "append", "replace", "union"]
+#: Number of an operation, the operation, and what it changes.
+_Change = tuple[int, op.ReplaceData | op.AppendData, Table | Partition | None]
+
+
+@dataclass
+class LanePlacement:
+    """The directories chosen for one lane.
+
+    Args:
+        lane: its plan.
+        directories: directory of each content.
+        modes: how each ReplaceData or AppendData becomes visible, given the files present.
+        tasks: files to copy, with the content that needs them.
+        present: files that are in the live directory already, proven.
+        changed: replicas to which files were added, or from which files were removed, other than by a load.
+    """
+
+    lane: LanePlan
+    directories: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
+    modes: dict[DataKey, FlipMode] = field(default_factory=dict[DataKey, FlipMode])
+    tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
+    present: list[CopyResult] = field(default_factory=list[CopyResult])
+    changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
+
+
+@dataclass
+class _LaneState:
+    """The state of the target at one operation of a lane that is being placed.
+
+    Args:
+        placed: the directories chosen so far.
+        before: the target's objects before the lane.
+        trail: leads back to their names before the lane.
+        bases: directories of tables that the lane creates.
+    """
+
+    placed: LanePlacement
+    before: TargetView
+    trail: NamesTrail = field(default_factory=NamesTrail)
+    bases: dict[str, str] = field(default_factory=dict[str, str])
+
+    def thing(self, table: str, partition: str) -> Table | Partition | None:
+        """A table or partition before the lane; None if it did not exist then."""
+        table, partition = self.trail.before(table, partition)
+        table = table.lower()
+        return self.before.partitions.get((table, partition)) if partition else self.before.tables.get(table)
+
+    def changed(self, operation: op.ReplaceData | op.AppendData) -> Table | Partition | None:
+        """The object that an operation changes; None if the lane creates it."""
+        thing = self.thing(operation.table, operation.partition)
+        return thing if isinstance(thing, Partition) == bool(operation.partition) else None
+
+    def follow(self, operation: op.Operation) -> None:
+        """Applies what an operation does to names."""
+        for change in operation.name_changes:
+            if change.drops_table:
+                self.bases.pop(change.tables[0], None)
+        self.trail.follow(operation.name_changes)
+
+    def base(self, table: str) -> str:
+        """The directory of a partitioned table; "" if it is not known."""
+        return self.bases.get(table) or directory_of(self.thing(table, ""))
+
+
+class Placer:
+    """Chooses directories in one target database for one segment; reads the locations of its tables once.
+
+    Args:
+        target: the target side.
+        database: its database.
+        location: the database's directory.
+        kept: returns the directories that an undo may need, which are never used again. Called only if a directory exists.
+        known: the target's objects before the lanes.
+    """
+
+    def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations], known: KnownObjects) -> None:
+        self._target, self._database, self._layout, self._kept = target, database, Layout(location), kept
+        self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
+        self._locations: frozenset[str] | None = None
+        self._lock = Lock()
+
+    def place(self, lane: LanePlan) -> LanePlacement:
+        """Chooses the directories for a lane's data; changes nothing."""
+        state = _LaneState(LanePlacement(lane), self._before(lane))
+        changes: list[_Change] = []
+        for number, operation in enumerate(lane.operations):
+            match operation:
+                case op.CreateTable() if operation.plain:
+                    self._place_table(state, number, operation)
+                case op.AddPartitions():
+                    self._place_partitions(state, number, operation)
+                case op.ReplaceData() | op.AppendData():
+                    changes.append((number, operation, state.changed(operation)))
+                case ReplayCommit():
+                    self._place_writes(state, number, operation)
+                case op.CustomOperation():
+                    contents = dict(operation.contents)
+                    for name, directory in operation.places:
+                        self._copy_to(state.placed, number, name, operation, contents[name], directory)
+                case _:
+                    if any(content.files for _, content in operation.contents):
+                        raise AssertionError(f"no place for the files of {operation.kind}")
+            state.follow(operation)
+        list(self._target.storage.threads.map(partial(self._place_change, state.placed), changes))
+        return state.placed
+
+    def _before(self, lane: LanePlan) -> TargetView:
+        """The objects whose data the lane changes, as they are before it."""
+        trail, wanted = NamesTrail(), dict[str, set[str]]()
+        for operation in lane.operations:
+            for table, partition in operation.changes_data_of:
+                before, name = trail.before(table, partition)
+                if before:
+                    wanted.setdefault(before.lower(), set()).update([name] if name else ())
+            trail.follow(operation.name_changes)
+        return self._known.view(wanted)
+
+    def _place_table(self, state: _LaneState, number: int, operation: op.CreateTable) -> None:
+        placed = state.placed
+        wanted = {file.relative: file for file in operation.content.files}
+        for later in placed.lane.operations[number:]:
+            if isinstance(later, op.AddPartitions) and later.table == operation.table:
+                wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
+        wanted |= files_of_commits(placed.lane.operations[number:], operation.table)
+        directory = operation.plain
+        self._boundary.require_free(directory, self._shown(operation, ""))
+        if not (operation.content.plain and self._is_usable(directory, wanted) and not self._in_use(directory)):
+            directory = self._staging(operation.content, "", wanted)
+        state.bases[operation.table] = directory
+        self._copy_to(placed, number, "", operation, operation.content, directory)
+
+    def _place_partitions(self, state: _LaneState, number: int, operation: op.AddPartitions) -> None:
+        placed = state.placed
+        base = state.base(operation.table) or f"{self._layout.location}/{table_directory(operation.table)}"
+        untouched = not self._target.storage.exists(base)
+
+        def directory(new: op.NewPartition) -> str:
+            wanted = {file.relative: file for file in new.content.files}
+            wanted |= files_of_commits(placed.lane.operations[number:], operation.table, new.name)
+            plain = f"{base}/{new.name}"
+            # A partition that the lane drops or renames first still uses its directory.
+            plain_path = new.content.plain and not state.trail.gone(operation.table, new.name)
+            if plain_path and (untouched or self._is_usable(plain, wanted)):
+                return plain
+            return self._staging(new.content, new.name, wanted)
+
+        places = self._target.storage.threads.map(directory, operation.added)
+        for new, place in zip(operation.added, places, strict=True):
+            self._copy_to(placed, number, new.name, operation, new.content, place)
+
+    def _place_change(self, placed: LanePlacement, change: _Change) -> None:
+        number, operation, thing = change
+        live = directory_of(thing)
+        wanted = {file.relative: file for file in operation.content.files}
+        mode: FlipMode = "append" if isinstance(operation, op.AppendData) else "replace"
+        present: dict[str, CopyResult] = {}
+        found = self._found(live) if live else {}
+        if live and thing and files_changed(thing, found, wanted):
+            placed.changed.append(UnexpectedObject(self._shown(operation, operation.partition), "files added or removed"))
+        if live and (isinstance(operation, op.AppendData) or operation.compare):
+            present = self._present(operation, wanted, found)
+            if mode == "replace" and len(present) == len(found):
+                mode = "same" if len(present) == len(wanted) else "append"
+        if mode == "replace":
+            present = {}
+        if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
+            mode = "union"
+        placed.modes[number, operation.partition] = mode
+        placed.present.extend(present.values())
+        missing = {name: file for name, file in wanted.items() if name not in present}
+        directory = self._staging(operation.content, operation.partition, missing, live)
+        self._copy_to(placed, number, operation.partition, operation, operation.content, directory, present)
+
+    def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
+        """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
+        for one in operation.written:
+            placed = state.placed
+            directory = directory_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
+            directory = directory or directory_of(state.thing(one.table, one.partition))
+            if directory:
+                shown = object_name(self._database, one.table, one.partition)
+                self._copy_to(placed, number, one.key, operation, one.content, directory, shown=shown)
+
+    def _present(
+        self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
+    ) -> dict[str, CopyResult]:
+        """The wanted files that are in the live directory already, proven."""
+        shown = self._shown(operation, operation.partition)
+        results: dict[str, CopyResult] = {}
+        events = operation.content.events(operation.evid)
+        for name in wanted.keys() & found.keys():
+            status, checksum = found[name], self._target.storage.checksum(found[name].uri)
+            if checksum is not None and checksum.value == wanted[name].checksum:
+                task = CopyTask(wanted[name], status.uri, events[wanted[name]], shown, status.size)
+                proof = Proof(checksum.algorithm, checksum.value, recorded=True)
+                results[name] = CopyResult(task, "present", status.size, proof, attempts=0)
+        return results
+
+    def _copy_to(
+        self,
+        placed: LanePlacement,
+        number: int,
+        partition: str,
+        operation: op.Operation,
+        content: op.Content,
+        directory: str,
+        present: Container[str] = (),
+        shown: str = "",
+    ) -> None:
+        shown = shown or self._shown(operation, partition)
+        self._boundary.require_within(directory, shown)
+        placed.directories[number, partition] = directory
+        for file, evid in content.events(operation.evid).items():
+            if file.relative not in present:
+                placed.tasks.append(((number, partition), CopyTask(file, f"{directory}/{file.relative}", evid, shown)))
+
+    def _shown(self, operation: op.Operation, partition: str) -> str:
+        return object_name(self._database, operation.table, partition)
+
+    def _staging(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str = "") -> str:
+        for attempt in range(1_000):
+            token = content.staging + (f"-{attempt}" if attempt else "")
+            directory = self._layout.staging(token, partition)
+            if directory != live and self._is_usable(directory, wanted):
+                return directory
+        raise AssertionError(f"no free staging directory for {content.staging}")
+
+    def _is_usable(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
+        """Whether a directory is absent or empty, or contains nothing but wanted files with the right checksums."""
+        if not self._target.storage.exists(directory):
+            return True
+        if self._kept().contains(directory) or self._kept().any_below(directory):
+            return False
+        found = self._found(directory)
+        return all(name in wanted and self._is_same(status, wanted[name]) for name, status in found.items())
+
+    def _found(self, directory: str) -> dict[str, FileStatus]:
+        """Data files below a directory, by relative path."""
+        return self._target.storage.named_files(directory)
+
+    def _is_same(self, status: FileStatus | None, file: FileRef) -> bool:
+        if status is None or not file.checksum:
+            return False
+        found = self._target.storage.checksum(status.uri)
+        return found is not None and found.value == file.checksum
+
+    def _in_use(self, directory: str) -> bool:
+        """Whether an existing directory is another table's (a table keeps its directory when it is renamed)."""
+        if not self._target.storage.exists(directory):
+            return False
+        with self._lock:
+            if self._locations is None:
+                metastore = self._target.metastore
+                tables = metastore.tables(self._database, metastore.table_names(self._database))
+                self._locations = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
+        return directory in self._locations

@@ -1,0 +1,59 @@
+"""Running sums of a load, so that neither operations nor copy results are kept in memory."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from hive_replication.copy.tasks import CopyResult
+from hive_replication.load.apply.touched import TouchedTables
+from hive_replication.load.copies import Copies
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import resolved
+from hive_replication.load.report import Collapsed, UnexpectedObject
+
+
+@dataclass
+class Tally:
+    """Sums of one load. Its lanes add to them from several threads."""
+
+    applied: Counter[str] = field(default_factory=Counter[str])
+    copies: Copies = field(default_factory=Copies)
+    touched: TouchedTables = field(default_factory=TouchedTables)
+    unexpected: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
+    changed: dict[UnexpectedObject, None] = field(default_factory=dict[UnexpectedObject, None])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    collapsed: Collapsed = field(default_factory=Collapsed)
+    _lock: Lock = field(default_factory=Lock)
+
+    def carried_out(self, database: str, operations: Iterable[op.Operation]) -> None:
+        """Adds operations carried out in a target database, those of one table in their order."""
+        operations = list(operations)
+        with self._lock:
+            self.applied.update(operation.kind for operation in operations)
+            self.touched.add(operations)
+            self.unexpected.extend(resolved(operations, database))
+
+    def copied(self, results: Iterable[CopyResult]) -> None:
+        """Adds copied files."""
+        for result in results:
+            self.copies.add(result)
+
+    def found_changed(self, replicas: Iterable[UnexpectedObject]) -> None:
+        """Adds replicas that were changed on the target."""
+        with self._lock:
+            self.changed |= dict.fromkeys(replicas)
+
+    def saved(self, collapsed: Collapsed) -> None:
+        """Adds what collapsing saved."""
+        known = self.collapsed
+        size = -1 if -1 in (known.bytes, collapsed.bytes) else known.bytes + collapsed.bytes
+        operations, files = known.operations + collapsed.operations, known.files + collapsed.files
+        self.collapsed = Collapsed(known.events + collapsed.events, operations, files, size)
+
+    def add_time(self, phase: str, began: float) -> None:
+        """Adds the time since ``began`` (monotonic clock) to a phase."""
+        self.seconds[phase] = round(self.seconds.get(phase, 0) + time.monotonic() - began, 3)

@@ -1,0 +1,311 @@
+"""Loading a dump of objects: a bootstrap, its continuation, a table alone, or a repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from hive_replication.dump.format.records import FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
+from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
+from hive_replication.load.operations.transactions import why_unable
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.function_planner import plan_functions
+from hive_replication.load.plan.model import LanePlan, SegmentPlan, Stop
+from hive_replication.load.plan.object_planner import ObjectPlanner, weight
+from hive_replication.load.policy_change import with_scope
+from hive_replication.load.replica.fingerprint import changed_on_target
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.state import is_ours, object_id, with_held
+from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.target_view import KnownObjects, TargetView
+from hive_replication.load.report import Skipped
+from hive_replication.load.session import Session
+from hive_replication.load.source_history import recovered_state, require_recovery
+from hive_replication.load.untrusted_dump import (
+    validate_files,
+    validate_function_name,
+    validate_location,
+    validate_name,
+    validate_partition,
+)
+from hive_replication.load.window import database_image
+from hive_replication.metastore.types import Function, Partition, Table
+
+_MOST = 20_000  # tables, partitions and files of a batch
+
+
+def load_objects(session: Session, *, repair: bool) -> None:
+    """Brings the target's objects to the state of the dump.
+
+    Args:
+        session: the load.
+        repair: compare and replace also what stands at the dump's event id already.
+
+    Raises:
+        Refused: the target is no replica of this source, or a table in the way is not.
+    """
+    session.require_ours()
+    header = session.reader.header
+    if _recovered(session):
+        session.skipped.append(Skipped(header.to_evid, session.database, "the recovery that the dump is for is done"))
+        return
+    require_recovery(session)
+    repair = repair or bool(header.recovery)
+    records = [_validated(record) for record in session.reader.tables()]
+    whole_database = header.scope.table is None
+    if whole_database and not repair and _stands_at(session, header.to_evid):
+        session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
+        return
+    session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
+    _require_transactions(session, records)
+    if not header.recovery:  # which holds only the lane of a foreign table
+        _refuse_foreign_tables(session, records)
+    _begin(session, whole_database=whole_database)
+    known = KnownObjects(session.target.metastore, session.database, session.state)
+    lanes = _lanes(session, records, known, repair=repair, whole_database=whole_database)
+    for batch in in_batches(lanes, None if session.dry else _MOST):
+        _carry_out(session, SegmentPlan(tuple(batch)), known)
+    _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session)), known)
+    _finish(session, records, repair=repair, whole_database=whole_database)
+
+
+def in_batches(lanes: Iterable[LanePlan], most: int | None) -> Iterator[list[LanePlan]]:
+    """Lanes in batches that are planned and carried out one after another, so that memory holds one of them (pure).
+
+    A part of a lane that has so much itself ends its batch: the next part of the lane comes after it.
+
+    Args:
+        lanes: planned as they are asked for.
+        most: lanes, partitions and files of a batch, but for its last lane; None for all together.
+    """
+    batch: list[LanePlan] = []
+    size = 0
+    for lane in lanes:
+        batch.append(lane)
+        size += 1 + weight(lane.operations)
+        if most is not None and size >= most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _carry_out(session: Session, plan: SegmentPlan, known: KnownObjects) -> None:
+    session.carry_out(plan, lambda lane, gone: _without(session, lane, gone), known)
+    known.forget()
+
+
+def _stands_at(session: Session, evid: int) -> bool:
+    """Whether the target has a bootstrap already, or is beyond it; one that failed for some tables is gone on with."""
+    return gate.bootstrapped(session.state.applied, evid, failed=bool(session.state.lost))
+
+
+def _validated(record: TableRecord) -> TableRecord:
+    validate_name(record.name, "a table")
+    return record
+
+
+def _validated_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
+    validate_partition(record.name)
+    if reason := _why_not_read(session, record.partition, record.files, f"{record.table}/{record.name}"):
+        raise Refused(reason)  # the planner holds the table
+    return record
+
+
+def _why_not_read(session: Session, thing: Table | Partition | Function, files: tuple[FileRef, ...], what: str) -> str:
+    """Why data of an object may not be read, so that it alone is held, or ""."""
+    try:
+        if not isinstance(thing, Function):
+            validate_location(thing.sd.location, what)
+        validate_files(session.target, files, what)
+    except Refused as error:
+        return str(error)
+    return session.boundary.why_outside(thing, files)
+
+
+def _refuse_foreign_tables(session: Session, records: list[TableRecord]) -> None:
+    """A bootstrap is refused as a whole, before anything is written, where it would meet a foreign table."""
+    mapping = session.mapping
+    if not session.exists:
+        return
+    wanted = {mapping.table(record.name): record.table for record in records}
+    for table in session.target.metastore.tables(session.database, wanted):
+        if not is_ours(table, session.identity):
+            session.conflicts.table(session.reader.header.to_evid, table, wanted[table.tableName.lower()])
+
+
+def _require_transactions(session: Session, records: list[TableRecord]) -> None:
+    """Refuses transactional tables, before anything is written, where the target cannot hold them."""
+    names = [record.name for record in records if record.write_ids is not None]
+    unable = why_unable(session.target.metastore) if names else ""
+    if unable:
+        raise Refused(f"the dump has transactional tables ({', '.join(names)}): {unable}")
+
+
+def _begin(session: Session, *, whole_database: bool) -> None:
+    """The target database exists, and says that a bootstrap is under way where it is one."""
+    checkpoint = session.reader.directory if whole_database else ""
+    if not session.exists:
+        image = database_image(session, session.reader.header.source_database)
+        if whole_database:
+            session.create_database(image, None, checkpoint)
+        else:
+            session.create_plain_database(image)
+    elif whole_database and session.state.applied is None:
+        session.replica.write_state(session.taken_over(session.state, checkpoint))
+
+
+def _lanes(
+    session: Session, records: list[TableRecord], known: KnownObjects, *, repair: bool, whole_database: bool
+) -> Iterator[LanePlan]:
+    """All lanes, each planned when it is asked for."""
+    header, mapping = session.reader.header, session.mapping
+    names = [mapping.table(record.name) for record in records]
+    equal = [mapping.table(name) for name in header.equal]
+    other_history = _other_history(session, repair=repair)
+    exists = session.replica.there  # a plan does not create the database
+    others = session.target.metastore.table_names(session.database) if whole_database and exists else []
+    surplus = [name for name in others if name not in {*names, *equal} and session.includes(name)]
+    for record in records:
+        name = mapping.table(record.name)
+        if reason := _why_not_read(session, record.table, record.files, record.name):
+            yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
+            continue
+        view = known.view({name: header.scope.partitions}) if exists else TargetView(session.state)
+        session.tally.found_changed(changed_on_target(view, session.database))
+        planner = ObjectPlanner(
+            mapping,
+            view,
+            header.to_evid,
+            session.reader.directory,
+            repair=repair,
+            whole=header.scope.partitions is None,
+            other_history=other_history,
+            conflicts=session.conflicts.policy,
+            metadata_only=header.metadata_only,
+        )
+        partitions = (_validated_partition(session, part) for part in session.reader.partitions(record.name))
+        for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):
+            session.skipped += skipped
+            yield lane
+            if any(name in held.tables for held in session.held):
+                break  # what is left of it comes with the next load of the dump
+    if whole_database and session.state.applied is None:
+        yield from _aside(session, surplus)
+    for table in session.target.metastore.tables(session.database, surplus):
+        if not is_ours(table, session.identity):
+            continue
+        if gate.due(header.to_evid, object_id(table), again=True, other_history=other_history):
+            drop = op.DropTable(header.to_evid, table.tableName)
+            yield LanePlan((table.tableName.lower(),), session.state.position(table.tableName), (drop,))
+    if whole_database:
+        yield from _functions(session, repair=repair)
+
+
+def _aside(session: Session, surplus: list[str]) -> Iterator[LanePlan]:
+    """What becomes of tables that the source does not have when their database becomes a replica."""
+    evid = session.reader.header.to_evid
+    for table in session.target.metastore.tables(session.database, surplus):
+        if not is_ours(table, session.identity):
+            first = session.conflicts.surplus(evid, table)
+            if first is not None:
+                yield LanePlan((first.table,), 0, (first,))
+
+
+def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
+    records = [_validated_function(record) for record in session.reader.functions()]
+    found = session.target.metastore.functions(session.database) if session.replica.there else []
+    by_name = {function.functionName.lower(): function for function in found}
+    evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
+    outside = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
+    view = TargetView(session.state)
+    return plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside)
+
+
+def _validated_function(record: FunctionRecord) -> FunctionRecord:
+    validate_function_name(record.name, "a function")
+    return record
+
+
+def _foreign_keys(session: Session, records: list[TableRecord]) -> list[LanePlan]:
+    """Foreign keys, after the tables of both their ends; of tables that stand where the dump does."""
+    evid, scope, mapping = session.reader.header.to_evid, session.reader.header.scope, session.mapping
+    dumped = {record.name for record in records}.union(session.reader.header.equal)
+    held = {name for one in session.held for name in one.tables}
+    names = [mapping.table(record.name) for record in records]
+    stand = {} if session.dry else {t.tableName: object_id(t) for t in session.target.metastore.tables(session.database, names)}
+    others = session.target.metastore.table_names(session.database) if scope.table and session.replica.there else []
+    lanes: list[LanePlan] = []
+    for name, record in zip(names, records, strict=True):
+        wanted = [one for one in record.constraints if one.kind in FOREIGN]
+        old = session.state.applied is not None  # then the table may have foreign keys that the source has no longer
+        if name in held or not (wanted or old) or not (session.dry or stand.get(name) == evid) or scope.partitions is not None:
+            continue
+        kept, left = on_target(wanted, mapping, name, lambda parent: parent in dumped or mapping.table(parent) in others)
+        session.skipped += [Skipped(evid, object_name(session.database, name), reason) for reason in left]
+        lanes.append(LanePlan((name,), session.state.position(name), (SetConstraints(evid, name, kept, whole=FOREIGN),)))
+    return lanes
+
+
+def _without(session: Session, lane: LanePlan, gone: list[MissingFiles]) -> LanePlan | None:
+    """A lane without files that are nowhere, where later events supersede them: the next window has those."""
+    evid, table = session.reader.header.to_evid, lane.names[0]
+    source_table = session.reader.header.scope.table or table
+    found = {name: session.lookahead.superseded(source_table, name, evid) for _, name in gone}
+    superseded = {name: later for name, later in found.items() if later is not None}
+    for name, later in superseded.items():
+        reason = f"superseded: its files are gone, and event {later} drops, replaces or moves the object away"
+        session.skipped.append(Skipped(evid, object_name(session.database, table, name), reason))
+    if not superseded:
+        return None
+    kept = tuple(filter(None, (one.without(superseded) for one in lane.operations)))
+    return LanePlan(lane.names, lane.base, kept, lane.stop)
+
+
+def _other_history(session: Session, *, repair: bool) -> bool:
+    """Whether the target's state ids say nothing: in a recovery, and where the source's log ends before what was applied."""
+    header, applied = session.reader.header, session.state.applied
+    if header.recovery:
+        return True
+    return repair and header.scope.table is None and applied is not None and not covers(header.to_evid, applied)
+
+
+def _recovered(session: Session) -> bool:
+    """Whether the dump is of a recovery that is done."""
+    header, state = session.reader.header, session.state
+    return (
+        bool(header.recovery) and not state.recovery and (state.applied, state.applied_hash) == (header.to_evid, header.to_hash)
+    )
+
+
+def _alters(session: Session) -> tuple[op.AlterDatabase, ...]:
+    """A recovery sets the database's own properties, too: no event can be relied on to do it."""
+    header = session.reader.header
+    if not header.recovery:
+        return ()
+    return (op.AlterDatabase(header.to_evid, "", database_image(session, header.source_database)),)
+
+
+def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole_database: bool) -> None:
+    """The state after the load. Tables for which a bootstrap failed are held; loading it again does what is missing."""
+    header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
+    state = session.state
+    left = {name: evid for name, evid in state.left.items() if not (whole_database and session.includes(name))}
+    if header.recovery:
+        state = with_scope(session, replace(recovered_state(session), left=left))
+    elif whole_database:
+        if _other_history(session, repair=repair):
+            state = replace(state, applied=None)
+        state = state.advanced(header.to_evid, header.to_time, header.to_hash)
+        quarantines = {name: one for name, one in state.quarantines.items() if name in held}
+        at = gate.ahead(state.at, header.to_evid)
+        state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left))
+        state = with_held(state, session.held, lost=True)
+    elif state.applied is not None and header.scope.partitions is None:
+        for name in sorted(set(map(session.mapping.table, (record.name for record in records))) - held):
+            state = state.at_position(name, max(header.to_evid, state.position(name)))
+    session.finish(state, whole=whole_database)

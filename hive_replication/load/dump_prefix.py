@@ -1,0 +1,85 @@
+"""A dump of events cut off at one of them: ``REPL LOAD ... TO <evid>``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hive_replication.dump.format.interface import DumpReader
+from hive_replication.dump.format.records import DumpHeader, EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal.journal import Journal
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.storage import Storage
+
+
+def prefix_of(reader: DumpReader, evid: int | None) -> DumpReader:
+    """The dump as if it ended at an event id; the dump itself without one.
+
+    Raises:
+        BadRequest: it is a dump of objects, or the event id lies outside its window.
+    """
+    header = reader.header
+    if evid is None:
+        return reader
+    if header.kind == "bootstrap":
+        raise BadRequest(f"{reader.directory} is a dump of objects, which stand at event {header.to_evid} together: leave TO out")
+    if not header.from_evid <= evid <= header.to_evid:
+        raise BadRequest(f"TO {evid} lies outside the dump's window from {header.from_evid} to {header.to_evid}")
+    return reader if evid == header.to_evid else _Prefix(reader, evid)
+
+
+def require_not_passed(storage: Storage, location: str, state: ReplicaState, evid: int) -> None:
+    """Makes sure that no interrupted load may have brought objects beyond an event id.
+
+    Args:
+        storage: the target's.
+        location: the target database's directory.
+        state: where it stands.
+        evid: the last event to apply.
+
+    Raises:
+        Refused: one may have; which objects stand there, nobody can tell without comparing.
+    """
+    journal = Journal(storage, location)
+    entries = journal.entries()
+    for number, entry in enumerate(entries):
+        beyond = entry.status == "open" and entry.to_evid > evid
+        if not beyond or any(later.status == "done" and later.to_evid >= entry.to_evid for later in entries[number + 1 :]):
+            continue
+        written = journal.state(entry)
+        if written is None or written.parameters() != state.parameters():  # else it was killed after its last step
+            raise Refused(
+                f"a load up to event {entry.to_evid} was interrupted and may have brought objects beyond event {evid}: "
+                f"load up to event {entry.to_evid} first; hive-repl undo goes back from there"
+            )
+
+
+class _Prefix:
+    def __init__(self, reader: DumpReader, evid: int) -> None:
+        self._reader = reader
+        # Of an event that is not of the dump's database, time and hash are not known.
+        found = next((record for record in reader.events() if record.notification.evid == evid), None)
+        time, message_hash = (found.notification.time, found.hash) if found else (0, "")
+        self.header: DumpHeader = replace(reader.header, to_evid=evid, to_time=time, to_hash=message_hash, before="", joined={})
+
+    @property
+    def directory(self) -> str:
+        """URI of the dump directory."""
+        return self._reader.directory
+
+    def tables(self) -> Iterator[TableRecord]:
+        """Of a dump of events: none."""
+        return self._reader.tables()
+
+    def partitions(self, table: str) -> Iterator[PartitionRecord]:
+        """Of a dump of events: none."""
+        return self._reader.partitions(table)
+
+    def functions(self) -> Iterator[FunctionRecord]:
+        """Of a dump of events: none."""
+        return self._reader.functions()
+
+    def events(self) -> Iterator[EventRecord]:
+        """Events up to the last one wanted."""
+        return (record for record in self._reader.events() if record.notification.evid <= self.header.to_evid)

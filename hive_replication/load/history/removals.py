@@ -1,0 +1,122 @@
+"""Removals of old data: prepared without the database's lock, and carried out under it if nothing uses the data by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.storage import AlreadyExists, Storage, paths
+
+What = Literal["old data", "retired", "journal", "staging", "temporary file", "dropped database", "dump", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Something that retention moved or deleted.
+
+    Args:
+        what: its kind.
+        path: where it was.
+        moved_to: where it is now, "" if it is deleted.
+        size: bytes.
+    """
+
+    what: What
+    path: str
+    moved_to: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """What is in use, read under the lock.
+
+    Args:
+        live: locations of tables and partitions.
+        state: replication state of the database.
+    """
+
+    live: Locations
+    state: ReplicaState
+
+    def is_free(self, path: str) -> bool:
+        """Whether no location is at, above or below a path."""
+        return not (self.live.contains(path) or self.live.any_below(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A file or directory to move or delete.
+
+    Args:
+        swept: its report.
+        is_due: whether it may still be removed; called under the lock.
+        carry_out: removes it and returns its bytes.
+    """
+
+    swept: Swept
+    is_due: Callable[[InUse], bool]
+    carry_out: Callable[[], int]
+
+
+class Removals:
+    """Prepares removals.
+
+    Args:
+        storage: the target's.
+        expiry: staging directories with files younger than this are kept, seconds since the epoch.
+    """
+
+    def __init__(self, storage: Storage, expiry: float) -> None:
+        self._storage, self._expiry = storage, expiry
+
+    def move(self, what: What, path: str, retired: str) -> Removal:
+        """Moves a file or directory that no location points at."""
+        size = self._size(path)
+
+        def carry_out() -> int:
+            try:
+                self._storage.rename(path, retired)
+            except AlreadyExists:  # parts of it were retired before
+                self._merge(path, retired)
+            return size
+
+        return Removal(
+            Swept(what, path, retired, size), lambda in_use: in_use.is_free(path) and self._storage.exists(path), carry_out
+        )
+
+    def deletion(self, what: What, path: str, *, unused: bool = False) -> Removal:
+        """Deletes a file or directory; ``unused`` if only while no location points at it."""
+        size = self._size(path)
+
+        def is_due(in_use: InUse) -> bool:
+            return not unused or (in_use.is_free(path) and (what != "staging" or self.is_idle(path)))
+
+        def carry_out() -> int:
+            self._storage.delete(path, recursive=True)
+            return size
+
+        return Removal(Swept(what, path, "", size), is_due, carry_out)
+
+    def is_idle(self, directory: str) -> bool:
+        """Whether nothing in a directory was written since the expiry."""
+        status = self._storage.status(directory)
+        found = [*filter(None, [status]), *self._storage.files(directory, hidden=True)]
+        return max((one.modified for one in found), default=self._expiry) < self._expiry
+
+    def _merge(self, directory: str, retired: str) -> None:
+        """Moves what is not retired yet; what cannot be moved is left for the next sweep."""
+        for child in self._storage.ls(directory):
+            name = f"{retired}/{paths.name(child.uri)}"
+            if not self._storage.exists(name):
+                self._storage.rename(child.uri, name)
+            elif child.is_dir:
+                self._merge(child.uri, name)
+        if not self._storage.ls(directory):
+            self._storage.delete(directory)
+
+    def _size(self, path: str) -> int:
+        return sum(file.size for file in self._storage.files(path, hidden=True))

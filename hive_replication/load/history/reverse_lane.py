@@ -1,0 +1,181 @@
+"""Reverses one lane of a load: names first, then images, partitions and files, each only if it differs from before the lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from hive_replication.errors import ReplicationError
+from hive_replication.load.apply.renames import rename_table
+from hive_replication.load.journal.journal import Entry, LaneFile
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.layout.directories import Layout, new_token
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.replica.drops import drop_table
+from hive_replication.load.replica.name_mapping import object_name, point_at
+from hive_replication.load.replica.state import LAST_ID, SOURCE, object_id
+from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
+from hive_replication.storage import Storage
+
+Thing = TypeVar("Thing", Table, Partition)
+_BATCH = 500
+
+
+class OldDataLocator:
+    """Finds the directories that loads left behind: in place, or retired.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+        loads: all loads of the journal, in order.
+    """
+
+    def __init__(self, storage: Storage, location: str, loads: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
+        self._storage, self._layout = storage, Layout(location)
+        self._left: dict[str, list[str]] = {}
+        for entry, lanes in loads:
+            for place in {place for lane in lanes for place in (*lane.record.left, *lane.record.placed)}:
+                self._left.setdefault(place, []).append(entry.token)
+
+    def locate(self, place: str, token: str) -> str:
+        """The present path of a directory from before a load.
+
+        Args:
+            place: its path before the load.
+            token: of the load.
+        """
+        parts = place.split("/")
+        tokens = {one for length in range(4, len(parts) + 1) for one in self._left.get("/".join(parts[:length]), ())}
+        for later in sorted(one for one in tokens if one >= token):
+            kept = self._layout.retired(later, place)
+            if self._storage.exists(kept):
+                return kept
+        return place
+
+    def retired(self, token: str, path: str) -> str:
+        """The path to which a file is retired at once."""
+        return self._layout.retired(token, path)
+
+
+class LaneReverser:
+    """Reverses one lane.
+
+    Args:
+        target: the target side.
+        database: target database.
+        record: the lane's journal record.
+        token: of its load.
+        locator: finds its old data.
+        check: raises if the lock is lost.
+    """
+
+    def __init__(
+        self, target: Target, database: str, record: LaneRecord, token: str, locator: OldDataLocator, check: Callable[[], None]
+    ) -> None:
+        self._target, self._metastore, self._database = target, target.metastore, database
+        self._record, self._token, self._locator, self._check = record, token, locator, check
+
+    def run(self) -> None:
+        """Reverses the lane.
+
+        Raises:
+            ReplicationError: the target is not as the journal says.
+        """
+        for step in reversed(self._record.steps):
+            self._reverse(step)
+        for name, image in self._record.tables.items():
+            self._restore_table(name, image)
+        for name, parts in self._record.partitions.items():
+            self._restore_partitions(name, parts)
+        for place, names in self._record.files.items():
+            self._restore_files(place, frozenset(names))
+
+    def _reverse(self, step: Step) -> None:
+        match step.kind:
+            case op.RenameTable.kind:
+                self._rename_back(step)
+            case op.CreateTable.kind:
+                self._drop(step)
+            case op.DropTable.kind:
+                self._create_again(step)
+            case _:
+                pass  # does not change names of tables
+
+    def _rename_back(self, step: Step) -> None:
+        current = self._metastore.table(self._database, step.new_name)
+        if current is None or not covers(object_id(current), step.evid):
+            return  # not carried out, or reversed already
+        image = copy_of(current)
+        image.tableName = step.table
+        image.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
+        self._check()
+        rename_table(self._metastore, current, image)
+
+    def _drop(self, step: Step) -> None:
+        current = self._metastore.table(self._database, step.table)
+        if current is None:
+            return
+        made_here = directory_of(current) == step.directory and object_id(current) == 0
+        if covers(object_id(current), step.evid) or made_here:
+            self._check()
+            drop_table(self._metastore, current)
+
+    def _create_again(self, step: Step) -> None:
+        image = self._record.tables.get(step.origin)
+        if image is None or self._metastore.table(self._database, step.table) is not None:
+            return
+        for name, evid in step.chain:  # it may not have been renamed to the name under which it was dropped
+            former = self._metastore.table(self._database, name)
+            if former is not None and not covers(object_id(former), evid):
+                return
+        image = self._relocated(image)
+        image.tableName = step.table
+        self._check()
+        self._metastore.create_table(image)
+
+    def _restore_table(self, name: str, image: Table) -> None:
+        current = self._metastore.table(self._database, name)
+        if current is None and SOURCE not in (image.parameters or {}):
+            return  # a foreign table, moved away for a replica
+        if current is None:
+            raise ReplicationError(
+                f"the target table {object_name(self._database, name)} went away without a load: repair it instead"
+            )
+        image = self._relocated(image)
+        if image != current:
+            self._check()
+            self._metastore.alter_table(self._database, name, image)
+
+    def _restore_partitions(self, table: str, parts: Mapping[str, Partition | None]) -> None:
+        current = self._metastore.table(self._database, table)
+        if current is None:
+            return  # a foreign table
+        for names in batches(sorted(parts), _BATCH):
+            found = by_name(current, self._metastore.partitions(self._database, table, names))
+            wanted = {name: self._relocated(image) for name in names if (image := parts[name]) is not None}
+            self._check()
+            if new := [image for name, image in wanted.items() if name not in found]:
+                self._metastore.add_partitions(self._database, table, new)
+            if changed := [image for name, image in wanted.items() if name in found and found[name] != image]:
+                self._metastore.alter_partitions(self._database, table, changed)
+            if surplus := [name for name in found if name not in wanted]:
+                self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
+
+    def _restore_files(self, place: str, names: frozenset[str]) -> None:
+        storage, directory, aside = self._target.storage, self._locator.locate(place, self._token), new_token()
+        for name, status in storage.named_files(directory).items():
+            if name not in names:
+                self._check()
+                storage.rename(status.uri, self._locator.retired(aside, status.uri))
+
+    def _relocated(self, image: Thing) -> Thing:
+        """The image with the present location of its data."""
+        if not image.sd.location:
+            return image
+        there = copy_of(image)
+        point_at(there.sd, self._locator.locate(directory_of(image), self._token))
+        return there

@@ -1,0 +1,99 @@
+"""Tables that a window takes into the policy, and those that have left it, after the window's events.
+
+The window's state says already who is awaited and who has left (:mod:`hive_replication.load.policy_change`), so that nothing is
+forgotten where a load is killed in between. What is loaded here is held no longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.dump.format.records import GONE
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.mark_left import MarkLeft
+from hive_replication.load.plan.model import LanePlan, SegmentPlan
+from hive_replication.load.rebuilt_tables import load_beside
+from hive_replication.load.replica.state import LEFT_MARK, TAKEN_IN_REASON, is_ours, object_id
+from hive_replication.load.replica.target_view import KnownObjects
+from hive_replication.load.report import Held
+from hive_replication.load.session import Session
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table
+from hive_replication.policy import PolicyScope
+
+
+def with_joined_tables(session: Session, store: DumpStore) -> Session:
+    """Loads the tables that a window takes into the policy, and does what the policy says with those that have left it.
+
+    Args:
+        session: a load of a whole database's events, which came as far as it could.
+        store: where the dumps of the tables are.
+
+    Returns:
+        The load, in which what was loaded is held no longer.
+
+    Raises:
+        Unreachable: a metastore or storage does not answer.
+    """
+    failed: dict[str, str] = {}
+    others = {name for held in session.held if not _is_awaited(held) for name in held.tables}
+    awaited = {name for held in session.held if _is_awaited(held) for name in held.tables} - others
+    for source_table, directory in session.reader.header.joined.items():
+        name = session.mapping.table(source_table)
+        if name in awaited and directory not in ("", GONE) and load_beside(session, store, source_table, directory, failed):
+            session.held[:] = [held for held in session.held if held.tables != (name,)]
+    for number, held in enumerate(session.held):
+        if held.tables[0] in failed and _is_awaited(held):
+            reason = f"{TAKEN_IN_REASON}and could not be loaded: {failed[held.tables[0]]}"
+            session.held[number] = replace(held, reason=reason)
+            session.replica.write_state(replace(session.state, held={**session.state.held, **dict.fromkeys(held.tables, reason)}))
+    _settle_left(session)
+    return session
+
+
+def _never(_lane: LanePlan, _gone: object) -> None:
+    """Such a lane has no files that could be missing."""
+
+
+def _is_awaited(held: Held) -> bool:
+    return held.reason.startswith(TAKEN_IN_REASON)
+
+
+def _settle_left(session: Session) -> None:
+    """Marks or drops the replicas that have left the policy; those that are gone are left out of the state.
+
+    What was taken in again is held, or made anew by now; the rest of such names are tables that the source does not have.
+    """
+    left = dict(session.state.left)
+    if not left or not session.replica.there:
+        return
+    found = {one.tableName.lower(): one for one in session.target.metastore.tables(session.database, sorted(left))}
+    ours = {name: table for name, table in found.items() if is_ours(table, session.identity)}
+    taken = {name for name, table in ours.items() if _is_taken(session, table)}
+    stale = {name: max(left[name], object_id(table)) for name, table in ours.items() if name not in taken}
+    stale |= {name: left[name] for name in taken if session.state.is_stale(ours[name])}
+    all_go, evid = session.target.policy.excluded == "drop", session.reader.header.to_evid
+    going = {name for name in stale if name not in session.state.held and (all_go or name in taken)}
+    marks = {name: stale.get(name, 0) for name in ours}
+    lanes = [
+        LanePlan((name,), at, (op.DropTable(evid, name) if name in going else MarkLeft(evid, name, at),))
+        for name, at in sorted(marks.items())
+        if name in going or (ours[name].parameters or {}).get(LEFT_MARK, "0") != str(at)
+    ]
+    rest = replace(session, held=[])
+    if lanes:
+        known = KnownObjects(session.target.metastore, session.database, session.state)
+        rest.carry_out(SegmentPlan(tuple(lanes)), _never, known)
+    gone = going - {name for held in rest.held for name in held.tables}
+    if lanes or stale != left:
+        rest.finish(replace(session.state, left={name: at for name, at in stale.items() if name not in gone}), whole=False)
+
+
+def _is_taken(session: Session, table: Table) -> bool:
+    """Whether the policy takes a table in again."""
+    taken = session.reader.header.taken
+    if not taken or taken != session.state.scope:
+        return False
+    scope = PolicyScope.parse(taken)
+    return scope.includes(table.tableName) and (scope.acid or not is_transactional(table))

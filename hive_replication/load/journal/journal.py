@@ -1,0 +1,222 @@
+"""The journal of a target database: what each load is about to change, written before it does.
+
+Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with one file per lane: its operations, the
+images that the objects it touches had before, and the directories that it leaves behind. The suffix of the directory says what
+became of the load: none (running, or killed), ``.done``, ``.part`` (of some tables only) or ``.undone``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import ConfigDict, TypeAdapter
+
+from hive_replication.bounded_json import parsed
+from hive_replication.errors import ReplicationError
+from hive_replication.load.journal.lane_record import MOST, LaneRecord, record_of, record_text
+from hive_replication.load.layout.directories import Layout, new_token, token_time
+from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.types import Database
+from hive_replication.storage import Storage, paths
+
+_NAME = re.compile(r"(\d+)-(\d+)-(\d{13}[0-9a-f]{8})(?:\.(done|part|undone))?")
+_PARAMETERS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+_LANE = re.compile(r"\d+\.(json|undone)")
+
+Status = Literal["open", "done", "part", "undone"]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedLoad:
+    """A finished load of a whole database.
+
+    Args:
+        from_evid: begin of its window.
+        to_evid: applied id of the database after it.
+        time: when it finished, seconds since the epoch.
+    """
+
+    from_evid: int
+    to_evid: int
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The journal directory of one load; ``token`` sorts loads by their start, ``time`` is that of the last write."""
+
+    directory: str
+    from_evid: int
+    to_evid: int
+    token: str
+    status: Status
+    time: float
+
+
+@dataclass(frozen=True)
+class LaneFile:
+    """A lane's file in the journal; ``undone`` if an undo reversed the lane."""
+
+    uri: str
+    record: LaneRecord
+    undone: bool
+
+
+class Journal:
+    """The journal of one target database.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+    """
+
+    def __init__(self, storage: Storage, location: str) -> None:
+        self._storage, self._root = storage, Layout(location).journal
+        self._kept: Locations | None = None
+
+    def entries(self) -> list[Entry]:
+        """All loads in the order in which they started."""
+        found: list[Entry] = []
+        for status in self._storage.ls(self._root):
+            match = _NAME.fullmatch(paths.name(status.uri))
+            if match:
+                start, end, token, suffix = match.groups()
+                written = max(status.modified, token_time(token))
+                found.append(Entry(status.uri, int(start), int(end), token, suffix or "open", written))  # type: ignore[arg-type]
+        return sorted(found, key=lambda entry: entry.token)
+
+    def lanes(self, entry: Entry) -> list[LaneFile]:
+        """The lanes of a load in the order in which they were written."""
+        found = [status.uri for status in self._storage.ls(entry.directory)]
+        lanes = [uri for uri in found if _LANE.fullmatch(paths.name(uri))]
+        return [self._lane(uri) for uri in sorted(lanes, key=lambda uri: int(paths.name(uri).partition(".")[0]))]
+
+    def lanes_of(self, entries: Iterable[Entry]) -> list[tuple[Entry, list[LaneFile]]]:
+        """The lanes of many loads, read in parallel."""
+        entries = list(entries)
+        return list(zip(entries, self._storage.threads.map(self.lanes, entries), strict=True))
+
+    def _lane(self, uri: str) -> LaneFile:
+        return LaneFile(uri, record_of(self._storage.read(uri, most=MOST)), uri.endswith(".undone"))
+
+    def state(self, entry: Entry) -> ReplicaState | None:
+        """The state of the database after a load; None if the load did not finish."""
+        uri = f"{entry.directory}/state"
+        if not self._storage.exists(uri):
+            return None
+        try:
+            found = _PARAMETERS.validate_python(parsed(self._storage.read(uri, most=MOST), most=MOST))
+        except ValueError as error:
+            raise _unreadable(uri, error) from error
+        return replica_state(Database(parameters=found))
+
+    def database(self, entry: Entry) -> Database | None:
+        """The database's image before a load; None if the load did not change its properties."""
+        uri = f"{entry.directory}/database"
+        try:
+            return tjson.loads(Database, self._storage.read(uri, most=MOST).decode()) if self._storage.exists(uri) else None
+        except (ValueError, OverflowError) as error:
+            raise _unreadable(uri, error) from error
+
+    def mark_finished(self, entries: Iterable[Entry], state: ReplicaState) -> list[Entry]:
+        """Marks loads as done that were killed after they had written the database's state."""
+        marked: list[Entry] = []
+        for entry in entries:
+            written = self.state(entry) if entry.status == "open" else None
+            if written is not None and written.parameters() == state.parameters():
+                marked.append(self.mark(entry, "done"))
+            else:
+                marked.append(entry)
+        return marked
+
+    def mark(self, entry: Entry, status: Status) -> Entry:
+        """Changes the suffix of a load's directory."""
+        if entry.status == status:
+            return entry
+        directory = f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}.{status}"
+        self._storage.rename(entry.directory, directory)
+        return replace(entry, directory=directory, status=status)
+
+    def mark_undone(self, lane: LaneFile) -> None:
+        """Records that an undo reversed a lane."""
+        self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")
+
+    def remove(self, entry: Entry) -> None:
+        """Deletes the journal of a load."""
+        self._storage.delete(entry.directory, recursive=True)
+
+    def kept(self) -> Locations:
+        """Directories that an undo may need; read once."""
+        if self._kept is None:
+            lanes = [lane for _, lanes in self.lanes_of(self.entries()) for lane in lanes if not lane.undone]
+            self._kept = Locations(directory for lane in lanes for directory in lane.record.kept)
+        return self._kept
+
+    def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
+        """The journal of a new load; writes nothing yet."""
+        return JournalWriter(self._storage, self._root, from_evid, to_evid)
+
+
+class JournalWriter:
+    """Writes the journal of a running load.
+
+    Attributes:
+        token: names the load's journal; sorts by time.
+    """
+
+    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int) -> None:
+        self._storage, self._root, self._from, self._to = storage, root, from_evid, to_evid
+        self.token = new_token()
+        self._numbers = itertools.count()
+
+    @property
+    def _directory(self) -> str:
+        return f"{self._root}/{self._from}-{self._to}-{self.token}"
+
+    def lane(self, record: LaneRecord) -> None:
+        """Writes what a lane is about to change. Threads may share the journal."""
+        self._storage.write_once(f"{self._directory}/{next(self._numbers)}.json", record_text(record))
+
+    def database(self, image: Database) -> None:
+        """Writes the database's properties, the first time only."""
+        uri = f"{self._directory}/database"
+        if not self._storage.exists(uri):
+            self._storage.write_once(uri, tjson.dumps(image).encode())
+
+    def state(self, state: ReplicaState) -> None:
+        """Writes the state that the load is about to write into the metastore."""
+        self._storage.write_once(f"{self._directory}/state", json.dumps(state.parameters()).encode())
+
+    def done(self, applied: int | None) -> None:
+        """Marks the load as done.
+
+        Args:
+            applied: applied id of the database now; None after a load of some of its tables.
+        """
+        if self._storage.exists(self._directory):
+            end, suffix = (self._to, "part") if applied is None else (applied, "done")
+            self._storage.rename(self._directory, f"{self._root}/{self._from}-{end}-{self.token}.{suffix}")
+
+
+def _unreadable(uri: str, error: Exception) -> ReplicationError:
+    return ReplicationError(f"{uri} is unreadable: {' '.join(str(error).split())[:300]}")
+
+
+def finished_loads(storage: Storage, location: str) -> list[FinishedLoad]:
+    """Finished loads of a whole target database that are not undone, in order; takes one listing and reads no file.
+
+    A load with a higher ``to_evid`` than the database's applied id shows that the target's metastore was restored from an older
+    backup.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+    """
+    return [FinishedLoad(e.from_evid, e.to_evid, e.time) for e in Journal(storage, location).entries() if e.status == "done"]

@@ -1,0 +1,167 @@
+"""One lane's file in the journal: what the lane is about to change, as data and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hive_replication.bounded_json import MIB, parsed
+from hive_replication.errors import ReplicationError
+from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.types import Partition, Table, directory_of
+
+Image = TypeVar("Image", Table, Partition)
+#: Bytes of one file of the journal.
+MOST = 64 * MIB
+_Evid = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+class _Text(BaseModel):
+    """Fields of a file of the journal, which users of the target can write: each is checked before anything uses it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class _StepText(_Text):
+    kind: str
+    evid: _Evid
+    table: str
+    new_name: str = ""
+    partitions: list[str] = []
+    directory: str = ""
+    origin: str = ""
+    chain: list[Annotated[tuple[str, _Evid], Field(strict=False)]] = []
+
+
+class _LaneText(_Text):
+    names: list[str]
+    steps: list[_StepText]
+    tables: dict[str, str]
+    partitions: dict[str, dict[str, str | None]]
+    files: dict[str, list[str]]
+    left: list[str]
+    placed: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a lane.
+
+    Args:
+        kind: of the operation.
+        evid: its event id.
+        table: target table name at that moment.
+        new_name: the table's name after a rename.
+        partitions: names of partitions concerned.
+        directory: location of a created table.
+        origin: of a dropped table, its name before the load, "" if the load created it.
+        chain: of a dropped table, its earlier names in this lane, each with the event id of the rename.
+    """
+
+    kind: str
+    evid: int
+    table: str
+    new_name: str = ""
+    partitions: tuple[str, ...] = ()
+    directory: str = ""
+    origin: str = ""
+    chain: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class LaneRecord:
+    """What a lane is about to change.
+
+    Args:
+        names: target table names of the lane.
+        steps: its operations in order.
+        tables: images of the tables before the lane, by their names then.
+        partitions: images of the touched partitions before the lane, by table and name; None if one did not exist.
+        files: names of the files in directories to which files are added.
+        left: directories that no location points at afterwards.
+        placed: directories that the lane puts into use.
+    """
+
+    names: tuple[str, ...]
+    steps: tuple[Step, ...]
+    tables: Mapping[str, Table] = field(default_factory=dict[str, Table])
+    partitions: Mapping[str, Mapping[str, Partition | None]] = field(default_factory=dict[str, Mapping[str, Partition | None]])
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    left: tuple[str, ...] = ()
+    placed: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> set[str]:
+        """The directories in ``left`` whose data was visible before the lane."""
+        images = [*self.tables.values(), *(part for parts in self.partitions.values() for part in parts.values() if part)]
+        return set(map(directory_of, images)) & set(self.left)
+
+
+def record_text(record: LaneRecord) -> bytes:
+    """A lane's record as JSON, thrift objects as TJSON text inside."""
+    value = {
+        "names": record.names,
+        "steps": [{key: value for key, value in _fields(step).items() if value} for step in record.steps],
+        "tables": {name: tjson.dumps(table) for name, table in record.tables.items()},
+        "partitions": {
+            table: {name: tjson.dumps(part) if part else None for name, part in parts.items()}
+            for table, parts in record.partitions.items()
+        },
+        "files": record.files,
+        "left": record.left,
+        "placed": record.placed,
+    }
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def record_of(data: bytes) -> LaneRecord:
+    """Reads :func:`record_text`.
+
+    Raises:
+        ReplicationError: it is damaged.
+    """
+    try:
+        value = _LaneText.model_validate(parsed(data, most=MOST, values=4_000_000))
+        return LaneRecord(
+            tuple(value.names),
+            tuple(_step(step) for step in value.steps),
+            {name: _image(Table, text) for name, text in value.tables.items()},
+            {
+                table: {name: _image(Partition, text) if text else None for name, text in parts.items()}
+                for table, parts in value.partitions.items()
+            },
+            {place: tuple(names) for place, names in value.files.items()},
+            tuple(value.left),
+            tuple(value.placed),
+        )
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise ReplicationError(f"a file of the journal is unreadable: {said}; what it says cannot be undone any more") from error
+
+
+def _image(kind: type[Image], text: str) -> Image:
+    image = tjson.loads(kind, text)
+    if image.sd is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise ValueError("an image has no storage descriptor")
+    return image
+
+
+def _fields(step: Step) -> dict[str, Any]:
+    return {name: getattr(step, name) for name in Step.__slots__}
+
+
+def _step(value: _StepText) -> Step:
+    return Step(
+        value.kind,
+        value.evid,
+        value.table,
+        value.new_name,
+        tuple(value.partitions),
+        value.directory,
+        value.origin,
+        tuple(value.chain),
+    )

@@ -1,0 +1,120 @@
+"""Functions on the target: where their resources go, and the operations on them.
+
+A function has no parameters to carry a state id. Its resources lie below ``<root>/<db>/<function>/<evid>/``, as with Hive's
+``hive.repl.replica.functions.root.dir``: so the paths that it names tell that it is our replica, and of which event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
+from hive_replication.events.records import function_name
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.operations.kinds import Content, CustomOperation
+from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Function, copy_of
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction(CustomOperation):
+    """Creates a function, after its resources are copied; one of an earlier event is replaced.
+
+    Args:
+        image: with the target's paths.
+        content: the resources to copy.
+        directory: where they go.
+        home: where all resources of this function's replicas lie.
+        force: replace one of a later event, too: it is of another history.
+    """
+
+    kind = "CreateFunction"
+    image: Function
+    content: Content
+    directory: str
+    home: str
+    force: bool = False
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """The resources."""
+        yield "", self.content
+
+    @property
+    def places(self) -> Iterator[tuple[str, str]]:
+        """The directory of the resources."""
+        yield "", self.directory
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Creates it.
+
+        Raises:
+            Refused: the target has a function of that name that is no replica.
+        """
+        found = target.metastore.function(database, self.image.functionName)
+        if found is not None:
+            there = state_id(found, self.home)
+            if there is None:
+                raise Refused(
+                    f"the target function {database}.{self.image.functionName} exists and is not a replica: drop it there"
+                )
+            if covers(there, self.evid) and not self.force:
+                return
+            target.metastore.drop_function(database, self.image.functionName)
+        target.metastore.create_function(self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction(CustomOperation):
+    """Drops a function. Its resources stay: who has loaded them goes on using them."""
+
+    kind = "DropFunction"
+    function: str
+    home: str
+    force: bool = False
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Drops it; none, one of a later event, or one that is no replica is left alone."""
+        found = target.metastore.function(database, self.function)
+        there = state_id(found, self.home) if found is not None else None
+        if there is not None and (self.force or covers(self.evid, there)):
+            target.metastore.drop_function(database, self.function)
+
+
+def home_of(mapping: NameMapping, function: str) -> str:
+    """The directory of all resources of a function's replicas."""
+    root = mapping.functions_root or Layout(mapping.target_location).functions
+    return f"{root.rstrip('/')}/{mapping.target_database}/{function}"
+
+
+def state_id(function: Function, home: str) -> int | None:
+    """Event id that a target function is of, or None where it is no replica."""
+    for resource in function.resourceUris or ():
+        evid = resource.uri.removeprefix(home + "/").partition("/")[0]
+        if resource.uri.startswith(home + "/") and evid.isdigit():
+            return int(evid)
+    return None
+
+
+def create_function(mapping: NameMapping, function: Function, files: tuple[FileRef, ...], evid: int) -> CreateFunction:
+    """The operation for a function of the source (pure).
+
+    Args:
+        mapping: names and paths.
+        function: as the source has it.
+        files: its resources that are copied.
+        evid: event id that it is of.
+    """
+    name = function.functionName.lower()
+    home = home_of(mapping, name)
+    directory = f"{home}/{evid}"
+    copied = {file.uri: f"{directory}/{file.relative}" for file in files}
+    image = copy_of(function)
+    image.dbName, image.catName = mapping.target_database, None
+    for resource in image.resourceUris or ():
+        resource.uri = copied.get(resource.uri, resource.uri)
+    return CreateFunction(evid, function_name(name), image, Content(files, ""), directory, home)

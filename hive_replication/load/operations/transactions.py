@@ -1,0 +1,285 @@
+"""Operations on transactions and write ids of the target.
+
+The target's metastore itself knows what was done, whatever crash came between: write ids are given out in the source's order, so
+one that is not above the greatest was given out already, and a replayed transaction is forgotten in the call that ends it. Data
+lies in directories named after write ids, which nobody reads before the transaction is committed: it goes straight to its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hive_replication.acid.directories import base_name
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.events.files import FileRef
+from hive_replication.events.name_changes import ObjectName
+from hive_replication.load.operations.base import Content, CustomOperation, Operation
+from hive_replication.load.replica.name_mapping import NameMapping, object_name
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.metastore.types import directory_of
+
+_LONGEST = 250  # characters of REPL_TXN_MAP.RTM_REPL_POLICY, which has 256, without what a further name adds
+_SHOWN = 1  # the one transaction of a snapshot_policy
+#: The file that Hive's TRUNCATE writes into the base that it leaves (AcidUtils.MetaDataFile), and what it holds.
+_LEFT = "_metadata_acid"
+_TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
+
+
+def replay_policy(mapping: NameMapping) -> str:
+    """Under which name the target's metastore keeps the transactions of a replica."""
+    return _fitting(f"{mapping.source}>{mapping.target_database}")
+
+
+def snapshot_policy(mapping: NameMapping, table: str) -> str:
+    """Under which name the target's metastore keeps the one transaction by which a new table of a replica is shown."""
+    return _fitting(f"{replay_policy(mapping)}/{table}")
+
+
+def why_unable(metastore: Metastore) -> str:
+    """Why a target cannot hold transactional tables, or "".
+
+    What ``hive.txn.manager`` its readers use, the metastore does not know.
+    """
+    version = metastore.features
+    if version.major < 4:
+        why = f"is of Hive {version.version}, and transactional tables need Hive 4 there"
+    else:
+        try:
+            metastore.unfinished_transactions()
+            return ""
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            why = f"keeps no transactions (make its tables with schematool -initSchema): {error}"
+    return f"the target's metastore {metastore.uri} {why}: leave them out with acid: {{replicate: false}} in the policy"
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateTargetWriteIds(CustomOperation):
+    """Opens what stands for a source's transactions and gives them the source's write ids of a table.
+
+    Args:
+        policy: whose transactions they are (:func:`replay_policy`).
+        write_ids: by source transaction, ascending.
+    """
+
+    kind = "AllocateWriteIds"
+    policy: str
+    write_ids: tuple[tuple[int, int], ...]
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Gives out those that are not given out yet."""
+        allocate(target, database, self.table, self.policy, self.write_ids)
+
+
+def key_of(table: str, partition: str) -> str:
+    """What stands for a source table or partition among the contents of a commit."""
+    return f"{table}/{partition}" if partition else table
+
+
+def object_of(operation: Operation, key: str, table: str) -> tuple[str, str]:
+    """Source table and partition of one of an operation's contents; ``table`` is the table of its event."""
+    if not isinstance(operation, ReplayCommit):
+        return table, key
+    name, _, partition = key.partition("/")
+    return name, partition
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a transaction wrote to a table or partition ("" for the table itself) of the target.
+
+    Args:
+        source: source table name.
+        table: target table name.
+        partition: partition name, "" for the table itself.
+        write_id: of the table.
+        content: its files.
+        truncates: whether it replaced the content by nothing.
+        write_id_allocated: whether an earlier operation of the lane allocates the write id.
+    """
+
+    source: str
+    table: str
+    partition: str
+    write_id: int
+    content: Content
+    truncates: bool = False
+    write_id_allocated: bool = False
+
+    @property
+    def key(self) -> str:
+        """Stands for the object among the contents of the commit."""
+        return key_of(self.source, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCommit(CustomOperation):
+    """Commits what stands for a source's transaction, after its files are in place.
+
+    Args:
+        policy: whose transaction it is.
+        transaction: the source's id of it.
+        written: what it wrote to objects that the target has.
+    """
+
+    kind = "CommitTransaction"
+    policy: str
+    transaction: int
+    written: tuple[Written, ...]
+
+    @property
+    def contents(self) -> Iterator[tuple[str, Content]]:
+        """The files of each object, by :attr:`Written.key`."""
+        return ((one.key, one.content) for one in self.written)
+
+    @property
+    def changes_data_of(self) -> tuple[ObjectName, ...]:
+        """The objects that were written to."""
+        return tuple((one.table, one.partition) for one in self.written)
+
+    def with_allocated(self, write_ids: Mapping[str, Mapping[int, int]]) -> ReplayCommit:
+        """The same after an operation that allocates write ids, by target table and source transaction."""
+        allocated = (one.write_id == write_ids.get(one.table, {}).get(self.transaction) for one in self.written)
+        pairs = zip(self.written, allocated, strict=True)
+        return replace(self, written=tuple(replace(one, write_id_allocated=done) for one, done in pairs))
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Commits it; write ids of which the load did not know in time are given out first."""
+        for one in self.written:
+            if not one.write_id_allocated:
+                allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
+            if one.truncates:
+                leave_base(target, database, one.table, one.partition, one.write_id)
+        target.metastore.replay_commit(self.policy, self.transaction, database, [_write_event(one) for one in self.written])
+
+
+def _write_event(written: Written) -> WriteEvent:
+    """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
+    wrote = [(file.uri, file.subdir) for file in written.content.files if file.subdir]
+    if written.truncates:  # the metastore notes no write without a file
+        wrote.append((f"{base_name(written.write_id)}/{_LEFT}", base_name(written.write_id)))
+    files = tuple(FileRef(uri, "", "", subdir).encode() for uri, subdir in wrote)
+    return WriteEvent(written.table, written.partition, written.write_id, files)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAbort(CustomOperation):
+    """Aborts what stands for a source's transaction."""
+
+    kind = "AbortTransaction"
+    policy: str
+    transaction: int
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Aborts it; its write ids stay taken."""
+        if target.feeds(database):
+            end_without_data(target, database, self.policy, self.transaction)
+        else:
+            target.metastore.replay_abort(self.policy, self.transaction)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTransactional(CustomOperation):
+    """Leaves an empty base in a table or in partitions of it, which hides what was written before once it is committed."""
+
+    kind = "TruncateTransactional"
+    names: tuple[str, ...]
+    write_id: int
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Leaves them."""
+        for partition in self.names:
+            leave_base(target, database, self.table, partition, self.write_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ImpressWriteIds(CustomOperation):
+    """Makes the write ids of a new table those of its source, aborted ones included, which shows its data.
+
+    Of a table with aborted write ids Hive shows no write after the greatest of them, unless a transaction wrote it. So the last
+    write, where it was not aborted, is shown by a transaction: until its commit readers see all but what that wrote.
+
+    Args:
+        policy: whose transaction that is (:func:`snapshot_policy`).
+        write_ids: the source's.
+    """
+
+    kind = "ImpressWriteIds"
+    policy: str
+    write_ids: WriteIds
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Makes them so; nothing where that is done."""
+        metastore, table, last = target.metastore, self.table, self.write_ids.high
+        shown = replace(self.write_ids, open=frozenset())
+        by_transaction = bool(shown.aborted) and last not in shown.aborted
+        partitions = metastore.partition_names(database, table) if shown.aborted else []
+        metastore.impress_write_ids(database, table, replace(shown, high=last - 1) if by_transaction else shown, partitions)
+        if by_transaction:
+            allocate(target, database, table, self.policy, ((_SHOWN, last),))
+            metastore.replay_commit(self.policy, _SHOWN, database, ())
+
+
+def allocate(target: Target, database: str, table: str, policy: str, write_ids: tuple[tuple[int, int], ...]) -> None:
+    """Gives out write ids that are not given out yet, each with its transaction.
+
+    Raises:
+        ReplicationError: some before them never were, so that the table's data is not the source's.
+    """
+    highest = target.metastore.max_write_id(database, table)
+    for transaction, write_id in write_ids:
+        if write_id <= highest:
+            continue
+        require_next(database, table, highest, write_id)
+        opened = target.metastore.replay_open(policy, [transaction])
+        target.metastore.replay_write_ids(opened[transaction].name, database, table, {transaction: write_id})
+        highest = write_id
+
+
+def end_without_data(target: Target, database: str, policy: str, transaction: int) -> None:
+    """Ends what stands for an aborted transaction of a database that is a source itself: commits it, with no data.
+
+    Readers see the same as after an abort, of which Hive's log names the source's transaction, not the one that was aborted.
+    """
+    metastore = target.metastore
+    opened = metastore.replay_open(policy, [transaction])[transaction]
+    tables = [one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)]
+    written = dict(metastore.write_ids_of(opened.id, database, [one.tableName for one in tables]))
+    for table in tables:
+        if (write_id := written.get(table.tableName)) is not None:
+            parts = metastore.partitions(database, table.tableName) if table.partitionKeys else ()
+            bases = [f"{directory_of(one)}/{base_name(write_id)}" for one in (table, *parts)]  # a truncation may have left one
+            for base in target.storage.threads.map(lambda one: one if target.storage.exists(one) else "", bases):
+                if base:
+                    target.storage.delete(base, recursive=True)
+    metastore.replay_commit(policy, transaction, database, ())
+
+
+def _fitting(name: str) -> str:
+    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()
+
+
+def require_next(database: str, table: str, highest: int, write_id: int) -> None:
+    """Makes sure that the target was given all write ids of a table up to one.
+
+    Raises:
+        ReplicationError: some before it never were given out, so that the table's data is not the source's.
+    """
+    if highest and write_id > highest + 1:
+        shown = object_name(database, table)
+        raise ReplicationError(f"the target's {shown} has write ids up to {highest}, the source {write_id}: repair it")
+
+
+def leave_base(target: Target, database: str, table: str, partition: str, write_id: int) -> None:
+    """Writes an empty base for a write id, as TRUNCATE does; nothing in an object that went away."""
+    metastore = target.metastore
+    thing = next(metastore.partitions(database, table, [partition]), None) if partition else metastore.table(database, table)
+    if thing is not None:
+        target.storage.write(f"{directory_of(thing)}/{base_name(write_id)}/{_LEFT}", _TRUNCATED)

@@ -1,0 +1,108 @@
+"""Handlers of partition events and of INSERT."""
+
+from __future__ import annotations
+
+from hive_replication.events import records as r
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.handlers import transactions
+from hive_replication.load.plan.lane_context import LanePlanning, Replica
+from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Partition
+
+
+def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ADD_PARTITION: copy, add in one call those that pass the gate."""
+    change = event.event
+    assert isinstance(change, r.AddPartition)  # noqa: S101 - the decoder of this type
+    new: list[op.NewPartition] = []
+    for added in change.partitions:
+        what = f"ADD_PARTITION {replica.name}/{added.name}"
+        image = lane.mapping.new_partition(added.partition, replica.name, event.evid)
+        incarnation = lane.partition_incarnations[event.evid, added.name]
+        found = lane.found(replica, incarnation, added.name)
+        foreign = lane.foreign_partition(replica, added.name)
+        if foreign is not None and _kept_aside(lane, event, added, replica, foreign):
+            foreign = found = None
+        if reason := lane.applied(event.evid, event.names[0], replica, found or 0):
+            lane.skip(event.evid, what, reason)
+        elif foreign is not None or found is not None:
+            if not lane.superseded(event, added.name, what):
+                content, compare = lane.content(event, added.name), lane.conflicts.compares(foreign)
+                lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
+        elif incarnation.dropped is not None and not replica.partitions.get(added.name):
+            lane.skip(event.evid, what, f"dropped at event {incarnation.dropped} of this window")
+        else:
+            new.append(op.NewPartition(added.name, image, lane.new_content(event, added.name, what)))
+            replica.partitions[added.name] = True
+    if new:
+        lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))
+
+
+def _kept_aside(lane: LanePlanning, event: WindowEvent, added: r.AddedPartition, replica: Replica, foreign: Partition) -> bool:
+    """Whether a foreign partition of the name moves away, so that ours is a new one."""
+    first = lane.resolve(lambda conflicts: conflicts.partition(event.evid, replica.name, added.name, foreign, added.partition))
+    return first is not None
+
+
+def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """ALTER_PARTITION: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
+    change = event.event
+    assert isinstance(change, r.AlterPartition)  # noqa: S101 - the decoder of this type
+    passed = [one for one in change.changes if lane.passes(event, one.before_name, replica)]
+    transactional = is_transactional(change.table_object)
+    if passed:
+        transactions.require_replayable(event)
+    for one in passed:
+        if transactional and not one.rename:
+            image = lane.mapping.new_partition(one.after, replica.name, event.evid)
+            lane.add(op.AlterPartitions(event.evid, replica.name, ((one.after_name, image),)))
+        else:
+            _change(lane, event, one, replica, truncate=change.truncate)
+    if transactional and change.truncate and passed:
+        transactions.truncate(lane, event, replica, tuple(one.after_name for one in passed), change.write_id)
+
+
+def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, replica: Replica, *, truncate: bool) -> None:
+    image = lane.mapping.new_partition(change.after, replica.name, event.evid)
+    name = change.after_name
+    if change.rename:
+        lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
+        replica.partitions |= {change.before_name: False, name: True}
+    elif truncate or change.relocated or event.files(name).listed:
+        if not lane.superseded(event, name, f"ALTER_PARTITION {replica.name}/{name}"):
+            content, compare = lane.content(event, name), change.before is None and not truncate
+            lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=compare))
+    else:
+        lane.add(op.AlterPartitions(event.evid, replica.name, ((name, image),)))
+
+
+def drop_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """DROP_PARTITION: drop in one call those that pass the gate."""
+    change = event.event
+    assert isinstance(change, r.DropPartition)  # noqa: S101 - the decoder of this type
+    names = tuple(name for name in change.partitions if lane.passes(event, name, replica, needed=False))
+    if names:
+        lane.add(op.DropPartitions(event.evid, replica.name, names))
+    replica.partitions |= dict.fromkeys(names, False)
+
+
+def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """INSERT: append or replace; one without a file list is compared with the listing of the dump's time."""
+    change = event.event
+    assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
+    name = change.partition_name
+    transactions.require_replayable(event)
+    if name and not lane.passes(event, name, replica):
+        return
+    if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):
+        return
+    if change.partition is not None:
+        image = lane.mapping.new_partition(change.partition, replica.name, event.evid)
+    else:
+        image = lane.mapping.new_table(change.table_object, event.evid)
+    group, content = event.files(name), lane.content(event, name)
+    if change.replace or group.listed:
+        lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=group.listed))
+    else:
+        lane.add(op.AppendData(event.evid, replica.name, name, image, content))

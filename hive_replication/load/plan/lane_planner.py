@@ -1,0 +1,320 @@
+"""One lane of a window against the target's state: which of its events apply, by the rule of the gate (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from hive_replication.dump.source import why_skipped
+from hive_replication.events import records as r
+from hive_replication.events import transactions as tx
+from hive_replication.events.log_event import renamed_into
+from hive_replication.events.redumps import why_redump
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.plan.handlers import handlers, tables
+from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
+from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica, require_within
+from hive_replication.load.plan.lanes import Lane, WindowEvent
+from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.superseded import Lookahead, NoLookahead
+from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.state import is_ours, object_id
+from hive_replication.load.replica.target_view import TargetView
+from hive_replication.load.report import Skipped
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table
+from hive_replication.policy.model import ConflictPolicy
+
+_NO_ACID = "transactional tables are not in the dump"
+_COMES = "the table was taken into the policy, and comes whole after the window's events"
+
+
+@dataclass(frozen=True)
+class LaneSettings:
+    """What the plans of all lanes of a segment have in common.
+
+    Args:
+        view: the target's objects.
+        mapping: names and paths.
+        includes: whether a source table's name belongs to the dump's scope.
+        ended: event id of the database's drop at the end of the segment, which ends all incarnations; None without one.
+        lookahead: what becomes of objects after the window.
+        conflicts: the policy's setting.
+        metadata_only: whether the dump has neither data nor partitions.
+        acid: whether it has transactional tables and transactions.
+        unable: why the target cannot hold such, or "".
+        rebuilt: target tables that this load has rebuilt, so that they stand ahead of the window.
+        newcomer: whether a source table's name belongs to the dump's scope, and was not of what the replica was made with.
+    """
+
+    view: TargetView
+    mapping: NameMapping
+    includes: Callable[[str], bool]
+    ended: int | None = None
+    lookahead: Lookahead = field(default_factory=NoLookahead)
+    conflicts: ConflictPolicy = "refuse"
+    metadata_only: bool = False
+    acid: bool = False
+    unable: str = ""
+    rebuilt: Container[str] = ()
+    newcomer: Callable[[str], bool] = lambda _: False
+
+
+class LanePlanner:
+    """Plans one lane.
+
+    Args:
+        lane: its events.
+        settings: those of its segment.
+        gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+    """
+
+    def __init__(self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None) -> None:
+        self._lane, self._settings = lane, settings
+        self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
+        self._incarnations: dict[int, Incarnation] = {}
+        self._written: dict[tuple[int, str], Incarnation] = {}
+        self._awaited: list[Incarnation] = []
+        self._replicas: dict[int, Replica] = {}
+        self._planning = LanePlanning(
+            settings.view,
+            settings.mapping,
+            settings.lookahead,
+            any(change.renames for event in lane.events if event.event for change in event.event.name_changes),
+            gone or {},
+            Conflicts(settings.conflicts, settings.mapping.source, settings.mapping.target_database),
+            settings.metadata_only,
+            includes=settings.includes,
+        )
+
+    def plan(self) -> tuple[LanePlan, list[Skipped]]:
+        """The lane's operations, and what is skipped."""
+        self._trace()
+        stop = None
+        for event in self._lane.events:
+            try:
+                self._plan_event(event)
+            except LaneStopped as reason:
+                stop = Stop(event.evid, str(reason), reason.refused)
+                break
+        names = tuple(sorted({self._mapping.table(name) for name in self._lane.names if self._includes(name)}))
+        base = min((self._view.state.position(name) for name in names), default=self._view.state.applied or 0)
+        coming = tuple(sorted({self._mapping.table(one.names[-1][0]) for one in self._traced() if self._comes(one)}))
+        return LanePlan(names, base, tuple(self._planning.operations), stop, coming=coming), self._planning.skipped
+
+    def _trace(self) -> None:
+        """Finds the incarnation that each event is about, looking at the whole window first."""
+        incarnations = Incarnations()
+        coming = self._view.state.coming
+        self._awaited = [incarnations.of(name) for name in self._lane.names if self._mapping.table(name) in coming]
+        partitions: dict[int, Incarnations] = {}
+        for event in self._lane.events:
+            incarnation = self._table_incarnation(incarnations, event)
+            self._incarnations[event.evid] = incarnation
+            if isinstance(event.event, PartitionEvent):
+                of_table = partitions.setdefault(id(incarnation), Incarnations())
+                for name, part in incarnations_of_partitions(of_table, event.event):
+                    self._planning.partition_incarnations[event.evid, name] = part
+            elif isinstance(event.event, tx.TransactionEvent):
+                self._trace_transaction(event, event.event, incarnations, partitions)
+        for incarnation in self._traced():
+            incarnation.dropped = incarnation.dropped or self._settings.ended
+
+    def _traced(self) -> Iterable[Incarnation]:
+        """All incarnations that an event is about, and those that the target waits for."""
+        tables = (one for one in self._incarnations.values() if not r.is_function(one.names[0][0]))
+        return (*tables, *self._written.values(), *self._awaited)
+
+    def _trace_transaction(
+        self, event: WindowEvent, ended: tx.TransactionEvent, incarnations: Incarnations, partitions: dict[int, Incarnations]
+    ) -> None:
+        for table in ended.tables:
+            self._written[event.evid, table] = incarnations.of(table)
+        for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
+            of_table = partitions.setdefault(id(self._written[event.evid, one.table]), Incarnations())
+            self._planning.partition_incarnations[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)
+
+    def _table_incarnation(self, incarnations: Incarnations, event: WindowEvent) -> Incarnation:
+        match event.event:
+            case r.CreateTable():
+                return incarnations.create(event.row.table, event.evid)
+            case r.DropTable():
+                return incarnations.drop(event.row.table, event.evid)
+            case r.AlterTable(rename=True) as change:
+                old, new = change.names
+                if renamed_into(change, self._mapping.source_database, self._includes):
+                    return incarnations.enter(new, event.evid)
+                return incarnations.rename(old, new, event.evid) if self._stays(change) else incarnations.drop(old, event.evid)
+            case _:
+                return incarnations.of(event.names[0])
+
+    def _stays(self, change: r.AlterTable) -> bool:
+        """Whether a renamed table still belongs to the dump's scope."""
+        return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
+
+    def _plan_event(self, event: WindowEvent) -> None:
+        if event.event is None:
+            self._plan_unreadable(event)
+            return
+        if self._settings.unable and _is_transactional(event.event):
+            raise LaneStopped(self._settings.unable, refused=True)
+        name = event.event.names[0]
+        what = f"{event.row.type} {name}"
+        if isinstance(event.event, r.FunctionEvent):
+            self._plan_function(event, name, what)
+            return
+        if isinstance(event.event, tx.TransactionEvent):
+            self._plan_transaction(event, event.event)
+            return
+        incarnation = self._incarnations[event.evid]
+        replica = self._replica(incarnation)
+        reason = self._not_applied(event) or (_COMES if self._comes(incarnation) else self._gated(event, replica))
+        if reason:
+            self._planning.skip(event.evid, what, reason)
+        elif not replica.present and incarnation.dropped is not None:
+            reason = f"the table is gone at event {incarnation.dropped}, and the target does not have it"
+            self._planning.skip(event.evid, what, reason)
+        elif replica.present or isinstance(event.event, r.CreateTable):
+            self._handle(event, replica, incarnation)
+        elif isinstance(event.event, tx.AllocateWriteIds):
+            reason = "the target does not have the table; where the transaction creates it, its commit gives the write id"
+            self._planning.skip(event.evid, what, reason)
+        else:
+            self._lacking(event, replica)
+
+    def _plan_unreadable(self, event: WindowEvent) -> None:
+        """Nobody knows what an event did; it does not matter where its table is dropped in the window.
+
+        Raises:
+            LaneStopped: it matters. One that may have been a rename always does: it names one of two tables only.
+        """
+        dropped = self._incarnations[event.evid].dropped
+        if not event.row.table or dropped is None or event.row.type == "ALTER_TABLE":
+            raise LaneStopped(event.error)
+        self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", f"the table is gone at event {dropped}")
+
+    def _gated(self, event: WindowEvent, replica: Replica) -> str:
+        """Why an event of a table does not apply, or "".
+
+        A rename is applied where both of its names stand beyond it, as far as they are of the policy: the table that leaves the
+        one comes back under the other.
+        """
+        names = [name for name in event.names if self._includes(name)] if _renames(event) else event.names[:1]
+        position = min(self._view.state.position(self._mapping.table(name)) for name in names or event.names)
+        return gate.applied(event.evid, table_id=replica.state_id, position=position)
+
+    def _comes(self, incarnation: Incarnation) -> bool:
+        """Whether a table was taken into the policy, and comes whole: the log does not tell what it holds."""
+        if incarnation.dropped is not None or incarnation.created is not None or self._replica(incarnation).found_as:
+            return False
+        state, names = self._view.state, [name for name, _ in incarnation.names]
+        awaited = state.coming.union(state.released_names())  # an undo may have taken back what came whole
+        if any(self._mapping.table(name) in awaited for name in names):
+            return True
+        if incarnation.entered is None:
+            return self._settings.newcomer(names[0])
+        return not gate.applied(incarnation.entered, position=state.position(self._mapping.table(names[0])))
+
+    def _not_applied(self, event: WindowEvent) -> str:
+        """Why an event is of no kind or of no table that is applied, or ""."""
+        if event.row.type not in handlers():
+            known = isinstance(event.event, r.OtherEvent) and event.event.known
+            return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
+        if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid:
+            return _NO_ACID
+        table = _table_of(event.event)
+        return why_skipped(table, metadata_only=self._planning.metadata_only, acid=self._settings.acid) if table else ""
+
+    def _plan_function(self, event: WindowEvent, name: str, what: str) -> None:
+        if reason := gate.applied(event.evid, position=self._view.state.position(name)):
+            self._planning.skip(event.evid, what, reason)
+        else:
+            require_within(event)
+            handlers()[event.row.type](self._planning, event, Replica(name, present=False, state_id=0, found_as=""))
+
+    def _plan_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
+        """The end of a transaction: of each table that it wrote to it is due or not, and it ends where it is due at all."""
+        lane, first = self._planning, event.names[0]
+        due = not ended.tables and not gate.applied(event.evid, position=self._view.state.position(first))
+        later = not gate.applied(event.evid, position=self._view.state.applied or 0)
+        for name in ended.tables:
+            replica = self._replica(self._written[event.evid, name])
+            reason = lane.applied(event.evid, name, replica) if self._settings.acid else _NO_ACID
+            reason = reason or (_COMES if self._comes(self._written[event.evid, name]) else "")
+            # A table that stands ahead of the window was rebuilt: what wrote to it before has to end on the target, too.
+            due |= self._settings.acid and (later or self._mapping.table(name) in self._settings.rebuilt)
+            if reason:
+                lane.skip(event.evid, f"{event.row.type} {name}", reason)
+                continue
+            due = True
+            require_within(event)
+            if replica.present:
+                lane.written[event.evid, name] = replica
+            elif isinstance(ended, tx.CommitTransaction) and any(one.table == name for one in ended.writes):
+                self._missing(event, name, replica)
+        if due and self._settings.acid:
+            shown = lane.written.get((event.evid, first)) or Replica(self._mapping.table(first), False, 0, "")
+            handlers()[event.row.type](lane, event, shown)
+
+    def _missing(self, event: WindowEvent, table: str, replica: Replica) -> None:
+        """A transaction wrote to a table that the target does not have."""
+        dropped = self._written[event.evid, table].dropped
+        if dropped is None:
+            self._planning.lacking(event, replica, table)
+        else:
+            reason = f"the table is gone at event {dropped}, and the target does not have it"
+            self._planning.skip(event.evid, f"{event.row.type} {table}", reason)
+
+    def _handle(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> None:
+        change = event.event
+        leaves = isinstance(change, r.AlterTable) and change.rename and not self._stays(change)
+        # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
+        if leaves or (incarnation.dropped is not None and change is not None and (event.outside or why_redump(change))):
+            tables.drop_table(self._planning, event, replica)
+        else:
+            require_within(event)
+            handlers()[event.row.type](self._planning, event, replica)
+
+    def _lacking(self, event: WindowEvent, replica: Replica) -> None:
+        """An event of a table that the target does not have."""
+        if _renames(event) and self._taken_over(event):
+            replica = replace(replica, name=self._mapping.table(event.names[1]))
+        else:
+            self._planning.require_free(replica.name)
+        self._planning.lacking(event, replica, event.names[0])
+
+    def _taken_over(self, event: WindowEvent) -> bool:
+        """Whether the name that a rename leaves is another table's by now, which was rebuilt beyond the event."""
+        name = event.names[0]
+        position = self._view.state.position(self._mapping.table(name))
+        return bool(gate.applied(event.evid, table_id=self._state_id(name) or 0, position=position))
+
+    def _replica(self, incarnation: Incarnation) -> Replica:
+        if id(incarnation) not in self._replicas:
+            found = incarnation.located(self._state_id)
+            name = self._mapping.table(found or incarnation.names[0][0])
+            state_id = object_id(self._view.tables[name]) if found else 0
+            self._replicas[id(incarnation)] = Replica(name, bool(found), state_id, name if found else "")
+        return self._replicas[id(incarnation)]
+
+    def _state_id(self, source_name: str) -> int | None:
+        """State id of the target's replica; None where there is none, or it is of no use: it left the policy once."""
+        table = self._view.tables.get(self._mapping.table(source_name)) if self._includes(source_name) else None
+        table = None if table is None or self._view.state.is_stale(table) else table
+        return object_id(table) if table is not None and is_ours(table, self._mapping.source) else None
+
+
+def _renames(event: WindowEvent) -> bool:
+    return isinstance(event.event, r.AlterTable) and event.event.rename
+
+
+def _table_of(event: r.Event | None) -> Table | None:
+    """The table that an event describes, or the table of its partitions."""
+    table = getattr(event, "after", None) or getattr(event, "table_object", None)
+    return table if isinstance(table, Table) else None
+
+
+def _is_transactional(event: r.Event) -> bool:
+    table = _table_of(event)
+    return isinstance(event, tx.AllocateWriteIds | tx.TransactionEvent) or (table is not None and is_transactional(table))

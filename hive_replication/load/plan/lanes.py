@@ -1,0 +1,173 @@
+"""Lanes: which events of a window depend on one another (pure).
+
+The unit of order, parallelism and quarantine is the lane: all table names that are joined by a rename or by a transaction that
+wrote to them. The creation and the drop of the database are barriers between segments, inside which lanes run in parallel; a
+change of its properties touches no table and is carried out at the end of its segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.events import records as r
+from hive_replication.events import transactions as tx
+from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events.records import Notification
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEvent:
+    """An event of a window: decoded, or why it cannot be.
+
+    ``redump`` is the dump that its table is rebuilt from, if any; ``outside`` why its object or files may not be read, or "".
+    """
+
+    row: Notification
+    event: r.Event | None
+    groups: tuple[FileGroup, ...]
+    error: str = ""
+    redump: str = ""
+    outside: str = ""
+
+    @property
+    def evid(self) -> int:
+        """Event id."""
+        return self.row.evid
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Source names of tables and functions; what is of no table and cannot be read has a name of its own, to be held."""
+        if self.event:
+            return self.event.names
+        written = tuple(sorted({group.table for group in self.groups if group.table}))  # of a commit
+        return written or (self.row.table or r.function_name(self.row.type),)
+
+    def files(self, partition: str = "", table: str = "") -> FileGroup:
+        """The files of one object of the event; ``table`` where the event is of several."""
+        found = (group for group in self.groups if (group.partition, group.table) == (partition, table))
+        return next(found, FileGroup(partition, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Source table names joined by renames or transactions, with their events in order."""
+
+    names: frozenset[str]
+    events: tuple[WindowEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Lanes that may run in parallel, changes of the database's properties, and the database's creation or drop at its end."""
+
+    lanes: tuple[Lane, ...]
+    alters: tuple[WindowEvent, ...]
+    barrier: WindowEvent | None
+
+
+def window_event(record: EventRecord) -> WindowEvent:
+    """Decodes one event; an unreadable message holds back its lane only."""
+    try:
+        event = decode(record.notification)
+    except UnreadableMessage as error:
+        return WindowEvent(record.notification, None, record.groups, str(error), record.redump)
+    if isinstance(event, tx.CommitTransaction):
+        event = tx.with_writes(event, record.writes)
+    return WindowEvent(record.notification, event, record.groups, redump=record.redump)
+
+
+def refused(event: WindowEvent, why: str) -> WindowEvent:
+    """An event that is not to be followed, as one that cannot be read: of what it says only its own names count.
+
+    A drop stays what it is, so that whatever else was wrong with the object ends with it.
+    """
+    row = event.row
+    if r.is_function(row.table):
+        row = replace(row, table=f"{row.table} (table)")  # a name that no function has
+    if isinstance(event.event, r.DropTable):
+        return WindowEvent(row, replace(event.event, table=row.table, before=None), ())
+    return replace(event, row=row, event=None, groups=tuple(replace(one, files=()) for one in event.groups), error=why)
+
+
+def with_tables(events: Sequence[WindowEvent]) -> list[WindowEvent]:
+    """Events of transactions with all tables of the window that these transactions wrote to."""
+    tables: dict[int, set[str]] = {}
+    for event in events:
+        match event.event:
+            case tx.AllocateWriteIds():
+                for transaction, _ in event.event.write_ids:
+                    tables.setdefault(transaction, set()).add(event.row.table)
+            case tx.TransactionEvent():
+                tables.setdefault(event.event.transaction, set()).update(event.event.tables)
+            case _:
+                pass
+    return [_with_tables(event, tables) for event in events]
+
+
+def _with_tables(event: WindowEvent, tables: Mapping[int, set[str]]) -> WindowEvent:
+    match event.event:
+        case tx.AllocateWriteIds():
+            found = set[str]().union(*(tables[transaction] for transaction, _ in event.event.write_ids))
+            return replace(event, event=replace(event.event, others=tuple(sorted(found - {event.row.table}))))
+        case tx.TransactionEvent():
+            return replace(event, event=replace(event.event, tables=tuple(sorted(tables[event.event.transaction]))))
+        case _:
+            return event
+
+
+def segments(events: Iterable[WindowEvent]) -> list[Segment]:
+    """Cuts a window into segments of lanes.
+
+    Names joined anywhere in the window are one lane in all its segments, so that a lane held in one is held in the next.
+    """
+    events = list(events)
+    groups = _joined(events)
+    result: list[Segment] = []
+    part: dict[frozenset[str], list[WindowEvent]] = {}
+    alters: list[WindowEvent] = []
+    for event in events:
+        match event.event:
+            case r.CreateDatabase() | r.DropDatabase():
+                result.append(_segment(part, alters, event))
+                part, alters = {}, []
+            case r.AlterDatabase():
+                alters.append(event)
+            case _ if event.names:
+                part.setdefault(groups[event.names[0]], []).append(event)
+            case _:
+                pass  # of the whole database, and of no kind that is applied: the caller reports it
+    return [*result, _segment(part, alters, None)]
+
+
+def _segment(part: dict[frozenset[str], list[WindowEvent]], alters: list[WindowEvent], barrier: WindowEvent | None) -> Segment:
+    lanes = tuple(Lane(names, tuple(events)) for names, events in part.items())
+    return Segment(lanes, tuple(alters), barrier)
+
+
+def _joined(events: Iterable[WindowEvent]) -> dict[str, frozenset[str]]:
+    groups: dict[str, frozenset[str]] = {}
+    for event in events:
+        union = frozenset(event.names).union(*(groups.get(name, frozenset()) for name in event.names))
+        groups |= dict.fromkeys(union, union)
+    return groups
+
+
+def partitions_of(event: r.Event | None) -> Iterable[str]:
+    """Names of existing partitions, or new ones, that an event is about."""
+    match event:
+        case r.AddPartition():
+            return (added.name for added in event.partitions)
+        case r.DropPartition():
+            return event.partitions
+        case r.AlterPartition():
+            return (name for change in event.changes for name in (change.before_name, change.after_name))
+        case (
+            r.Insert(partition_name=name) | r.UpdateStatistics(partition_name=name) | r.DeleteStatistics(partition_name=name)
+        ) if name:
+            return (name,)
+        case tx.CommitTransaction():
+            return (one.partition for one in event.writes if one.partition)
+        case _:
+            return ()

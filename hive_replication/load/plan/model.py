@@ -1,0 +1,78 @@
+"""The plan of a load: what will be done to the target, lane by lane, and what is left alone and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from hive_replication.load.operations.kinds import AlterDatabase, CreateDatabase, DropDatabase, Operation
+from hive_replication.load.report import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a lane cannot go beyond an event."""
+
+    evid: int
+    reason: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LanePlan:
+    """Operations of one lane in order.
+
+    Args:
+        names: target table names of the lane, which are held together if it fails.
+        base: event id that the lane's names stand at before the load.
+        operations: in the order in which they are carried out.
+        stop: where the lane has to be held, or None.
+        uncollapsed: where ``operations`` are collapsed, the same one event at a time, in order; else ().
+        coming: names, at its end, of tables that were taken into the policy: they come whole, after the window's events.
+    """
+
+    names: tuple[str, ...]
+    base: int
+    operations: tuple[Operation, ...]
+    stop: Stop | None = None
+    uncollapsed: tuple[Operation, ...] = ()
+    coming: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """Lanes that may run in parallel, then changes of the database's properties, then its drop or creation."""
+
+    lanes: tuple[LanePlan, ...]
+    alters: tuple[AlterDatabase, ...] = ()
+    barrier: CreateDatabase | DropDatabase | None = None
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """What a load would do.
+
+    Args:
+        directory: the dump.
+        database: target database.
+        from_evid, to_evid: the dump's window.
+        segments: in order.
+        skipped: events and objects left alone.
+        kind: of the dump.
+        creates: whether a bootstrap creates the target database first.
+    """
+
+    directory: str
+    database: str
+    from_evid: int
+    to_evid: int
+    segments: tuple[SegmentPlan, ...]
+    skipped: tuple[Skipped, ...]
+    kind: Literal["bootstrap", "incremental"] = "incremental"
+    creates: bool = False
+
+    @property
+    def lanes(self) -> Iterator[LanePlan]:
+        """All lanes of all segments."""
+        return (lane for segment in self.segments for lane in segment.lanes)

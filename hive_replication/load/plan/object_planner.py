@@ -1,0 +1,274 @@
+"""Objects of a dump against the target's state: bootstrap, its continuation after a crash, and repair (pure).
+
+One table is one lane. What is missing is created, what differs is replaced, what the source does not have is dropped. A
+partitioned table gets its state id last, after all its partitions: until then no window can take it for complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass
+from zlib import crc32
+
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.dump.auxiliary import statistics_of
+from hive_replication.dump.format.records import PartitionRecord, TableRecord
+from hive_replication.errors import Refused
+from hive_replication.load.layout.directories import staging_name
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import Adopt, Resolution
+from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
+from hive_replication.load.operations.statistics import Columns, SetStatistics
+from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.conflicts import Conflicts, is_foreign
+from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.replica.name_mapping import NameMapping, object_name
+from hive_replication.load.replica.state import CHECKPOINT, object_id
+from hive_replication.load.replica.target_view import TargetView
+from hive_replication.load.report import Skipped
+from hive_replication.metastore.statistics import ACCURATE
+from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.policy.model import ConflictPolicy
+
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class ObjectPlanner:
+    """Plans tables of a dump of objects.
+
+    Args:
+        mapping: names and paths.
+        view: the target's tables of the dump, with all their partitions.
+        evid: event id that the objects stand at.
+        checkpoint: dump directory, kept on every object as Hive does (``hive.repl.ckpt.key``).
+        repair: compare and replace also what stands at ``evid`` already.
+        whole: whether the dump has all partitions of its tables, so that others have to go.
+        other_history: the target's state ids are of another history of the source, and say nothing.
+        conflicts: the policy's setting.
+        metadata_only: the dump has neither data nor partitions; what the target has of them stays.
+    """
+
+    mapping: NameMapping
+    view: TargetView
+    evid: int
+    checkpoint: str
+    repair: bool = False
+    whole: bool = True
+    other_history: bool = False
+    conflicts: ConflictPolicy = "refuse"
+    metadata_only: bool = False
+
+    def plan(
+        self, record: TableRecord, partitions: Iterable[PartitionRecord], most: int | None = None
+    ) -> Iterator[tuple[LanePlan, list[Skipped]]]:
+        """One table's lane, in parts that are carried out one after another, each planned when it is asked for.
+
+        A table that is dropped and made again is one part: it must not be without its partitions while files are copied.
+
+        Args:
+            record: the table.
+            partitions: its partitions, by name.
+            most: partitions and files of a part, but for its last operation; None for one part.
+        """
+        name = self.mapping.table(record.name)
+        existing = self.view.tables.get(name)
+        shown = object_name(self.mapping.target_database, name)
+        base = self.view.state.position(name)
+        if existing is None and not self.whole:
+            reason = f"the target lacks {shown}: rebuild the whole table first"
+            yield LanePlan((name,), base, (), Stop(self.evid, reason)), []
+            return
+        if existing is not None and not self._due(object_id(existing), again=True):
+            reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
+            yield LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
+            return
+        if reason := self.mapping.why_held(record.table):
+            yield LanePlan((name,), base, (), Stop(self.evid, reason, refused=True)), []
+            return
+        # Other dumps, and an event, may have the same id: of each table the directories are its own, and never those of an event.
+        number = 1 + crc32(record.name.encode())
+        staging = staging_name(self.evid, number, transactional=record.write_ids is not None)
+        try:
+            for part in _parts(self._resolved(staging, record, existing, partitions), most):
+                yield LanePlan((name,), base, part), []
+        except Refused as error:
+            yield LanePlan((name,), base, (), Stop(self.evid, str(error), refused=True)), []
+
+    def _resolved(
+        self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        """The table's operations, after those that settle a conflict about its name."""
+        if existing is not None and is_foreign(existing, self.mapping.source):
+            first = self._conflicts.table(self.evid, existing, record.table)
+            yield first
+            existing = existing if isinstance(first, Adopt) else None
+        yield from self._operations(staging, record, existing, partitions)
+
+    def _operations(
+        self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        name = self.mapping.table(record.name)
+        if record.write_ids is not None and self.whole:  # else partitions alone: the table has the write ids of their files
+            yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
+            return
+        image = self.mapping.new_table(record.table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        if existing is not None and self.whole and _other_shape(existing, record.table):
+            yield op.DropTable(self.evid, name)
+            existing = None
+        if existing is None:
+            yield self._create(staging, record, name)
+        elif has_files(record.table) and not self.metadata_only and self._due(object_id(existing)):
+            content = op.Content(record.files, staging)
+            yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
+        yield from self._partitions(staging, name, existing, partitions)
+        if self.whole and record.table.tableType != "VIRTUAL_VIEW":
+            yield from self._attached(name, record, existing)
+        late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
+        if late and self.whole and (existing is None or self._due(object_id(existing))):
+            yield op.AlterTable(self.evid, name, image)
+
+    def _transactional(
+        self,
+        staging: str,
+        name: str,
+        record: TableRecord,
+        write_ids: WriteIds,
+        existing: Table | None,
+        partitions: Iterable[PartitionRecord],
+    ) -> Iterator[op.Operation]:
+        """A transactional table is rebuilt where it differs; nothing of it is read before its write ids are set."""
+        if existing is not None and not self._due(object_id(existing)):
+            return
+        begun = existing is not None and object_id(existing) == 0 and existing.parameters.get(CHECKPOINT) == self.checkpoint
+        if existing is not None and not begun:
+            yield op.DropTable(self.evid, name)
+        if existing is None or not begun:
+            existing = None
+            yield self._create(staging, record, name)
+        yield from self._partitions(staging, name, existing, partitions)
+        yield ImpressWriteIds(self.evid, name, snapshot_policy(self.mapping, name), write_ids)
+        yield from self._constraints(name, record, existing)
+        image = self.mapping.new_table(record.table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        yield op.AlterTable(self.evid, name, image)
+
+    def _create(self, staging: str, record: TableRecord, name: str) -> op.CreateTable:
+        """A partitioned or transactional table begins with state id 0, as Hive's own replicas do."""
+        later = bool(record.table.partitionKeys) or record.write_ids is not None
+        first = self.mapping.new_table(record.table, 0 if later else self.evid)
+        first.parameters[CHECKPOINT] = self.checkpoint
+        plain = self.mapping.table_location(record.table) if record.table.sd.location else ""
+        return op.CreateTable(self.evid, name, first, op.Content(record.files, staging), plain)
+
+    def _partitions(
+        self, staging: str, table: str, existing: Table | None, partitions: Iterable[PartitionRecord]
+    ) -> Iterator[op.Operation]:
+        present = {name: part for (owner, name), part in self.view.partitions.items() if owner == table} if existing else {}
+        seen: set[str] = set()
+        for batch in batches(partitions, _BATCH):
+            seen |= {record.name for record in batch}
+            for record in batch:
+                yield from self._make_room(table, record, present)
+            new = [record for record in batch if record.name not in present]
+            if new:
+                yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, table, record) for record in new))
+            for record in batch:
+                if record.name in present and self._due(object_id(present[record.name])):
+                    one = self._new_partition(staging, table, record)
+                    compare = self.conflicts != "replace" or not is_foreign(present[record.name], self.mapping.source)
+                    yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=compare)
+            counted = (record for record in batch if self._behind(present.get(record.name), statistics_of(record.partition)))
+            statistics = tuple(_columns(record.name, record.partition) for record in counted)
+            if statistics:
+                yield SetStatistics(self.evid, table, statistics, whole=True)
+        gone = sorted(name for name, part in present.items() if name not in seen and self._due(object_id(part), again=True))
+        for names in batches(gone if self.whole and not self.metadata_only else (), _BATCH):
+            yield from self._drop(table, names, present)
+
+    def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
+        """Settles a conflict about a partition's name; one that moves away is not present any more."""
+        found = present.get(record.name)
+        if found is not None and is_foreign(found, self.mapping.source):
+            first = self._conflicts.partition(self.evid, table, record.name, found, record.partition)
+            if first is not None:
+                yield first
+                del present[record.name]
+
+    def _drop(self, table: str, names: list[str], present: dict[str, Partition]) -> Iterator[op.Operation]:
+        """Drops partitions that the source does not have; a foreign one is in the way, too."""
+        dropped: list[str] = []
+        for name in names:
+            found = present[name]
+            foreign = is_foreign(found, self.mapping.source)
+            first = self._conflicts.partition(self.evid, table, name, found, None) if foreign else None
+            if first is not None:
+                yield first
+            else:
+                dropped.append(name)
+        if dropped:
+            yield op.DropPartitions(self.evid, table, tuple(dropped))
+
+    @property
+    def _conflicts(self) -> Conflicts:
+        return Conflicts(self.conflicts, self.mapping.source, self.mapping.target_database)
+
+    def _attached(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
+        """Column statistics and constraints of the table itself; foreign keys come when all tables are there."""
+        if self._behind(existing, statistics_of(record.table)):
+            yield SetStatistics(self.evid, table, (_columns("", record.table),), whole=True)
+        yield from self._constraints(table, record, existing)
+
+    def _constraints(self, table: str, record: TableRecord, existing: Table | None) -> Iterator[op.Operation]:
+        own = tuple(one for one in record.constraints if one.kind in OWN)
+        if self._behind(existing, own):
+            kept, _ = on_target(own, self.mapping, table, lambda _: True)
+            yield SetConstraints(self.evid, table, kept, whole=OWN)
+
+    def _behind(self, existing: Table | Partition | None, attached: Sized) -> bool:
+        """Whether what belongs to an object has to be looked at: it has some, or may have had; not if that is done already."""
+        begun = existing is None or object_id(existing) == 0 or self.view.state.applied is None
+        return bool(attached) if begun else self._due(object_id(existing))
+
+    def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
+        image = self.mapping.new_partition(record.partition, table, self.evid)
+        image.parameters[CHECKPOINT] = self.checkpoint
+        return op.NewPartition(record.name, image, op.Content(record.files, staging))
+
+    def _due(self, state_id: int, *, again: bool = False) -> bool:
+        return gate.due(self.evid, state_id, again=again or self.repair, other_history=self.other_history)
+
+
+def weight(operations: Iterable[op.Operation]) -> int:
+    """How much memory operations take: the number of their objects and files."""
+    return sum(1 + len(content.files) for one in operations for _, content in one.contents)
+
+
+def _parts(operations: Iterable[op.Operation], most: int | None) -> Iterator[tuple[op.Operation, ...]]:
+    part: list[op.Operation] = []
+    size, begun, whole = 0, False, most is None
+    for one in operations:
+        part.append(one)
+        size += weight([one])
+        whole = whole or isinstance(one, op.DropTable | Resolution)
+        if not whole and size >= (most or 0):
+            yield tuple(part)
+            part, size, begun = [], 0, True
+    if part or not begun:
+        yield tuple(part)
+
+
+def _columns(partition: str, thing: Table | Partition) -> Columns:
+    return Columns(partition, tuple(statistics_of(thing)), (thing.parameters or {}).get(ACCURATE, ""))
+
+
+def _other_shape(existing: Table, wanted: Table) -> bool:
+    """Whether a table cannot be altered into another: other keys, a view against a table, or no longer transactional."""
+    if is_transactional(existing) and not is_transactional(wanted):
+        return True
+    keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
+    return keys[0] != keys[1] or (existing.tableType == "VIRTUAL_VIEW") != (wanted.tableType == "VIRTUAL_VIEW")

@@ -1,0 +1,111 @@
+"""What becomes of an object after an event: whether it goes away later anyway, so that a load can do without it (pure).
+
+Files can be gone from the source and from cmroot although nothing is wrong: EXCHANGE PARTITION moves files without keeping
+them. If a later event, up to the source's present one, drops, replaces or moves the object away, the event is superseded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hive_replication.events import records as r
+from hive_replication.events.name_changes import NameChange, name_after
+
+#: Types of the events that can drop, replace or move an object away, or rename its table.
+TYPES = frozenset(
+    {
+        "ALTER_PARTITION",
+        "ALTER_PARTITIONS",
+        "ALTER_TABLE",
+        "DROP_DATABASE",
+        "DROP_FUNCTION",
+        "DROP_PARTITION",
+        "DROP_TABLE",
+        "INSERT",
+    }
+)
+
+
+class Lookahead(Protocol):
+    """Answers what becomes of an object after an event."""
+
+    def superseded(self, table: str, partition: str, evid: int) -> int | None:
+        """Event id after ``evid`` that drops, replaces or moves the object away; None where there is none, or nobody knows.
+
+        Args:
+            table: source table name at the event.
+            partition: partition name, or "" for the table.
+            evid: the event.
+        """
+        ...
+
+
+class NoLookahead:
+    """Where the source's metastore is not asked."""
+
+    def superseded(self, table: str, partition: str, evid: int) -> int | None:  # noqa: ARG002
+        """See :class:`Lookahead`."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is kept of an event that ends something.
+
+    Args:
+        evid: event id.
+        table: table or function that it is about; "" for the whole database.
+        partitions: those whose content it drops, replaces or moves away, "" for the table's own; None for all there is.
+        renames: tables and partitions that get another name.
+        unknown: whether its message cannot be read, so that nobody knows what became of the table from here on.
+    """
+
+    evid: int
+    table: str
+    partitions: frozenset[str] | None = frozenset()
+    renames: tuple[NameChange, ...] = ()
+    unknown: bool = False
+
+
+def ending(event: r.Event) -> Ending | None:
+    """What an event ends, if anything."""
+    renames = tuple(change for change in event.name_changes if change.renames)
+    match event:
+        case r.DropDatabase():
+            return Ending(event.evid, "", None)
+        case r.DropTable() | r.DropFunction():
+            return Ending(event.evid, event.names[0], None)
+        case r.AlterTable():
+            content = frozenset({""}) if event.truncate or event.relocated else frozenset[str]()
+            found = Ending(event.evid, event.names[0], content, renames)
+        case r.DropPartition():
+            found = Ending(event.evid, event.table, frozenset(event.partitions))
+        case r.AlterPartition():
+            changed = (change.before_name for change in event.changes if event.truncate or change.relocated)
+            found = Ending(event.evid, event.table, frozenset(changed), renames)
+        case r.Insert(replace=True):
+            found = Ending(event.evid, event.table, frozenset({event.partition_name}))
+        case _:
+            return None
+    return found if found.partitions or found.renames else None
+
+
+def superseding(endings: Iterable[Ending], table: str, partition: str) -> int | None:
+    """The first event that drops, replaces or moves an object away; None where there is none, or nobody knows.
+
+    Args:
+        endings: of events after the one in question, in order.
+        table: source table name at the first of them.
+        partition: partition name at the first of them, or "" for the table.
+    """
+    for one in endings:
+        if one.table not in (table, ""):
+            continue
+        if one.unknown:
+            return None
+        if one.partitions is None or partition in one.partitions:
+            return one.evid
+        table, partition = name_after((table, partition), one.renames)
+    return None

@@ -1,0 +1,97 @@
+"""What a load does where the policy has changed since the replica was made: who comes, who is awaited, and who has left it.
+
+The database's state keeps, in one write with the window's end, which tables the replica was made with, which are awaited (they
+are held, and come whole) and which left the policy. So a load that is killed anywhere leaves nothing that is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from hive_replication.dump.format.records import GONE
+from hive_replication.events.records import is_function
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id
+from hive_replication.load.report import Held
+from hive_replication.load.session import Session
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.policy import PolicyScope
+
+_WAITS = "and comes whole with the next load: its dump could not be made in time, since its name or its transactions moved on"
+
+
+def newcomer(session: Session) -> Callable[[str], bool]:
+    """Tells of a source table's name whether the dump's policy takes it in, and the replica was not made with it."""
+    header, scope = session.reader.header, session.state.scope
+    if not header.taken or scope == header.taken or session.table is not None:
+        return lambda _: False
+    if not scope:  # made by an earlier version: the dump has found what the replica lacks
+        return header.joined.__contains__
+    before, now = PolicyScope.parse(scope), PolicyScope.parse(header.taken)
+    return lambda name: name in header.joined or now.takes_in(name, before)
+
+
+def awaited(session: Session, plans: Iterable[LanePlan], *, whole: bool) -> Iterator[Held]:
+    """The tables that a window takes into the policy, held until their dumps are loaded.
+
+    Args:
+        session: the load, whose lanes are carried out.
+        plans: those lanes that it did not leave alone.
+        whole: whether the load is of all lanes.
+    """
+    header, state, is_new = session.reader.header, session.state, newcomer(session)
+    plans = list(plans)
+    planned = {name for plan in plans for name in plan.names}
+    names = {name for plan in plans for name in plan.coming} | (state.coming - planned)
+    if whole:
+        names |= {session.mapping.table(name) for name in header.joined if is_new(name)} | _lost(session, planned)
+    if session.table is None:
+        gone = {name for name, directory in header.joined.items() if directory == GONE}
+        names = {name for name in names - gone if session.includes(name)}
+    stands = header.to_evid if whole else min(header.to_evid, state.applied or header.to_evid)
+    for name in sorted(names):
+        after = max(state.position(name), stands) if name in state.coming else stands
+        yield Held((name,), after, header.to_evid, _reason(state, name))
+
+
+def _lost(session: Session, planned: set[str]) -> set[str]:
+    """Held names that a window would bring up to its end although it says nothing of them, and the target has no such table.
+
+    A table that came whole was taken back by an undo, for example: no event brings it.
+    """
+    header, state = session.reader.header, session.state
+    reached = gate.reached(state.at, header.from_evid, header.to_evid) & state.held.keys()
+    names = {name for name in reached - planned if not (is_function(name) or state.waits(name))}
+    found = session.target.metastore.tables(session.database, sorted(names)) if names else iter(())
+    return names - {table.tableName.lower() for table in found}
+
+
+def _reason(state: ReplicaState, name: str) -> str:
+    return state.held[name] if name in state.coming else TAKEN_IN_REASON + _WAITS
+
+
+def with_scope(session: Session, state: ReplicaState) -> ReplicaState:
+    """The state with which tables the replica is made from here on, and whom the policy no longer includes."""
+    header, before = session.reader.header, session.state
+    unknown = header.kind == "incremental" and before.scope not in ("", header.taken, header.before)
+    if not header.taken or header.taken == before.scope or unknown:
+        return state
+    scope, left = PolicyScope.parse(header.taken), dict(state.left)
+    was_acid = bool(before.scope) and PolicyScope.parse(before.scope).acid
+    names = session.target.metastore.table_names(session.database) if session.replica.there else []
+    asked = [name for name in names if not scope.includes(name) or (was_acid and not scope.acid)]
+    for name in [name for name in state.held if not (is_function(name) or scope.includes(name))]:
+        state = _released(state, name)
+    for table in session.target.metastore.tables(session.database, asked):
+        name = table.tableName.lower()
+        leaves = not scope.includes(name) or is_transactional(table)
+        if leaves and name not in left and is_ours(table, session.identity):
+            left[name] = max(before.position(name), object_id(table))
+    return replace(state, scope=header.taken, left=left)
+
+
+def _released(state: ReplicaState, name: str) -> ReplicaState:
+    """Without a hold of a table that the policy no longer includes."""
+    return state.at_position(name, state.applied or 0)

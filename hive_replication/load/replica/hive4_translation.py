@@ -1,0 +1,45 @@
+"""The translation of a Hive 4 metastore: a managed table that is not transactional is kept as an external one (HIVE-23387).
+
+The metastore moves, drops and shows such a table as the managed table that was asked of it. An ALTER that removed the translation
+would leave a managed table, which Hive 4 takes for a transactional one; so the translation is always kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Table
+
+_TRANSLATED = "TRANSLATED_TO_EXTERNAL"
+#: The parameters that mark it.
+TRANSLATION = frozenset({"EXTERNAL", _TRANSLATED, "external.table.purge"})
+
+
+def is_translated(table: Table) -> bool:
+    """Whether the metastore translated a managed table to an external one."""
+    return (table.parameters or {}).get(_TRANSLATED, "").upper() == "TRUE"
+
+
+def is_managed(table: Table) -> bool:
+    """Whether a table is managed, or was before the metastore translated it."""
+    return table.tableType == "MANAGED_TABLE" or is_translated(table)
+
+
+def keep_translation(image: Table, current: Table) -> None:
+    """Applies the translation of the present table to the new image of a managed one.
+
+    Args:
+        image: the new image; changed in place.
+        current: the table in the target's metastore.
+    """
+    if is_translated(current) and image.tableType == "MANAGED_TABLE":
+        image.tableType = current.tableType
+        image.parameters = {**(image.parameters or {}), **{k: v for k, v in current.parameters.items() if k in TRANSLATION}}
+
+
+def translated_tables(metastore: Metastore, database: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The target tables that the metastore translated; only a Hive 4 metastore is asked."""
+    if metastore.features.major < 4:
+        return ()
+    return tuple(sorted(table.tableName for table in metastore.tables(database, names) if is_translated(table)))

@@ -1,0 +1,160 @@
+"""Maps names and paths of the source to the target (pure).
+
+Event paths are mapped for new objects only; where an existing object's data lies is what the target's metastore records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
+from hive_replication.load.replica.view_text import reference
+from hive_replication.metastore.names import table_directory
+from hive_replication.metastore.statistics import ACCURATE, is_statistic
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
+from hive_replication.storage.boundary import is_reserved
+
+T = TypeVar("T", Table, Partition)
+#: Serde parameter that Spark's datasource tables follow instead of ``sd.location``.
+PATH = "path"
+
+
+@dataclass(frozen=True)
+class NameMapping:
+    """The target's names and paths for those of the source.
+
+    Args:
+        source: identity of the source metastore and database, recorded on every replica.
+        source_database, target_database: names.
+        source_location, target_location: the databases' directories.
+        source_roots: storage roots of the source; no path under them stays in a replica's metadata.
+        external_root: directory for paths outside the source database's directory; "" for one below the target database.
+        functions_root: directory for resources of functions; "" for one below the target database.
+        source_table, target_table: a table-level load's names, or None.
+        hold_views: whether views are held that read the database by the name that it has at the source only.
+        metadata_only: whether no data is replicated; then nothing of what statistics tell of it is true of the replica.
+    """
+
+    source: str
+    source_database: str
+    target_database: str
+    source_location: str
+    target_location: str
+    source_roots: tuple[str, ...]
+    external_root: str = ""
+    functions_root: str = ""
+    source_table: str | None = None
+    target_table: str | None = None
+    hold_views: bool = False
+    metadata_only: bool = False
+
+    def why_held(self, table: Table) -> str:
+        """Why a view cannot be replicated, "" for any other and where the policy only warns."""
+        other = self.source_database != self.target_database
+        named = reference(table, self.source_database) if self.hold_views and other else ""
+        return f"the view reads {named}, and the database is {self.target_database} on the target" if named else ""
+
+    def table(self, name: str) -> str:
+        """Target name of a source table."""
+        return self.target_table if self.target_table and name == self.source_table else name
+
+    def table_location(self, table: Table) -> str:
+        """The directory of a new table: its place below the database's directory, else Hive's plain path.
+
+        External data outside the database's directory keeps its path below ``external_root``, if the policy names one.
+        """
+        location, renamed = table.sd.location or "", self.table(table.tableName.lower()) != table.tableName.lower()
+        below = _below(location, self.source_location)
+        if is_reserved(location):  # of a replica that is a source itself: its names below .repl are not ours
+            return f"{self.target_location}/{self.table(table.tableName.lower())}"
+        if below and not renamed:
+            return f"{self.target_location}/{below}"
+        if location and not below and table.tableType == "EXTERNAL_TABLE" and self.external_root:
+            return f"{self.external_root.rstrip('/')}/{_path(location)}"
+        return f"{self.target_location}/{table_directory(self.table(table.tableName.lower()))}"
+
+    def new_table(self, table: Table, evid: int) -> Table:
+        """The image of a table for the target; its location is set when its data is placed."""
+        image = copy_of(table)
+        image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
+        image.catName = image.id = image.accessType = None  # the target's metastore gives its own
+        image.colStats = None  # set by separate operations
+        image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
+        self._map_storage(image.sd, self.table_location(table))
+        image.txnId = None
+        return _without_write_id(image)
+
+    def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
+        """The image of a partition for the target; its location is set when its data is placed."""
+        image = copy_of(partition)
+        image.dbName, image.tableName, image.catName, image.colStats = self.target_database, table, None, None
+        image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
+        self._map_storage(image.sd, "")
+        return _without_write_id(image)
+
+    def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
+        kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
+        if self.metadata_only:
+            kept = {key: value for key, value in kept.items() if not is_statistic(key)}
+        return kept | {SOURCE: self.source, LAST_ID: str(evid)}
+
+    def _map_storage(self, sd: StorageDescriptor, new: str) -> None:
+        """Maps all paths in a descriptor except its location, which is set when the data is placed."""
+        old = sd.location or ""
+        if sd.serdeInfo and sd.serdeInfo.parameters:
+            sd.serdeInfo.parameters = {key: self.value(value, old, new) for key, value in sd.serdeInfo.parameters.items()}
+        if sd.parameters:
+            sd.parameters = {key: self.value(value, old, new) for key, value in sd.parameters.items()}
+        if sd.skewedInfo and sd.skewedInfo.skewedColValueLocationMaps:
+            locations = sd.skewedInfo.skewedColValueLocationMaps
+            sd.skewedInfo.skewedColValueLocationMaps = {key: self.value(value, old, new) for key, value in locations.items()}
+
+    def value(self, value: str, old: str = "", new: str = "") -> str:
+        """A parameter's value; one that holds a path under a source root is mapped.
+
+        Args:
+            value: of the source.
+            old: the object's own directory on the source.
+            new: that directory on the target, "" if it is not known yet.
+        """
+        if not (value + "/").startswith(self.source_roots):
+            return value
+        if old and new and _below(value + "/", old) is not None:
+            return new + value[len(old) :]
+        below = _below(value + "/", self.source_location)
+        if below is not None and not is_reserved(below):
+            return f"{self.target_location}/{below}".rstrip("/")
+        return f"{(self.external_root or Layout(self.target_location).external).rstrip('/')}/{_path(value)}"
+
+
+def _without_write_id(image: T) -> T:
+    """An image of a transactional object without the source's write id and the statistics that depend on it."""
+    if (image.writeId or 0) > 0:
+        image.parameters.pop(ACCURATE, None)
+    image.writeId = -1
+    return image
+
+
+def object_name(database: str, table: str, partition: str = "") -> str:
+    """``db.table`` or ``db.table/ds=1``, for reports."""
+    return f"{database}.{table}" + (f"/{partition}" if partition else "")
+
+
+def point_at(sd: StorageDescriptor, location: str | None) -> None:
+    """Points a storage descriptor at a directory, the parameter ``path`` included."""
+    sd.location = location
+    if location and sd.serdeInfo and sd.serdeInfo.parameters and PATH in sd.serdeInfo.parameters:
+        sd.serdeInfo.parameters[PATH] = location
+
+
+def _below(uri: str, directory: str) -> str | None:
+    """The path of ``uri`` below a directory, or None if it does not lie there."""
+    prefix = directory.rstrip("/") + "/"
+    return uri[len(prefix) :].strip("/") if uri.startswith(prefix) and directory else None
+
+
+def _path(uri: str) -> str:
+    return uri.split("://", 1)[-1].partition("/")[2]

@@ -1,0 +1,61 @@
+"""Who may write a target: one policy, from one source, which must not be a replica of the target (pure).
+
+Every replica database names its source and, if that is a replica too, the sources of that one, so that loops are detected. Two
+policies that write one target would each skip the events of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hive_replication.errors import Refused
+from hive_replication.load.replica.state import SOURCE, ReplicaState, origins
+
+
+def lineage(parameters: Mapping[str, str] | None, source: str) -> tuple[str, ...]:
+    """The chain of databases that a source's data comes from: the source itself, then its own sources, nearest first.
+
+    Args:
+        parameters: of the source database.
+        source: its identity.
+    """
+    own = (parameters or {}).get(SOURCE, "")
+    return (source, *((own,) if own else ()), *origins(parameters))
+
+
+def refuse_loop(chain: Sequence[str], target: str) -> None:
+    """Makes sure that a database is not replicated to one that its data comes from.
+
+    Args:
+        chain: the :func:`lineage` of the source.
+        target: identity of the target database.
+
+    Raises:
+        Refused: it is.
+    """
+    if target in chain:
+        shown = " <- ".join(chain[: chain.index(target) + 1])
+        raise Refused(f"a loop: the target {target} is where the source's data comes from ({shown}); load under another name")
+
+
+def refuse_second_writer(state: ReplicaState, database: str, source: str, policy: str) -> None:
+    """Makes sure that no other source and no other policy writes a target database.
+
+    Args:
+        state: of the target database.
+        database: its name.
+        source: identity of the load's source.
+        policy: name of the load's policy.
+
+    Raises:
+        Refused: it is a replica of another source, or another policy writes it.
+    """
+    if state.source not in ("", source):
+        raise Refused(
+            f"the target database {database!r} is a replica of {state.source}, not of {source}: load it under another name"
+        )
+    if state.source and state.policy not in ("", policy):
+        raise Refused(
+            f"the target database {database!r} is written by the policy {state.policy!r}, and this one is {policy!r}: load under "
+            "another name, or, to hand it over, remove its parameter hive_replication.policy"
+        )

@@ -1,0 +1,64 @@
+"""Pausing a replica: sensors start no runs for it until it is resumed. Recorded on the target database, for every instance."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.replica.state import PAUSED, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.logs import about
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.types import copy_of
+
+_LOG = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+
+
+def pause(target: Target, database: str, why: str) -> bool:
+    """Pauses a replica. A running load continues to its end, and loads can still be started by hand.
+
+    Args:
+        target: the target side.
+        database: target database.
+        why: what operators are shown, e.g. since when and by whom.
+
+    Returns:
+        Whether it changed; False if it was paused already.
+
+    Raises:
+        BadRequest: there is no such replica.
+    """
+    return _set(target, database, why)
+
+
+def resume(target: Target, database: str) -> bool:
+    """Resumes a replica; returns whether it was paused. Raises as :func:`pause`."""
+    return _set(target, database, "")
+
+
+def _set(target: Target, database: str, why: str) -> bool:
+    try:
+        with MetastoreLock(target.metastore, database):
+            return _write(target, database, why)
+    except Refused as error:  # a load is running, and never changes this parameter
+        _LOG.info("written without the lock: %s", error, extra=about(database))
+        return _write(target, database, why)
+
+
+def _write(target: Target, database: str, why: str) -> bool:
+    for attempt in range(_ATTEMPTS):
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        if found is None or not state.source:
+            raise BadRequest(f"the target has no replica {database!r}; what is not to be replicated is left out of the policy")
+        if bool(state.paused) == bool(why):
+            return attempt > 0
+        altered = copy_of(found)
+        altered.parameters = {key: value for key, value in (found.parameters or {}).items() if key != PAUSED}
+        altered.parameters |= {PAUSED: why} if why else {}
+        target.metastore.alter_database(database, altered)
+        time.sleep(0.1 * attempt)  # then check whether a load wrote at the same moment
+    raise Refused(f"a load keeps changing {database!r} at the same moment: try again")

@@ -1,0 +1,52 @@
+"""The connected target side of a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hive_replication.load.replica.state import SOURCE_FOR
+from hive_replication.metastore.client import Metastore
+from hive_replication.parallel import Threads
+from hive_replication.policy import Policy
+from hive_replication.storage import Storage
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a load writes.
+
+    Args:
+        metastore: the target's metastore.
+        storage: the target's storage roots.
+        policy: names and limits.
+        source_storage: the source's storage roots; files of a dump are read from below them only.
+        source_metastore: the source's metastore, which tells where its databases lie; None where it cannot be asked.
+    """
+
+    metastore: Metastore
+    storage: Storage
+    policy: Policy
+    source_storage: Storage
+    source_metastore: Metastore | None = None
+
+    @cached_property
+    def threads(self) -> Threads:
+        """Carry out lanes in parallel."""
+        return Threads(self.policy.parallelism.lanes, "lane")
+
+    @property
+    def identity(self) -> str:
+        """Identity of the metastore, as :attr:`hive_replication.dump.source.Source.identity`."""
+        return self.metastore.uuid() or self.metastore.uri
+
+    def feeds(self, database: str) -> bool:
+        """Whether a database of the target is the source of another replication, which has to read of changes in the log."""
+        found = self.metastore.database(database)
+        return found is not None and bool((found.parameters or {}).get(SOURCE_FOR))
+
+    def default_locations(self, database: str) -> tuple[str, ...]:
+        """Directories that the metastore may choose for a database without a location; the first is the likeliest."""
+        warehouse = self.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
+        external = self.metastore.config_value("hive.metastore.warehouse.external.dir", "")
+        return tuple(dict.fromkeys(f"{one.rstrip('/')}/{database}.db" for one in (warehouse, external) if one))

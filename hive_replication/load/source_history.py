@@ -1,0 +1,91 @@
+"""What a load has to do with gaps and other histories: it refuses to build on them, and it ends a recovery.
+
+A recovery compares the replica with its source and dumps what differs. Its token in the state of the target's database says that
+nothing has changed since: whatever else is loaded takes it away first, and the recovery's dump is refused without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hive_replication.errors import Refused
+from hive_replication.load.journal.journal import finished_loads
+from hive_replication.load.replica.state import ReplicaState, with_held
+from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.session import Session
+from hive_replication.storage import Storage
+
+
+def end_other_recovery(session: Session) -> None:
+    """Takes a recovery's token away before anything else is loaded."""
+    token = session.state.recovery
+    if token and token != session.reader.header.recovery:
+        session.replica.write_state(replace(session.state, recovery=""))
+
+
+def require_recovery(session: Session) -> None:
+    """Makes sure that a recovery's dump meets the replica that was compared, unchanged.
+
+    Raises:
+        Refused: it does not.
+    """
+    token = session.reader.header.recovery
+    if token and session.state.recovery != token:
+        raise Refused(
+            f"{session.reader.directory} is of a recovery of {session.database!r} compared before other loads changed it: "
+            f"hive-repl recover {session.reader.header.scope.database}"
+        )
+
+
+def forgotten(storage: Storage, location: str, applied: int) -> int | None:
+    """Event id up to which a target was loaded before its metastore was restored from an older state; None where it was not.
+
+    Its storage was not restored with it, and remembers. The load that was done last tells, not the farthest one: a recovery
+    from a restored source may have gone back.
+
+    Args:
+        storage: the target's.
+        location: the database's directory.
+        applied: where the database says that it stands.
+    """
+    done = finished_loads(storage, location)
+    return done[-1].to_evid if done and not covers(applied, done[-1].to_evid) else None
+
+
+def require_same_history(session: Session) -> None:
+    """Makes sure that a window goes on from the very event that was applied last, as far as that is known.
+
+    Raises:
+        Refused: the event of that id is another one, or the target was restored from an older state.
+    """
+    _require_unrestored(session)
+    header, state = session.reader.header, session.state
+    known = {header.from_evid: header.from_hash, header.to_evid: header.to_hash}
+    found = known.get(state.applied or 0, "")
+    if session.table is None and found and state.applied_hash and found != state.applied_hash:
+        raise Refused(
+            f"event {state.applied} of the dump is not the one that {session.database!r} has applied: the source's metastore was "
+            f"restored and has another history: hive-repl recover {header.scope.database}"
+        )
+
+
+def _require_unrestored(session: Session) -> None:
+    if session.table is not None or session.state.applied is None:
+        return
+    lost = forgotten(session.target.storage, session.replica.location, session.state.applied)
+    if lost is not None:
+        raise Refused(
+            f"the target {session.database!r} stands at event {session.state.applied}, and its storage was loaded up to {lost}: "
+            f"its metastore was restored from an older state: hive-repl recover {session.reader.header.scope.database}"
+        )
+
+
+def recovered_state(session: Session) -> ReplicaState:
+    """The state after a recovery: all names stand at its event.
+
+    A table that failed stands nowhere: only another recovery or a repair ends its hold.
+    """
+    header = session.reader.header
+    before = replace(session.state, applied=None, at={}, held={}).advanced(header.to_evid, header.to_time, header.to_hash)
+    state = with_held(before, session.held, lost=True)
+    return replace(state, quarantines={name: one for name, one in state.quarantines.items() if name in state.held})

@@ -1,0 +1,57 @@
+"""The events of a dump as they are planned: decoded once, of this database and policy only, and with nothing to be wary of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hive_replication.dump.format.records import EventRecord
+from hive_replication.errors import Refused
+from hive_replication.events.named import elsewhere
+from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
+from hive_replication.load.report import Skipped
+from hive_replication.load.session import Session
+from hive_replication.load.untrusted_dump import validate_event, validate_evid
+
+
+def decoded_events(session: Session) -> Iterator[WindowEvent]:
+    """The events of a session's dump.
+
+    One with something in it that must not be followed comes as one that cannot be read, so that its lane alone is held. One of
+    another catalog, database or policy is skipped.
+
+    Raises:
+        Refused: the id of one lies outside the dump's window.
+    """
+    database = session.reader.header.scope.database
+    for record in session.reader.events():
+        validate_evid(session.reader.header, record.notification.evid)
+        event = window_event(_in_scope(session, record))
+        if event.row.database not in ("", database):
+            yield replace(event, event=None, groups=(), error=f"event {event.evid} is of the database {event.row.database!r}")
+        elif reason := _why_not_ours(session, event):
+            session.skipped.append(Skipped(event.evid, f"{event.row.type} {event.row.table}", reason))
+        else:
+            yield _checked(session, event)
+
+
+def _in_scope(session: Session, record: EventRecord) -> EventRecord:
+    """The event without what a transaction wrote to tables that the policy does not take in (any more)."""
+    groups = tuple(one for one in record.groups if not one.table or session.includes(one.table))
+    return replace(record, groups=groups, writes=tuple(one for one in record.writes if session.includes(one.table)))
+
+
+def _why_not_ours(session: Session, event: WindowEvent) -> str:
+    other = elsewhere(event.event) if event.event else ""
+    if other:
+        return f"it is of {other}"
+    left_out = event.event and event.row.table and not any(map(session.includes, event.names))
+    return "its table does not belong to the policy" if left_out else ""
+
+
+def _checked(session: Session, event: WindowEvent) -> WindowEvent:
+    try:
+        validate_event(session.target, event)
+    except Refused as error:
+        return refused(event, str(error))
+    return session.boundary.bounded(event)

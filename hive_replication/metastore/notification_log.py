@@ -1,0 +1,147 @@
+"""The notification log: reading it without missing anything, and adding INSERT events to it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from hive_metastore.ttypes import (
+    FireEventRequest,
+    FireEventRequestData,
+    InsertEventRequestData,
+    NotificationEventRequest,
+)
+
+from hive_replication.errors import MissingEvents
+from hive_replication.logs import about
+from hive_replication.metastore.connection import Connections
+from hive_replication.metastore.types import NotificationEvent
+
+_LOG = logging.getLogger(__name__)
+
+
+def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[NotificationEvent]:
+    """Passes events on as long as each has the id that follows the one before (Hive's ids are dense).
+
+    Args:
+        events: in the order of the log.
+        after: the id before the first.
+
+    Raises:
+        MissingEvents: ids are left out, or one comes twice.
+    """
+    for event in events:
+        if event.eventId > after + 1:
+            raise MissingEvents(f"the notification log lacks the events {after + 1} to {event.eventId - 1}; {_RECOVERY}")
+        if event.eventId <= after:
+            raise MissingEvents(f"the notification log has event {event.eventId} again after event {after}; {_RECOVERY}")
+        yield event
+        after = event.eventId
+
+
+_RECOVERY = "hive-repl recover compares the replica with its source and bootstraps again what differs"
+_LOOK_AGAIN = 0.5  # seconds
+
+
+class NotificationLog(Connections):
+    """The notification log of a metastore."""
+
+    def current_event_id(self) -> int:
+        """Id of the newest event ever written, also after the log was purged; 0 before the first."""
+        return self.call("get_current_notification_id", lambda client: client.get_current_notificationEventId().eventId)
+
+    def events(
+        self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
+    ) -> Iterator[NotificationEvent]:
+        """The events with ids above ``after``, ascending, up to ``until`` or to the newest at the time of the call.
+
+        Args:
+            after: an event id; 0 for the beginning of the log.
+            until: last event id wanted; it need not exist yet, then the newest is the last.
+            batch: events a call.
+            patience: seconds for which an event that is missing is looked for again: a Hive 3.1 metastore may commit it after a
+                later one.
+
+        Raises:
+            MissingEvents: an event was purged, is left out or comes twice, or the log ends before ``after`` (a restored or
+                another metastore). What comes before the hole is passed on first.
+        """
+        newest = self.current_event_id()
+        if newest < after:
+            raise MissingEvents(f"the notification log of {self.uri} ends at event {newest}, before event {after}: it is another "
+                                f"log, or its metastore was restored from an older state; {_RECOVERY}")  # fmt: skip
+        last = newest if until is None else min(until, newest)
+        begun = time.monotonic()
+        while after < last:
+            missing = None
+            try:
+                for event in consecutive(self._pages(after, last, batch), after):
+                    after, begun = event.eventId, time.monotonic()
+                    yield event
+            except MissingEvents as error:
+                missing = error
+            if missing is None and after < last:
+                missing = MissingEvents(f"the notification log of {self.uri} lacks the events {after + 1} to {last}; {_RECOVERY}")
+            if missing is not None and time.monotonic() - begun >= patience:
+                raise missing
+            if missing is not None:
+                _LOG.debug("an event is missing and is looked for again: %s", missing, extra=about(evid=after))
+                time.sleep(_LOOK_AGAIN)
+
+    def event(self, evid: int) -> NotificationEvent | None:
+        """One event; None where the log has it no longer, or not yet."""
+        page = self._page(evid - 1, 1) if evid > 0 else []
+        return page[0] if page and page[0].eventId == evid else None
+
+    def fire_insert_event(
+        self,
+        db: str,
+        table: str,
+        *,
+        values: Sequence[str] | None,
+        files: Sequence[str],
+        checksums: Sequence[str],
+        replace: bool,
+        subdirectories: Sequence[str] = (),
+    ) -> None:
+        """Tells the metastore of an INSERT, as Hive's own driver does after writing (``hive.metastore.dml.events``).
+
+        It is not repeated when the connection is lost, since a second event could not be distinguished from another INSERT.
+
+        Args:
+            db: database of the table.
+            table: its name.
+            values: values of the partition, or None for a table without partitions.
+            files: URIs of the new files.
+            checksums: for each file, lowercase hex of Hadoop's ``getFileChecksum`` bytes (or "").
+            replace: whether they replaced what was there (INSERT OVERWRITE).
+            subdirectories: for each file, its directory below the table's or partition's (or "").
+        """
+        below = list(subdirectories) if any(subdirectories) else None
+        insert = InsertEventRequestData(
+            replace=replace, filesAdded=list(files), filesAddedChecksum=list(checksums), subDirectoryList=below
+        )
+        request = FireEventRequest(
+            successful=True,
+            data=FireEventRequestData(insertData=insert),
+            dbName=db,
+            tableName=table,
+            partitionVals=None if values is None else list(values),
+        )
+        self.call(f"fire_listener_event {db}.{table}", lambda client: client.fire_listener_event(request), repeatable=False)
+
+    def _pages(self, after: int, last: int, batch: int) -> Iterator[NotificationEvent]:
+        while after < last:
+            page = self._page(after, batch)
+            for event in page:
+                if event.eventId > last:
+                    return
+                yield event
+            if not page:
+                return
+            after = page[-1].eventId
+
+    def _page(self, after: int, batch: int) -> list[NotificationEvent]:
+        request = NotificationEventRequest(lastEvent=after, maxEvents=batch)
+        return self.call(f"get_next_notification after {after}", lambda client: client.get_next_notification(request).events)

@@ -1,0 +1,210 @@
+"""Calls about transactions that stand for a source's (Hive 4 on).
+
+The metastore keeps a map of them, by policy: for a source transaction it opens one of its own, at most once, gives it the
+source's write ids, and forgets it with its end. Ending one that it does not know does nothing.
+
+It may lose one that the map goes on naming: Hive 4 takes back transactions whose opening took longer than
+``metastore.txn.opentxn.timeout`` (1 s), but not their place in the map. Then another is opened, under a further name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from hive_metastore.ttypes import (
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
+    HeartbeatTxnRangeRequest,
+    OpenTxnRequest,
+    ReplTblWriteIdStateRequest,
+    TxnToWriteId,
+    TxnType,
+    WriteEventInfo,
+)
+
+from hive_replication.acid.write_ids import WriteIds
+from hive_replication.metastore.faults import TransactionGone
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.transactions import Transactions, WriteEvent
+from hive_replication.process import machine
+
+_LOG = logging.getLogger(__name__)
+
+_USER = "hive-replication"
+_MOST = 100  # transactions opened by one call: the metastore has a second for it
+_NAMES = 4  # of one policy
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What stands for a source's transaction.
+
+    Args:
+        id: of the target's transaction.
+        name: under which the metastore maps the source's to it.
+    """
+
+    id: int
+    name: str
+
+
+class Replay(Transactions):
+    """Replayed transactions of a target."""
+
+    def replay_open(self, policy: str, transactions: Iterable[int]) -> dict[int, Replayed]:
+        """Opens a transaction for each of a source's that has none; answers them by the source's.
+
+        Raises:
+            TransactionGone: what was opened is gone at once, again and again.
+        """
+        found: dict[int, Replayed] = {}
+        left, most = sorted(transactions), _MOST
+        for name in _names(policy):
+            for some in batches(left, most):
+                opened = self._opened(name, some)
+                gone = self.ended(opened.values())
+                found |= {one: Replayed(this, name) for one, this in opened.items() if this not in gone}
+            left, most = [one for one in left if one not in found], 1
+            if not left:
+                return found
+        raise TransactionGone(f"open_txns of {policy} at {self.uri}: transactions are gone as soon as they are open")
+
+    def replay_write_ids(self, name: str, db: str, table: str, write_ids: Mapping[int, int]) -> None:
+        """Gives replayed transactions, which are open, their write ids of a table.
+
+        Args:
+            name: :attr:`Replayed.name` of all of them.
+            db: target database.
+            table: target table.
+            write_ids: by source transaction, ascending without a gap.
+
+        Raises:
+            TransactionGone: the metastore knows one of them no longer, and gave none of the write ids.
+        """
+        pairs = [TxnToWriteId(txnId=transaction, writeId=one) for transaction, one in write_ids.items()]
+        request = AllocateTableWriteIdsRequest(dbName=db, tableName=table, replPolicy=name, srcTxnToWriteIdList=pairs)
+        what = f"allocate_table_write_ids {db}.{table}"
+        answer = self.call(what, lambda client: client.allocate_table_write_ids(request).txnToWriteIds)
+        given = {pair.writeId for pair in answer or []}
+        if given != set(write_ids.values()):  # without one of the transactions it does nothing, and answers well
+            raise TransactionGone(f"{what} at {self.uri}: write ids {sorted(given)} are given instead of {write_ids}")
+
+    def replay_commit(self, policy: str, transaction: int, db: str, written: Collection[WriteEvent]) -> None:
+        """Commits what stands for a source's transaction; one that is not known was committed already.
+
+        Args:
+            policy: whose transaction it is.
+            transaction: the source's id of it.
+            db: target database.
+            written: what it wrote, which the target's compaction and its own notification log go by; the metastore looks for
+                the files in the directories of its own tables and partitions.
+
+        Raises:
+            TransactionGone: it was aborted on the target.
+        """
+        places = [
+            WriteEventInfo(one.write_id, db, one.table, "]".join(one.files), one.partition or None)
+            for one in written
+            if one.files
+        ]
+
+        def commit(name: str) -> None:
+            request = CommitTxnRequest(
+                txnid=transaction, replPolicy=name, writeEventInfos=places or None, txn_type=TxnType.REPL_CREATED
+            )
+            self.call(f"commit_txn {transaction} of {name}", lambda client: client.commit_txn(request))
+
+        gone = _end(policy, commit)
+        if gone and written:
+            shown = self.write_ids(db, {one.table for one in written})
+            if not all(shown[one.table].sees(one.write_id) for one in written):
+                raise TransactionGone(f"{gone}; so what the source's transaction wrote is missing: repair its tables") from gone
+
+    def replay_abort(self, policy: str, transaction: int) -> None:
+        """Aborts what stands for a source's transaction; one that is not known was aborted already."""
+
+        def abort(name: str) -> None:
+            request = AbortTxnRequest(txnid=transaction, replPolicy=name, txn_type=TxnType.REPL_CREATED)
+            self.call(f"abort_txn {transaction} of {name}", lambda client: client.abort_txn(request))
+
+        _end(policy, abort)
+
+    def impress_write_ids(self, db: str, table: str, write_ids: WriteIds, partitions: Iterable[str]) -> None:
+        """Makes a new table's write ids those of its source; nothing where the table has some already.
+
+        Where some were aborted, Hive queues compactions of the partitions, or of the table where none are named.
+        """
+        request = ReplTblWriteIdStateRequest(
+            validWriteIdlist=write_ids.encode(f"{db}.{table}"),
+            user=_USER,
+            hostName=machine(),
+            dbName=db,
+            tableName=table,
+            partNames=list(partitions) or None,
+        )
+        self.call(f"repl_tbl_writeid_state {db}.{table}", lambda client: client.repl_tbl_writeid_state(request))
+
+    def _opened(self, name: str, transactions: Sequence[int]) -> dict[int, int]:
+        if len(transactions) > 1:
+            before = self.call("get_open_txns", lambda client: client.get_open_txns().txn_high_water_mark)
+            opened = self._open_txns(name, transactions)
+            if len(opened) == len(transactions) and min(opened) > before:
+                return dict(zip(transactions, opened, strict=True))  # none is from before
+        return {one: self._open_txns(name, [one])[0] for one in transactions}
+
+    def _open_txns(self, name: str, transactions: Sequence[int]) -> list[int]:
+        """Of several, all are opened or none: of those that are in part the metastore answers that part."""
+        request = OpenTxnRequest(
+            num_txns=len(transactions),
+            user=_USER,
+            hostname=machine(),
+            replPolicy=name,
+            replSrcTxnIds=list(transactions),
+            txn_type=TxnType.REPL_CREATED,
+        )
+        return self.call(f"open_txns of {name}", lambda client: client.open_txns(request).txn_ids)
+
+    def ended(self, ids: Iterable[int]) -> set[int]:
+        """Which of some transactions are not open."""
+        found: set[int] = set()
+        for first, last in _ranges(sorted(ids)):
+            request = HeartbeatTxnRangeRequest(first, last)
+            answer = self.call("heartbeat_txn_range", lambda client, r=request: client.heartbeat_txn_range(r))
+            found |= answer.aborted | answer.nosuch
+        return found
+
+
+def _names(policy: str) -> Iterator[str]:
+    yield policy
+    yield from (f"{policy}#{number}" for number in range(2, _NAMES + 1))
+
+
+def _end(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
+    """Ends a transaction under the first name of which the metastore has not lost it; tells of a name of which it has.
+
+    Raises:
+        TransactionGone: it has, of all of them.
+    """
+    *names, last = _names(policy)
+    gone: TransactionGone | None = None
+    for name in names:
+        try:
+            end(name)
+        except TransactionGone as error:
+            _LOG.info("a replicated transaction has ended already: %s", error)
+            gone = error
+        else:
+            return gone
+    end(last)
+    return gone
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of numbers without a gap."""
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        found = [number for _, number in run]
+        yield found[0], found[-1]

@@ -1,0 +1,10 @@
+"""The policy: what is replicated from where to where. Its model, its commented file, its schedules.
+
+Keep out of here: connections to servers.
+"""
+
+from hive_replication.policy.model import Policy, load_policy
+from hive_replication.policy.places import Root
+from hive_replication.policy.scope import PolicyScope
+
+__all__ = ["Policy", "PolicyScope", "Root", "load_policy"]

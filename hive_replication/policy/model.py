@@ -1,0 +1,288 @@
+"""The policy: what is replicated from where to where, under which names and limits. Read from YAML by the CLI and by Dagster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from hive_replication.errors import BadRequest
+from hive_replication.policy.cron import valid_cron
+from hive_replication.policy.hours import valid_hours, valid_zone
+from hive_replication.policy.parallelism import Parallelism
+from hive_replication.policy.places import Settings, Warehouse, valid_directory
+from hive_replication.policy.scope import PolicyScope, matches
+from hive_replication.policy.secrets import only_references
+from hive_replication.policy.yaml_text import parse, place
+
+#: What a load does with an object of the target that is in the way and no replica.
+ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
+
+
+def is_pattern(database: str) -> bool:
+    """Whether a name in ``databases`` is a shell pattern."""
+    return any(mark in database for mark in "*?[")
+
+
+def _databases(databases: dict[str, str]) -> dict[str, str]:
+    sources: dict[str, str] = {}
+    folded: dict[str, str] = {}
+    for source, target in ((source.lower(), target.lower()) for source, target in databases.items()):
+        for name in (source, target):
+            if "@" in name or "#" in name:
+                raise ValueError(f"{name!r} is no database of the catalog hive, the only one that is replicated")
+        if source in folded:
+            raise ValueError(f"{source!r} is named twice: Hive's names have no case")
+        if is_pattern(source) != ("*" in target) or target.count("*") > 1:
+            raise ValueError(f"{source!r}: {target!r}: a pattern needs one * in its target name, which stands for the source's")
+        if target in sources and not is_pattern(source):
+            raise ValueError(f"{sources[target]!r} and {source!r} have the same target {target!r}")
+        sources[target] = source
+        folded[source] = target
+    return folded
+
+
+class Drift(Settings):
+    """When to look for writes that leave no event (Dagster)."""
+
+    every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
+    settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
+    budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
+
+
+class Acid(Settings):
+    """Transactional tables, full ACID and insert-only ones; both sides need a metastore of Hive 4."""
+
+    replicate: bool = Field(default=True, description="Replicate them; where false they are left out")
+    open_txn_timeout: float = Field(
+        default=3600.0, ge=0, description="Seconds for which a bootstrap waits for open transactions of its tables to end"
+    )
+    at_timeout: Literal["abort", "fail"] = Field(
+        default="abort", description="Then abort the transactions that write to the database, or fail and leave them alone"
+    )
+
+
+class Witness(Settings):
+    """How the check ``same_objects`` compares all objects of both sides, from their metastores and storages alone."""
+
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default="30 * * * *",
+        description="When Dagster compares, apart from after each window: a cron expression in time_zone; only then where null",
+    )
+    partitions: int = Field(
+        default=5_000, ge=0, description="Most partitions of a database that one round describes; it compares the names of all"
+    )
+    directories: int = Field(default=500, ge=0, description="Most directories of a database whose files one round lists")
+    checksums: int = Field(default=100, ge=0, description="Most files of a database whose checksums one round compares")
+
+
+#: What Dagster checks of replicas.
+CheckName = Literal[
+    "files_proven",
+    "nothing_held",
+    "same_objects",
+    "no_strays",
+    "not_held",
+    "schema_equal",
+    "replica_equal",
+    "row_counts",
+    "row_diff",
+]
+
+
+class Checks(Settings):
+    """What Dagster checks of replicas, and what follows from a failure."""
+
+    run: tuple[CheckName, ...] = Field(default=get_args(CheckName), description="The checks that there are")
+    blocking: tuple[CheckName, ...] = Field(
+        default=(), description="Checks whose failure keeps assets that depend on the checked one from running"
+    )
+    repair: bool = Field(default=False, description="Repair what a failed check of a table names, once until it passes again")
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
+    )
+    sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
+
+
+class Policy(Settings):
+    """What is replicated from where to where.
+
+    ``databases`` maps source names to target names. ``tables`` and ``exclude`` are shell patterns of table names.
+    """
+
+    name: str = Field(
+        default="default", pattern=r"^[A-Za-z0-9_]+$", description="Name of the policy, written into repl.source.for"
+    )
+    source: Warehouse = Field(description="The side that is read")
+    target: Warehouse = Field(description="The side that is written")
+    dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
+    databases: Annotated[dict[str, str], AfterValidator(_databases)] = Field(
+        min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
+    )
+    new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
+    tables: tuple[str, ...] = Field(default=("*",), description="Shell patterns of the tables that are replicated")
+    exclude: tuple[str, ...] = Field(default=(), description="Shell patterns of tables that are not; these win")
+    excluded: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="What becomes of replicas that the policy no longer includes: they stay as they are, marked, or are dropped",
+    )
+    renamed_views: Literal["warn", "hold"] = Field(
+        default="warn",
+        description="Views that name their own database, where that has another name on the target: replicated as is, or held",
+    )
+    external_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
+        default=None,
+        description="Where external tables outside their database's directory go, below a root of the target; their path is kept "
+        "below",
+    )
+    metadata_only: bool = Field(
+        default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
+    )
+    functions_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
+        default=None, description="Where resources of functions go, below <db>/<function>/<evid>/; default: with the database"
+    )
+    without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
+    append: Literal["files", "atomic"] = Field(
+        default="files",
+        description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",
+    )
+    collapse: bool = Field(default=True, description="Bring each object of a window to its end at once, not event by event")
+    conflicts: ConflictPolicy = Field(
+        default="refuse", description="What to do with databases, tables and partitions on the target that are in the way"
+    )
+    grace_seconds: int = Field(
+        default=600, ge=0, description="How long replaced and dropped data stays in place for readers on their way"
+    )
+    retention_seconds: int = Field(
+        default=7 * 86_400, ge=0, description="How long old data, journals and dumps are kept to go back; then retention deletes"
+    )
+    retention_at: str | None = Field(
+        default="03:00",
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
+        description="Time of day, in time_zone, at which Dagster's job retention runs; never where null",
+    )
+    keep_runs_days: int | None = Field(
+        default=90,
+        gt=0,
+        description="Days after which that job forgets Dagster's records of runs, save those that show an asset's latest state; "
+        "never where null",
+    )
+    keep_reports_days: int | None = Field(
+        default=90,
+        gt=0,
+        description="Days for which reports of loads and records of what operators did are kept below the dump root; for ever "
+        "where null",
+    )
+    max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
+    max_message_bytes: int = Field(
+        default=64 * 2**20, gt=0, description="Bytes that an event's message may unpack to; a larger one holds its table"
+    )
+    packed_above: int = Field(
+        default=50, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"
+    )
+    driver_max_files: int = Field(default=200, ge=0, description="Windows with more files are copied in Spark executors")
+    driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default=None,
+        description="When windows start: a cron expression in time_zone, e.g. */15 * * * *; where absent, when there are events",
+    )
+    hours: tuple[Annotated[str, AfterValidator(valid_hours)], ...] = Field(
+        default=(), description="When new windows may begin, e.g. 22:00-06:00 or Sat-Sun 00:00-24:00; always where empty"
+    )
+    time_zone: Annotated[str, AfterValidator(valid_zone)] = Field(
+        default="UTC", description="Time zone of schedules and hours, e.g. Europe/Berlin"
+    )
+    priorities: dict[str, int] = Field(
+        default_factory=dict[str, int],
+        description="Source databases, or shell patterns of them, whose runs come before (above 0) or after (below) others",
+    )
+    bandwidth: int | None = Field(
+        default=None, gt=0, description="Most bytes per second that one load copies; no limit where absent"
+    )
+    files_in_flight: int = Field(default=128, gt=0, description="Files that the driver, or each Spark task, copies at a time")
+    spark_tasks: int | None = Field(
+        default=None, gt=0, description="Most Spark tasks that copy at a time; as many as the executors have cores where absent"
+    )
+    metastore_connections: int = Field(
+        default=64, gt=0, description="Most connections, and so calls at a time, of one process to each metastore"
+    )
+    parallelism: Parallelism = Field(default_factory=Parallelism, description="How much one process does at a time")
+    approval: bool = Field(default=False, description="Each window is planned first, and loaded when an operator has approved it")
+    lag_target_seconds: int = Field(
+        default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
+    )
+    acid: Acid = Field(default_factory=Acid, description="Transactional tables")
+    signing_key: Annotated[str, Field(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$")] | None = Field(
+        default=None,
+        description="Where the key is that signs dumps and approvals, env:NAME or file:/path; those that it has not signed are "
+        "refused. Not signed where absent",
+    )
+    drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
+    checks: Checks = Field(default=Checks(), description="What is checked of replicas (Dagster)")
+    witness: Witness = Field(default=Witness(), description="How the check same_objects compares both sides (Dagster)")
+    spark: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
+        default_factory=dict[str, str],
+        description="Settings of the Spark session, e.g. spark.master; secrets as ${env:NAME} or ${file:/path}",
+    )
+
+    @model_validator(mode="after")
+    def _within_reach(self) -> Policy:
+        """What the target is to hold lies on one of its stores: found here, not by the first table that needs it."""
+        for setting, directory in (("external_root", self.external_root), ("functions_root", self.functions_root)):
+            if directory and not any((directory + "/").startswith(root.uri) for root in self.target.roots):
+                roots = ", ".join(root.uri for root in self.target.roots)
+                raise ValueError(f"{setting} {directory} lies under none of the target's storage roots ({roots})")
+        return self
+
+    def target_of(self, database: str) -> str:
+        """Name of a source database on the target (its own where the policy does not name it)."""
+        pattern = self.pattern_of(database)
+        target = self.databases[pattern].replace("*", database) if pattern else database
+        return self.databases.get(database, target)
+
+    def pattern_of(self, database: str) -> str | None:
+        """The first pattern in ``databases`` that matches a source database."""
+        return next((one for one in self.databases if is_pattern(one) and matches(database, [one])), None)
+
+    def priority(self, database: str) -> int:
+        """Priority of a source database's runs: of its name, else of the first pattern that it matches, else 0."""
+        found = (value for pattern, value in self.priorities.items() if matches(database, [pattern]))
+        return self.priorities.get(database, next(found, 0))
+
+    def takes(self, event_type: str) -> bool:
+        """Whether events of a type belong to the policy: if ``metadata_only``, those of data and what comes with it do not."""
+        kinds = ("PARTITION", "COL_STAT", "FUNCTION", "TXN", "WRITE_ID")
+        data = event_type == "INSERT" or any(word in event_type for word in kinds)
+        return not (self.metadata_only and data)
+
+    def includes(self, table: str) -> bool:
+        """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
+        return self.scope.includes(table)
+
+    @property
+    def scope(self) -> PolicyScope:
+        """Which tables are replicated."""
+        return PolicyScope(self.tables, self.exclude, self.metadata_only, self.acid.replicate)
+
+
+def load_policy(path: Path | str) -> Policy:
+    """Reads a policy from YAML.
+
+    Raises:
+        BadRequest: the file is absent or not a valid policy; the message names line, column and setting of each error.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(
+            f"cannot read the policy {path}: {error.strerror}; name one with --config or HIVE_REPL_CONFIG"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{path} is not text in UTF-8: byte {error.start} is not part of a character") from error
+    content = parse(text, str(path))
+    try:
+        return Policy.model_validate(content)
+    except ValidationError as error:
+        places = "; ".join(f"{place(text, one['loc'])}: {one['msg']}" for one in error.errors())
+        raise BadRequest(f"{path} is not a valid policy: {places}") from error

@@ -1,0 +1,72 @@
+"""Where the two sides of a policy are: metastores, storage roots, and the directories that objects may lie in."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hive_replication.policy.secrets import only_references, without_password
+
+
+def _storage_root(root: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/]*/.*", root + "/"):
+        raise ValueError(f"{root!r} is not a storage root such as hdfs://namenode:8020/")
+    scheme, _, rest = root.partition("://")
+    if (scheme == "file") != (rest.partition("/")[0] == ""):
+        how = "no host, as in file:///path" if scheme == "file" else f"its store, as in {scheme}://name/: else any would do"
+        raise ValueError(f"the storage root {root!r} has to name {how}")
+    return root.rstrip("/") + "/" if rest.strip("/") else "file:///"
+
+
+def valid_directory(directory: str) -> str:
+    """A full URI of a directory, without a slash at its end.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*(/.*)?", directory) or directory.lower().startswith("file://") != (
+        directory.lower().startswith("file:///")
+    ):
+        raise ValueError(f"{directory!r} is not a directory such as hdfs://namenode:8020/lake or file:///lake")
+    if any(segment in (".", "..") for segment in directory.split("/")):
+        raise ValueError(f"{directory!r} has a segment '.' or '..'")
+    return directory.rstrip("/") if directory.rstrip("/").count("/") > 1 else directory
+
+
+class Settings(BaseModel):
+    """Settings that no one changes, and in which nothing unknown may stand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Root(Settings):
+    """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
+
+    uri: Annotated[str, AfterValidator(without_password), AfterValidator(_storage_root)] = Field(
+        description="e.g. hdfs://namenode:8020/"
+    )
+    webhdfs: Annotated[str, AfterValidator(without_password)] | None = Field(
+        default=None, description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870"
+    )
+    webhdfs_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Hosts (host or host:port) to which WebHDFS may redirect besides the DataNodes that the NameNode lists",
+    )
+    options: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
+        default_factory=dict[str, str],
+        description="Options of the file system (Hadoop's or fsspec's names); secrets as ${env:NAME} or ${file:/path}",
+    )
+
+
+class Warehouse(Settings):
+    """One side: a metastore and the storage that its tables live on."""
+
+    metastore: Annotated[str, AfterValidator(without_password)] = Field(description="e.g. thrift://host:9083")
+    roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
+    paths: tuple[Annotated[str, AfterValidator(valid_directory)], ...] = Field(
+        default=(),
+        description="Directories that objects may lie in besides those of their databases, e.g. hdfs://namenode:8020/lake; "
+        "at the source also other places of resources and schemas, e.g. http://repository/udfs",
+    )

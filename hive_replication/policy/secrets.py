@@ -1,0 +1,102 @@
+"""Secrets of a policy: it holds references to them, ``${env:NAME}`` or ``${file:/path}``, and never themselves.
+
+A policy is stored and shown: in Dagster's run database, snapshots and web pages, and by ``hive-repl policy check``. So the
+process that uses a secret reads it, when it uses it, from its own environment or from a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hive_replication.errors import BadRequest
+
+_REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
+# What Hadoop, Spark and fsspec call their secrets; not the places of key stores, nor names of classes and algorithms.
+_SECRET = re.compile(
+    r"secret|passw|token$|credentials?$|access[._-]?key|account[._-]?key|api[._-]?key|private[._-]?key$"
+    r"|[._]sas[._]|^sas_|connection_string|^key$",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(
+    r"(provider|impl|class|path|file|location|algorithm|renewer|enabled|required|type|interval|uri)s?$", re.IGNORECASE
+)
+_SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM, or in JSON
+_LIMIT = 64 * 1024  # bytes of a file with a secret
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value is a reference to a secret."""
+    return bool(_REFERENCE.fullmatch(value))
+
+
+def names_secret(option: str) -> bool:
+    """Whether an option of a file system, or a setting of Spark, is a secret by its name."""
+    return bool(_SECRET.search(option)) and not _NO_SECRET.search(option)
+
+
+def only_references(options: dict[str, str]) -> dict[str, str]:
+    """The options, of which none holds a secret itself.
+
+    Raises:
+        ValueError: one does; the message does not show it.
+    """
+    for option, value in options.items():
+        if is_reference(value):
+            continue
+        if (names_secret(option) and value) or has_password(value) or _SECRET_IN_VALUE.search(value):
+            raise ValueError(
+                f"{option} is a secret, and the policy is stored and shown: write ${{env:NAME}} or ${{file:/path}} instead, "
+                "and set the variable or the file where hive-repl and Dagster run"
+            )
+        if _REFERENCE.search(value):
+            raise ValueError(f"{option} has a reference within other text: write ${{env:NAME}} or ${{file:/path}} alone")
+    return options
+
+
+def has_password(value: str) -> bool:
+    """Whether a value is a URI with a password."""
+    try:
+        return "://" in value and bool(urlsplit(value).password)
+    except ValueError:
+        return False
+
+
+def without_password(uri: str) -> str:
+    """The URI, which has no password.
+
+    Raises:
+        ValueError: it has one; the message does not show it.
+    """
+    if has_password(uri):
+        raise ValueError("the address holds a password, and the policy is stored and shown: use options with ${env:NAME}")
+    return uri
+
+
+def resolved_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options with the secrets that they refer to, for the process that uses them now.
+
+    Raises:
+        BadRequest: a variable is not set, or a file cannot be read.
+    """
+    return {option: _resolved(option, value) for option, value in options.items()}
+
+
+def _resolved(option: str, value: str) -> str:
+    reference = _REFERENCE.fullmatch(value)
+    if reference is None:
+        return value
+    kind, name = reference.groups()
+    if kind == "env":
+        if name not in os.environ:
+            raise BadRequest(f"{option} of the policy is {value}, and this process has no environment variable {name}: set it")
+        return os.environ[name]
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(_LIMIT).decode().rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise BadRequest(f"{option} of the policy is {value}, and that file cannot be read: {reason}") from error

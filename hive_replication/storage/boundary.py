@@ -1,0 +1,101 @@
+"""Which directories of a side may be read or written (pure).
+
+Storage roots say which stores there are; a boundary says which directories on them belong to one database. The ``.repl``
+directory of a database is replication's own: no object of the source lies there, and nothing of the source is mapped into it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hive_replication.errors import Refused
+from hive_replication.storage import paths
+
+#: Name of the directory in which replication keeps its own files.
+RESERVED = ".repl"
+# Where replicas keep data below that directory: a replica may itself be the source of another one.
+_REPLICA_DATA = re.compile(r"\.repl/(\d+-\d+(-\d+)?|external|functions)(/.*)?")
+
+
+def is_reserved(path: str) -> bool:
+    """Whether a URI or path has a segment that is replication's own."""
+    return RESERVED in path.split("/")
+
+
+def qualified(directory: str, beside: str) -> str:
+    """A directory as a full URI; one without a scheme lies on the store of ``beside``."""
+    if not directory.startswith("/") or not beside:
+        return directory
+    scheme, authority, _ = paths.split(beside)
+    return f"{scheme}://{authority}{directory}"
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The directories of one database.
+
+    Args:
+        setting: setting of the policy that allows further ones.
+        allowed: URIs of directories.
+        further: more of them, asked for only where the first ones do not suffice.
+        shared: those of ``allowed`` and ``further`` that also hold directories ``<name>.db`` of other databases.
+        replica: directory of a database that is itself a replica, "" of any other: its data may lie below ``.repl``.
+        everywhere: whether no directory is allowed in particular; ``.repl`` is reserved all the same.
+    """
+
+    setting: str
+    allowed: tuple[str, ...]
+    further: Callable[[], tuple[str, ...]] = tuple
+    shared: tuple[str, ...] = ()
+    replica: str = ""
+    everywhere: bool = False
+
+    def why_outside(self, uri: str) -> str:
+        """Why a file or directory may not be used, or "" where it may."""
+        try:
+            plain = _plain(uri)
+        except Refused as error:
+            return f"it lies at a path that may lead anywhere: {error}"
+        if is_reserved(plain) and not self._is_replicas_data(plain):
+            return (
+                f"{uri} lies in a directory {RESERVED}, which is replication's own on every side: no data is read from it or "
+                "written to it; move the object to another directory"
+            )
+        if self.everywhere or self._any(self.allowed, plain) or self._any(self.further(), plain):
+            return ""
+        return (
+            f"{uri} lies outside the directories that the policy allows for its database; if it is to be replicated, add its "
+            f"directory to {self.setting} of the policy"
+        )
+
+    def holds(self, uri: str) -> bool:
+        """Whether a file or directory may be used."""
+        return not self.why_outside(uri)
+
+    def _is_replicas_data(self, plain: str) -> bool:
+        if not self.replica:
+            return False
+        below = plain.removeprefix(_plain(self.replica) + "/")
+        return bool(_REPLICA_DATA.fullmatch(below)) and not is_reserved(below.partition("/")[2])
+
+    def _any(self, directories: tuple[str, ...], plain: str) -> bool:
+        return any(self._under(plain, directory) for directory in directories)
+
+    def _under(self, plain: str, directory: str) -> bool:
+        root = _plain(directory)
+        if not paths.is_under(plain, root):
+            return False
+        first = plain[len(root) :].lstrip("/").partition("/")[0]
+        return not (directory in self.shared and first.endswith(".db"))
+
+
+#: Lets everything pass but what is reserved: of loads and dumps that replicate no data.
+EVERYWHERE = Boundary("", (), everywhere=True)
+
+
+def _plain(uri: str) -> str:
+    """The spelling that is compared: stores are the same whatever the case of their names."""
+    scheme, authority, path = paths.split(uri)
+    return f"{scheme}://{authority.lower()}{path}"

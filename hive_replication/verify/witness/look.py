@@ -1,0 +1,205 @@
+"""One look of the witness: names of all tables and partitions, and of a part of them descriptions, files and checksums.
+
+It costs each metastore few calls: names of tables, tables by the hundred, for each partitioned table the names of its partitions,
+and descriptions by the hundred. What is sampled is chosen anew each time: half of it are the newest partitions by name, tables of
+the log's newest events come first, and what waited in the last round is always looked at.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeVar
+
+from hive_replication.dump.source import Source
+from hive_replication.errors import MissingEvents
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.shape import expected_shape, partition_shape, table_shape
+from hive_replication.verify.witness.comparison import (
+    Counts,
+    Difference,
+    Held,
+    Objects,
+    Pending,
+    Remembered,
+    Round,
+    joined_digest,
+    judged,
+    names_digest,
+    object_differences,
+    objects_of,
+)
+from hive_replication.verify.witness.files import file_facts, same_content
+from hive_replication.verify.witness.pending import pending_tables
+from hive_replication.verify.witness.sides import Shares, Side, chosen
+
+_BATCH = 500
+_NEWEST_EVENTS = 300
+_MISSING = 200  # partitions of a table that one side lacks, told one by one
+
+Thing = TypeVar("Thing", Table, Partition)
+#: A table, or a partition with its table, at the source and at the target.
+Tables = tuple[Table, Table]
+
+
+@dataclass(frozen=True)
+class _Found:
+    differences: list[Difference]
+    counts: Counts = field(default_factory=Counts)
+    digests: tuple[str, str] = ("0", "0")
+
+    def __add__(self, other: _Found) -> _Found:
+        digests = [joined_digest(pair) for pair in zip(self.digests, other.digests, strict=True)]
+        return _Found(self.differences + other.differences, self.counts + other.counts, (digests[0], digests[1]))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is looked at of one table: everything within its share, or only some objects, completely."""
+
+    shares: Shares
+    only: Collection[str] | None
+    always: Collection[str]
+
+    @property
+    def every_file(self) -> bool:
+        return bool(self.only or self.always)
+
+
+class Look:
+    """Looks at both sides of a database.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source name.
+        chance: chooses the sample.
+    """
+
+    def __init__(self, source: Source, target: Target, database: str, chance: random.Random) -> None:
+        self._policy, self._threads, self._chance = source.policy, source.threads, chance
+        kinds = source.policy.metadata_only, source.acid
+        self._source = Side(source.metastore, source.storage, database, *kinds)
+        self._target = Side(target.metastore, target.storage, source.policy.target_of(database), *kinds)
+        self._databases = database, self._target.database
+        self._roots = [root.uri for root in source.storage.roots]
+
+    def at(self, only: Objects | None, earlier: Sequence[Remembered]) -> Round:
+        """One look, at everything or at some objects. What the replica claims is read first, the end of the source's log last."""
+        applied = replica_state(self._target.metastore.database(self._target.database)).applied
+        if applied is None:
+            return Round(None)
+        found = sum(self._tables(only, objects_of(one.difference for one in earlier)), _Found([]))
+        current = self._source.metastore.current_event_id()
+        pending = Pending()
+        if found.differences:
+            pending = pending_tables(self._source.metastore, self._source.database, applied, current)
+        differences = judged(found.differences, pending, earlier, applied, current)
+        return Round(applied, current, found.counts, found.digests, tuple(differences))
+
+    def _tables(self, only: Objects | None, always: Objects) -> Iterator[_Found]:
+        if only is None:
+            there, here = (side.names(self._policy.includes) for side in (self._target, self._source))
+            names, first = sorted(here | there), self._newest()
+        else:
+            names, first = sorted(only), set[str]()
+        limits = self._policy.witness
+        shares = Shares(limits.partitions, limits.directories, limits.checksums, len(names), self._chance, first)
+        names.sort(key=lambda name: name not in first)  # these get their share where there is not enough for all
+        for batch in batches(names, _BATCH):
+            target, source = self._target.tables(batch), self._source.tables(batch)
+
+            def compared(name: str, source: Mapping[str, Table] = source, target: Mapping[str, Table] = target) -> _Found:
+                part = _Part(shares, None if only is None else only[name], always.get(name, ()))
+                return self._table(name, source.get(name), target.get(name), part)
+
+            yield from self._threads.map(compared, batch)
+
+    def _table(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
+        counts = Counts((int(source is not None), int(target is not None)))
+        digests = names_digest([name] if source else ()), names_digest([name] if target else ())
+        ours = None if source is None else _held(source, expected_shape(source, self._databases), source)
+        theirs = None if target is None else _held(target, table_shape(target), target)
+        describe, directories = part.shares.take(name)
+        if source is None or target is None or ours is None or theirs is None:
+            missing = object_differences(name, "", ours, theirs, self._roots) if ours or theirs else ()
+            return _Found(list(missing), counts, digests)
+        found = _Found([], counts, digests)
+        data = not self._policy.metadata_only
+        if data and has_files(source) and has_files(target) and (directories or part.every_file):
+            ours, theirs, read = self._with_files((source, ours), (target, theirs), (source, target), part)
+            found += _Found([], read)
+        found += _Found(list(object_differences(name, "", ours, theirs, self._roots)))
+        if data and source.partitionKeys and target.partitionKeys:
+            found += self._partitions((source, target), part, describe, directories)
+        return found
+
+    def _partitions(self, tables: Tables, part: _Part, describe: int, directories: int) -> _Found:
+        table = tables[0].tableName
+        if part.only is not None:
+            some = {one for one in part.only if one}
+            return self._described(tables, some, some, part)
+        there, here = self._target.partition_names(table), self._source.partition_names(table)
+        common = chosen(sorted(here & there), describe, self._chance)
+        one_sided = {*islice(sorted(here - there), _MISSING), *islice(sorted(there - here), _MISSING)}
+        waited = {one for one in part.always if one}
+        listed = {*chosen(common, directories, self._chance), *waited}
+        part.shares.used(len(common), 0, 0)
+        names = [names_digest(f"{table}/{one}" for one in side) for side in (here, there)]
+        counts = Counts(partitions=(len(here), len(there)))
+        return _Found([], counts, (names[0], names[1])) + self._described(tables, {*common, *one_sided, *waited}, listed, part)
+
+    def _described(self, tables: Tables, names: Collection[str], listed: Collection[str], part: _Part) -> _Found:
+        """Compares partitions as they are described, and the files of those of them that are to be listed."""
+        found, table = _Found([]), tables[0]
+        for batch in batches(sorted(names), _BATCH):
+            theirs, ours = self._target.partitions(tables[1], batch), self._source.partitions(table, batch)
+            found += _Found([], Counts(described=len(ours)))
+            for name in batch:
+                source, target = ours.get(name), theirs.get(name)
+                left, right = (None if one is None else _held(one, partition_shape(one), table) for one in (source, target))
+                if source and target and left and right and name in listed:
+                    left, right, read = self._with_files((source, left), (target, right), tables, part)
+                    found += _Found([], read)
+                if left or right:
+                    found += _Found(list(object_differences(table.tableName, name, left, right, self._roots)))
+        return found
+
+    def _with_files(
+        self, source: tuple[Thing, Held], target: tuple[Thing, Held], tables: Tables, part: _Part
+    ) -> tuple[Held, Held, Counts]:
+        (ours, held), (theirs, replica) = source, target
+        if held.transactional:
+            there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
+            right, left = there.files(theirs), here.files(ours)
+            part.shares.used(0, 1, 0)
+            counts = Counts(directories=1, files=(len(left), len(right)))
+            sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
+            if sums[0] != sums[1] and same_content(here.rows(ours, left), there.rows(theirs, right), len(left) + len(right)):
+                return held, replica, counts
+            return replace(held, files=sums[0]), replace(replica, files=sums[1]), counts
+        places = (self._source.storage, ours.sd.location or ""), (self._target.storage, theirs.sd.location or "")
+        most = None if part.every_file else part.shares.checksums
+        left_facts, right_facts, checked = file_facts(*places, most=most)
+        part.shares.used(0, 1, checked)
+        counts = Counts(directories=1, files=(len(left_facts), len(right_facts)), checksums=checked)
+        return replace(held, files=left_facts), replace(replica, files=right_facts), counts
+
+    def _newest(self) -> set[str]:
+        """Tables that the newest rows of the source's log name: no more than a hint where to look first."""
+        current = self._source.metastore.current_event_id()
+        try:
+            rows = self._source.metastore.events(max(0, current - _NEWEST_EVENTS), current, patience=0)
+            return {(row.tableName or "").lower() for row in rows if (row.dbName or "").lower() == self._source.database}
+        except MissingEvents:
+            return set()
+
+
+def _held(thing: Table | Partition, shape: Mapping[str, str], table: Table) -> Held:
+    return Held(thing.createTime or 0, shape, is_transactional(table))

@@ -1,0 +1,4 @@
+"""Definitions of assets.
+
+Keep out of here: jobs, checks, and what a step does (``steps``).
+"""

@@ -1,0 +1,145 @@
+"""Assets of tables: an operator repairs a table, or partitions of it, by materializing them."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+from dataclasses import replace
+
+import dagster as dg
+
+from hive_replication.dump.format.records import DumpResult
+from hive_replication.load.report import LoadReport, Touched
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
+from repl_assets.catalog.keys import Stage, partition_key, partition_name
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.metadata import dump_materializations, dump_metadata, load_metadata, text_of
+from repl_assets.recording.recorder import Recorder
+from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
+from repl_assets.steps.held import record_held
+from repl_assets.typed import MaterializeResult
+
+
+def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<t>__dump`` of all tables of a database: REPL DUMP of a table or of some of its partitions."""
+    names = specs.names
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__dump_tables"),
+        specs=[specs.table(database, table, "dump") for table in database.tables],
+        can_subset=True,
+        required_resource_keys=names.resources,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+    )
+    def dump_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
+        engine = connected_engine(context, names)
+        for table in _selected(context, specs, database, "dump"):
+            result = _dump(engine, database.name, table, _partitions(context, specs.table(database, table, "dump")))
+            yield dg.MaterializeResult(
+                asset_key=names.table(database.name, table.name, "dump"),
+                metadata=dump_metadata(result),
+                data_version=dg.DataVersion(str(result.last_evid)),
+            )
+
+    return dump_tables
+
+
+def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
+    """``<t>`` of all tables of a database: brought to the current state of the source, whatever the replica holds.
+
+    Without a dump in the same run it makes one and logs it first.
+    """
+    names = specs.names
+
+    @dg.multi_asset(
+        name=names.local(f"{database.name}__load_tables"),
+        specs=[specs.table(database, table, "load") for table in database.tables],
+        can_subset=True,
+        required_resource_keys=names.resources,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        pool=names.load_pool(database.name),
+    )
+    def load_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
+        engine = connected_engine(context, names)
+        recorder = Recorder(context.op_execution_context, names, database.name, database.partitioned_tables)
+        failed: list[str] = []
+        for table in _selected(context, specs, database, "load"):
+            key = names.table(database.name, table.name, "dump")
+            partitions = _partitions(context, specs.table(database, table, "load"))
+            directory = _dump_of_run(context, key) or _dump_first(context, key, _dump(engine, database.name, table, partitions))
+            keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
+            events = engine.bring_up(database.name, table.name, directory)
+            report = engine.load(ReplLoad(directory, engine.target_name(database.name), table.name), repair=True)
+            if report.held:
+                reasons = "; ".join(held.reason for held in report.held)
+                context.log.error("%s is not repaired: %s", table.name, reasons)
+                failed.append(f"{table.name}: {reasons}")
+            else:
+                yield dg.MaterializeResult(
+                    asset_key=names.table(database.name, table.name, "load"),
+                    metadata=load_metadata(report, names, database.name),
+                    data_version=dg.DataVersion(str(report.to_evid)),
+                )
+            # After the result: Dagster looks up the run's partitions for it, and recording may delete some.
+            if events:
+                recorder.record(events if report.held else _without_repaired(events, table.name, keys), events.directory)
+            if table.partition_keys and partitions is None and not report.held:
+                recorder.record(report, directory)
+        record_held(context.op_execution_context, engine, specs, database, repaired=True)
+        if failed:
+            raise dg.Failure("; ".join(failed))
+
+    return load_tables
+
+
+def _selected(context: dg.AssetExecutionContext, specs: Specs, database: CatalogDatabase, stage: Stage) -> Iterator[CatalogTable]:
+    for table in database.tables:
+        if specs.names.table(database.name, table.name, stage) in context.selected_asset_keys:
+            yield table
+
+
+def _partitions(context: dg.AssetExecutionContext, spec: dg.AssetSpec) -> tuple[str, ...] | None:
+    """Hive names of the run's partitions; None for a whole table: without partitions, or if all known ones are chosen."""
+    known = spec.partitions_def
+    if known is None or not _has_partitions(context):
+        return None
+    keys = list(context.partition_keys)
+    if len(keys) > 1 and len(keys) == len(known.get_partition_keys(dynamic_partitions_store=context.instance)):
+        return None
+    return tuple(partition_name(key) for key in keys)
+
+
+def _has_partitions(context: dg.AssetExecutionContext) -> bool:
+    return context.has_partition_key or context.has_partition_key_range
+
+
+def _without_repaired(events: LoadReport, table: str, keys: set[str]) -> LoadReport:
+    """What the events before a repair changed, without what the repair itself records."""
+    touched: list[Touched] = []
+    for one in events.touched:
+        if one.source_table != table or one.dropped:
+            touched.append(one)
+        elif one.partitions or one.dropped_partitions:
+            left = tuple(partition for partition in one.partitions if partition_key(partition) not in keys)
+            touched.append(replace(one, partitions=left))
+    return replace(events, touched=tuple(touched))
+
+
+def _dump(engine: Engine, database: str, table: CatalogTable, partitions: tuple[str, ...] | None) -> DumpResult:
+    with as_dagster_failure():
+        return engine.dump(ReplDump(database, table.name), partitions)
+
+
+def _dump_of_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> str:
+    """Directory of the dump that an earlier step of this run made, or ""."""
+    found = context.instance.fetch_materializations(dg.AssetRecordsFilter(asset_key=key), limit=1).records
+    made = found[0].asset_materialization if found and found[0].run_id == context.run.run_id else None
+    return text_of(made.metadata, "directory") if made else ""
+
+
+def _dump_first(context: dg.AssetExecutionContext, key: dg.AssetKey, result: DumpResult) -> str:
+    """Logs a dump made here, before the replica: Dagster compares their times."""
+    for made in dump_materializations(key, result, context.partition_keys if _has_partitions(context) else (None,)):
+        context.log_event(made)
+    # Dagster read the dump's state when the step began; compared with that, the replica would be out of date at once.
+    context.get_step_execution_context().wipe_input_asset_version_info(key)
+    return result.directory

@@ -1,0 +1,191 @@
+"""Names in Dagster and back: asset keys, partition keys, windows, groups, owners and tags. The only place that makes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import dagster as dg
+
+from hive_replication.policy import Policy
+
+Stage = Literal["source", "dump", "plan", "approval", "load"]
+
+POLICY_TAG = "hive_replication/policy"
+KIND_TAG = "hive_replication/kind"
+ATTEMPT_TAG = "hive_replication/attempt"
+DATABASE_TAG = "hive_replication/database"
+#: The policy whose objects a run's load left unrecorded; empty once they are recorded.
+UNRECORDED_TAG = "hive_replication/unrecorded"
+#: The process that executes a run: a sensor fails runs whose process has died.
+#:
+#: Dagster's default launcher notices a killed run only as long as the code server that started it lives. After a restart of all
+#: of Dagster such a run would count as running for ever, and its database would wait for it.
+PROCESS_TAG = "hive_replication/process"
+#: Name of the check that a replica is fresh, which windows and the lag sensor answer.
+UP_TO_DATE = "up_to_date"
+#: Names of the checks that no table of a database is held, and that a table is not.
+NOTHING_HELD, NOT_HELD = "nothing_held", "not_held"
+#: Tables that are held since a run, or before it; only to be seen in lists of runs.
+HELD_TAG = "hive_replication/held"
+#: Name of the check that both sides hold the same, which windows and a schedule answer.
+SAME_OBJECTS = "same_objects"
+
+_STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z0-9_-]")
+_HEX = re.compile(r"\.([0-9a-f]{2})")
+_EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+
+
+@lru_cache(maxsize=10_000)  # definitions ask for each table's a dozen times
+def component(name: str) -> str:
+    """A Hive name as one component of an asset key, which holds letters, digits, ``_``, ``-`` and ``.`` only.
+
+    Other characters become ``.`` and two hex digits for each byte; so does the ``_`` that makes a name look like a stage of
+    another table (``orders__dump``).
+    """
+    if staged := _STAGED.fullmatch(name):
+        return f"{_escaped(staged[1])}.5f_{staged[2]}"
+    return _escaped(name)
+
+
+def hive_name(part: str) -> str:
+    """The inverse of :func:`component`."""
+    return _HEX.sub(lambda match: chr(int(match[1], 16)), part).encode("latin-1").decode()
+
+
+def partition_key(name: str) -> str:
+    """A Hive partition name as a Dagster partition key.
+
+    Dagster reads ``...`` as a range and ``|`` as two dimensions; Hive's own escape leaves both alone. They are escaped the way
+    Hive escapes other characters, so that the key is still a spelling of the same partition that Hive reads.
+    """
+    return name.replace("...", "%2E%2E%2E").replace("|", "%7C")
+
+
+def partition_name(key: str) -> str:
+    """The inverse of :func:`partition_key`: Hive never writes ``%2E`` or ``%7C`` into a partition name itself."""
+    return key.replace("%2E", ".").replace("%7C", "|")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of the source's notification log, ``(start, end]``, or a bootstrap requested at event ``end``."""
+
+    start: int | None
+    end: int
+
+    def __str__(self) -> str:
+        return f"{'bootstrap' if self.start is None else self.start}-{self.end}"
+
+    @classmethod
+    def parse(cls, key: str) -> Window:
+        """Reads a partition key such as ``170-1400`` or ``bootstrap-170``.
+
+        Raises:
+            ValueError: it is no window.
+        """
+        match = re.fullmatch(r"(bootstrap|\d+)-(\d+)", key)
+        if match is None or (match[1] != "bootstrap" and int(match[1]) > int(match[2])):
+            raise ValueError(f"{key!r} is not a window such as 170-1400 or bootstrap-170")
+        return cls(None if match[1] == "bootstrap" else int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of one policy.
+
+    Args:
+        policy: its name.
+        overflow: databases whose tables have no assets of their own, but are partitions of one asset.
+    """
+
+    policy: str
+    overflow: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, policy: Policy) -> Names:
+        """The names of a policy."""
+        return cls(policy.name)
+
+    def database(self, database: str, stage: Stage) -> dg.AssetKey:
+        """``<policy>/<db>__load``: a database's asset."""
+        return dg.AssetKey([self.policy, f"{component(database)}__{stage}"])
+
+    def table(self, database: str, table: str, stage: Stage) -> dg.AssetKey:
+        """``<policy>/<db>/<t>__dump``: a table's asset; the replica is ``<policy>/<db>/<t>``."""
+        suffix = "" if stage == "load" else f"__{stage}"
+        return dg.AssetKey([self.policy, component(database), component(table) + suffix])
+
+    def tables(self, database: str) -> dg.AssetKey:
+        """``<policy>/<db>__tables``: the asset whose partitions are the tables of a database in overflow."""
+        return dg.AssetKey([self.policy, f"{component(database)}__tables"])
+
+    def replica(self, database: str, table: str, partition: str | None = None) -> tuple[dg.AssetKey, str | None]:
+        """Asset key and partition key under which Dagster shows a table of the replica, or a Hive partition of it."""
+        if database in self.overflow:
+            return self.tables(database), partition_key(table)
+        return self.table(database, table, "load"), None if partition is None else partition_key(partition)
+
+    @staticmethod
+    def hive_table(key: dg.AssetKey) -> tuple[str, str]:
+        """Database and table at the source for the asset key of a replica: the inverse of :meth:`table`."""
+        _, database, table = key.path
+        return hive_name(database), hive_name(table)
+
+    def group(self, database: str) -> str:
+        """A database's group, nested in that of its policy."""
+        return f"{self.policy}/{_identifier(database)}"
+
+    @property
+    def windows(self) -> dg.DynamicPartitionsDefinition:
+        """Windows of the source's log: partitions of all database assets of the policy, so that one run can load all of them."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.windows")
+
+    def table_partitions(self, database: str) -> dg.DynamicPartitionsDefinition:
+        """The tables of a database in overflow; no Hive name holds a colon."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.{database}:tables")
+
+    def partitions(self, database: str, table: str) -> dg.DynamicPartitionsDefinition:
+        """A table's own Hive partitions."""
+        return dg.DynamicPartitionsDefinition(name=f"{self.policy}.{database}.{table}")
+
+    def local(self, name: str) -> str:
+        """A name of an op, job, sensor or resource; without the policy's name for the policy ``default``."""
+        return _identifier(name if self.policy == "default" else f"{self.policy}_{name}")
+
+    def load_pool(self, database: str) -> str:
+        """The pool of a target database: one load runs at a time."""
+        return self.local(f"{database}__load")
+
+    @property
+    def connection(self) -> str:
+        """Key of the policy's resource."""
+        return self.local("connection")
+
+    @property
+    def spark(self) -> str:
+        """Key of the resource of the policy's Spark session."""
+        return self.local("spark")
+
+    @property
+    def resources(self) -> set[str]:
+        """Keys of the resources that a step needs."""
+        return {self.connection, self.spark}
+
+
+def owner(name: str | None) -> str | None:
+    """A Hive owner in the form that Dagster takes: an e-mail address or ``team:<name>``; None without one."""
+    if not name:
+        return None
+    return name if _EMAIL.fullmatch(name) else f"team:{name}"
+
+
+def _escaped(name: str) -> str:
+    return "".join(c if _PLAIN.fullmatch(c) else "".join(f".{byte:02x}" for byte in c.encode()) for c in name)
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode()), name)

@@ -1,0 +1,8 @@
+"""Statuses of finished runs, and of others."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+FINISHED_STATUSES = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+NOT_FINISHED_STATUSES = [status for status in dg.DagsterRunStatus if status not in FINISHED_STATUSES]

@@ -1,0 +1,44 @@
+"""The check ``up_to_date``: whether a replica is as fresh as its policy demands.
+
+Dagster's own freshness policies look at the age of the last materialization, which grows while the source does not change.
+This check looks at how long an event waits (design: Dagster, "seconds behind").
+"""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+
+import dagster as dg
+
+from hive_replication.lag import Lag, lag
+from hive_replication.units import duration
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import UP_TO_DATE
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.metadata import lag_metadata
+from repl_assets.steps.engine import as_dagster_failure, connected_engine
+
+
+def up_to_date_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    """The check of a database; the sensor ``lag`` evaluates it, too."""
+    names, target = specs.names, specs.policy.lag_target_seconds
+
+    @dg.asset_check(
+        asset=names.database(database.name, "load"),
+        name=UP_TO_DATE,
+        description=f"No event of the policy has waited for more than {duration(target)}, and no table is held.",
+        required_resource_keys=names.resources,
+    )
+    def up_to_date(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        connection = connected_engine(context, names).connection
+        with as_dagster_failure():
+            found = lag(connection.source, connection.target, database.name)
+        return dg.AssetCheckResult(
+            passed=is_up_to_date(found, target), severity=dg.AssetCheckSeverity.WARN, metadata=lag_metadata(found)
+        )
+
+    return up_to_date
+
+
+def is_up_to_date(found: Lag, target: float) -> bool:
+    """Whether no event waits for more than ``target`` seconds, no table is held, and the replica is of the policy as it is."""
+    behind = found.seconds_behind
+    return behind is not None and behind <= target and not found.held and not found.changed

@@ -1,0 +1,85 @@
+"""The check ``same_objects``: what both sides hold, compared after each window and by a schedule, from themselves alone."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+
+from hive_replication.errors import ReplicationError
+from hive_replication.verify.witness import witness
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import POLICY_TAG, SAME_OBJECTS, Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
+from repl_assets.recording.findings import EvaluationKey, Finding, last_execution
+from repl_assets.recording.rounds import remembered, round_finding
+from repl_assets.steps.engine import Engine, connected_engine
+from repl_assets.typed import single_op_job
+
+
+def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    """The check of a database; the job of the same name answers it, too."""
+    names = specs.names
+    key = names.database(database.name, "load")
+
+    @dg.asset_check(
+        asset=key,
+        name=SAME_OBJECTS,
+        description="Source and target hold the same tables, partitions and files, as both sides' metastores and storages say.",
+        blocking=SAME_OBJECTS in specs.policy.checks.blocking,
+        required_resource_keys=names.resources,
+    )
+    def same_objects(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        found = look(context.instance, connected_engine(context, names), names, database.name)
+        return found.result(dg.AssetCheckSpec(SAME_OBJECTS, asset=key))
+
+    return same_objects
+
+
+def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: str) -> Finding:
+    """One round of the witness over a database; a server that does not answer leaves it undecided."""
+    key = EvaluationKey(dg.AssetCheckKey(names.database(database, "load"), SAME_OBJECTS))
+    last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
+    earlier = remembered(last.evaluation.metadata if last and last.evaluation else {})
+    try:
+        found = round_finding(witness(engine.connection.source, engine.connection.target, database, earlier=earlier))
+    except ReplicationError as error:
+        return Finding(undecided=str(error))
+    for text in found.differences:
+        engine.log.warning("source and target of %s differ: %s", database, text)
+    return found
+
+
+def same_objects_job_name(names: Names) -> str:
+    """Name of the job that compares all databases of a policy."""
+    return names.local(SAME_OBJECTS)
+
+
+def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefinition:
+    """``same_objects``: answers the check of all databases that have a replica."""
+    names = specs.names
+
+    @dg.op(
+        name=names.local("same_objects__all"),
+        required_resource_keys=names.resources,
+        pool=names.local(SAME_OBJECTS),
+        out=dg.Out(dg.Nothing),
+    )
+    def compare(context: dg.OpExecutionContext) -> Iterator[dg.Output[None]]:
+        engine = connected_engine(context, names)
+        wrong: list[str] = []
+        for database in databases:
+            if engine.state(database.name).applied is None:
+                continue
+            found = look(context.instance, engine, names, database.name)
+            key = EvaluationKey(dg.AssetCheckKey(names.database(database.name, "load"), SAME_OBJECTS))
+            context.log_event(found.evaluation(key))  # type: ignore[arg-type] (it takes more than it says)
+            wrong += [database.name] if not found.passed else []
+        yield dg.Output(None, metadata={"databases that differ": ", ".join(wrong) or "none"})
+
+    return single_op_job(
+        compare,
+        name=same_objects_job_name(names),
+        description=f"Compares what source and target of policy {names.policy} hold, from their metastores and storages alone.",
+        tags={POLICY_TAG: names.policy, "dagster/priority": "-10"},
+    )

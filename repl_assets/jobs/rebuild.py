@@ -1,0 +1,49 @@
+"""The job that rebuilds a replica: a bootstrap of a whole database over the existing replica."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+import dagster as dg
+
+from hive_replication.statements import ReplDump
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Window
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.metadata import dump_metadata, held_table, window_metadata
+from repl_assets.steps.engine import as_dagster_failure, connected_engine
+from repl_assets.steps.held import record_held
+from repl_assets.steps.load import load_dump
+from repl_assets.typed import single_op_job
+
+
+def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
+    """``rebuild_<db>``: a bootstrap of the whole database; what is equal is not replaced."""
+    names = specs.names
+    dump_key, load_key = (names.database(database.name, stage) for stage in ("dump", "load"))
+
+    @dg.op(
+        name=names.local(f"rebuild_{database.name}__dump_and_load"),
+        required_resource_keys=names.resources,
+        pool=names.load_pool(database.name),
+        out=dg.Out(dg.Nothing),
+    )
+    def rebuild(context: dg.OpExecutionContext) -> None:
+        engine = connected_engine(context, names)
+        with as_dagster_failure():
+            current = engine.connection.source.metastore.current_event_id()
+            window = str(Window(None, current))
+            context.instance.add_dynamic_partitions(str(names.windows.name), [window])
+            result = engine.dump(ReplDump(database.name))
+        made = dg.AssetMaterialization(dump_key, metadata=dump_metadata(result), partition=window)
+        context.log_event(made)
+        report = load_dump(context, engine, names, database, made)
+        metadata = window_metadata(report, names, database.name, made)
+        context.log_event(dg.AssetMaterialization(load_key, metadata=metadata, partition=window))
+        record_held(context, engine, specs, database, repaired=True)
+        if report.held:
+            raise dg.Failure(f"{len(report.held)} lanes failed: {report.held[0].reason}", metadata={"held": held_table(report)})
+
+    return single_op_job(
+        rebuild,
+        name=names.local(f"rebuild_{database.name}"),
+        description=f"Dumps the whole database {database.name} and replaces in the replica what differs.",
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+    )

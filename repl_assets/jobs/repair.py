@@ -1,0 +1,84 @@
+"""The job that repairs a table or some of its partitions, for sensors and for tables without assets of their own."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+import dagster as dg
+
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.findings import EvaluationKey, last_failure, with_failed
+from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
+from repl_assets.steps.examiner import Examiner
+from repl_assets.steps.held import record_held
+from repl_assets.steps.repair import repair_table
+from repl_assets.steps.table_checks import enabled_checks
+from repl_assets.typed import single_op_job
+
+
+def repair_job_name(names: Names, database: str) -> str:
+    """Name of a database's repair job."""
+    return names.local(f"repair_{database}")
+
+
+def repair_op_name(names: Names, database: str) -> str:
+    """Name of the job's only op, for its configuration."""
+    return names.local(f"repair_{database}__partitions")
+
+
+def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase) -> None:
+    """Repairs all tables that are held, as the job does where its configuration names none."""
+    held = sorted(engine.state(database.name).held)
+    if not held:
+        context.log.info(
+            "no table of %s is held: name a table in the job's configuration to repair it all the same", database.name
+        )
+    errors: list[str] = []
+    for table in held:
+        try:
+            repair_table(context, engine, names, database, table)
+        except dg.Failure as failure:
+            errors.append(str(failure.description))
+    if errors:
+        raise dg.Failure("; ".join(errors))
+
+
+def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
+    """``repair_<db>``: dumps partitions of a table (all where none is named) as they are now, and replaces what differs."""
+    names = specs.names
+
+    @dg.op(
+        name=repair_op_name(names, database.name),
+        config_schema={
+            "table": dg.Field(str, default_value="", description="The table; where it is empty, all tables that are held"),
+            "partitions": dg.Field([str], default_value=[]),
+            "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
+        },
+        required_resource_keys=names.resources,
+        pool=names.load_pool(database.name),
+        out=dg.Out(dg.Nothing),
+    )
+    def repair(context: dg.OpExecutionContext) -> None:
+        engine = connected_engine(context, names)
+        table, partitions = str(context.op_config["table"]), tuple(context.op_config["partitions"])
+        try:
+            if not table:
+                _repair_held(context, engine, names, database)
+                return
+            repair_table(context, engine, names, database, table, partitions)
+        finally:
+            record_held(context, engine, specs, database, repaired=True)
+        examiner = Examiner(engine.connection, specs.policy, database.name)
+        for check in enabled_checks(specs.policy):
+            if check.name in context.op_config["checks"]:
+                key = EvaluationKey.of(names, database.name, table, check.name)
+                again = with_failed(partitions or None, last_failure(context.instance, key))
+                with as_dagster_failure():
+                    answer = check.find(examiner, table, again).evaluation(key, again)
+                context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
+
+    return single_op_job(
+        repair,
+        name=repair_job_name(names, database.name),
+        description=f"Dumps partitions of one table of {database.name} as they are now and replaces in the replica what differs.",
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+    )

@@ -1,0 +1,98 @@
+"""The job that frees space: old data, journals and dumps of replicas, and Dagster's own records of old runs."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.history.retention import Swept, sweep
+from hive_replication.policy import Policy
+from hive_replication.units import size, when
+from repl_assets.catalog.keys import POLICY_TAG, Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.recording.dagster_retention import delete_evaluations, delete_observations, delete_run, old_runs
+from repl_assets.recording.metadata import markdown_table
+from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
+from repl_assets.typed import single_op_job
+
+DAY = 86_400.0
+
+
+def retention_job_name(names: Names) -> str:
+    """Name of a policy's retention job."""
+    return names.local("retention")
+
+
+def retention_op_name(names: Names) -> str:
+    """Name of the job's only op, for its configuration."""
+    return names.local("retention__sweep")
+
+
+def retention_job(specs: Specs, policy: Policy) -> dg.JobDefinition:
+    """``retention``: does what ``hive-repl retention`` does for each database, then deletes old runs of the policy."""
+    names = specs.names
+
+    @dg.op(
+        name=retention_op_name(names),
+        config_schema={"dry_run": dg.Field(bool, default_value=False, description="Only report what would be done")},
+        required_resource_keys=names.resources,
+        pool=names.local("retention"),
+        out=dg.Out(dg.Nothing),
+    )
+    def retention(context: dg.OpExecutionContext) -> Iterator[dg.Output[None]]:
+        dry_run = bool(context.op_config["dry_run"])
+        engine = connected_engine(context, names)
+        swept, left = _sweep(engine, policy, dry_run=dry_run)
+        days = policy.keep_runs_days
+        forgotten = forget(context.instance, names, policy, time.time() - days * DAY, dry_run=dry_run) if days else {}
+        rows = [(name, one.what, size(one.size), one.path, one.moved_to or "deleted") for name, one in swept]
+        freed = sum(one.size for _, one in swept if not one.moved_to)
+        moved = sum(one.size for _, one in swept if one.moved_to)
+        yield dg.Output(
+            None,
+            metadata={
+                "dry run": dry_run,
+                "deleted": size(freed),
+                "moved aside": size(moved),
+                "old data": markdown_table(("database", "what", "size", "path", "to"), rows, len(rows)),
+                "left for later": markdown_table(("database", "why"), left, len(left)),
+                **forgotten,
+            },
+        )
+
+    return single_op_job(
+        retention,
+        name=retention_job_name(names),
+        description="Moves old data aside, deletes it after the policy's retention time, and forgets old runs.",
+        tags={POLICY_TAG: names.policy, "dagster/priority": "-10"},
+    )
+
+
+def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple[str, Swept]], list[tuple[str, str]]]:
+    """Sweeps all databases; those that are being loaded, or do not exist yet, are left for the next run."""
+    swept: list[tuple[str, Swept]] = []
+    left: list[tuple[str, str]] = []
+    connection = engine.connection
+    with as_dagster_failure():
+        for name in sorted(set(policy.databases.values())):
+            try:
+                swept += [(name, one) for one in sweep(connection.target, name, connection.store, dry_run=dry_run)]
+            except (BadRequest, Refused) as reason:
+                left.append((name, str(reason)))
+    return swept, left
+
+
+def forget(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float, *, dry_run: bool) -> dict[str, Any]:
+    """Deletes Dagster's records of a policy older than ``before``, seconds since the epoch; returns what, as metadata."""
+    runs = list(old_runs(instance, names, policy, before))
+    for run, _ in runs if not dry_run else ():
+        delete_run(instance, run.run_id)
+    rows = [(run.run_id, run.job_name, when(ended)) for run, ended in runs]
+    return {
+        "runs forgotten": markdown_table(("run", "job", "ended"), rows, len(rows)),
+        "answers of checks forgotten": delete_evaluations(instance, names, before, dry_run=dry_run),
+        "observations forgotten": delete_observations(instance, names, before, dry_run=dry_run),
+    }

@@ -1,0 +1,179 @@
+"""Deleting old records of a policy from Dagster's storage: runs with their logs, observations, evaluations of checks.
+
+Dagster itself deletes only a run's record and events. The rest is deleted from its tables if they are in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import sqlalchemy as sql
+
+from hive_replication.policy import Policy
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from repl_assets.catalog.run_statuses import FINISHED_STATUSES
+from repl_assets.dagster_private import (
+    RUNLESS_RUN_ID,
+    AssetCheckExecutionsTable,
+    SqlEventLogStorage,
+    SqlEventLogStorageTable,
+    SqliteEventLogStorage,
+)
+
+_MOST_RUNS = 500  # that one run of the job deletes, in some 10 s; the next one continues
+_PAGE = 500
+_CHUNK = 1_000  # ids in one statement
+_MOST_EVENTS = 100_000  # evaluations and observations that one run deletes
+
+_CHECKS, _EVENTS = AssetCheckExecutionsTable.c, SqlEventLogStorageTable.c
+_OBSERVED, _CHECKED = dg.DagsterEventType.ASSET_OBSERVATION.value, dg.DagsterEventType.ASSET_CHECK_EVALUATION.value
+
+
+def old_runs(instance: dg.DagsterInstance, names: Names, policy: Policy, before: float) -> Iterator[tuple[dg.DagsterRun, float]]:
+    """Old runs of a policy that Dagster's catalog no longer shows, each with the time of its end.
+
+    A run stays that has materialized the latest version of an asset or of a table's partition; of windows only the newest counts.
+    So does one whose objects are still to be recorded.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        policy: its databases.
+        before: seconds since the epoch.
+    """
+    windows = {names.database(database, stage) for database in policy.databases for stage in ("dump", "load")}
+    found = (record for record in _finished(instance, before) if _is_of(record.dagster_run, names))
+    old = (record for record in found if not _shown(instance, record.dagster_run.run_id, windows))
+    for record in islice(old, _MOST_RUNS):
+        yield record.dagster_run, record.end_time or record.update_timestamp.timestamp()
+
+
+def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Deletes a run with its events and the logs of its steps."""
+    instance.delete_run(run_id)
+    instance.compute_log_manager.delete_logs(prefix=[run_id])
+    storage = instance.event_log_storage
+    if isinstance(storage, SqliteEventLogStorage):
+        Path(storage.path_for_shard(run_id)).unlink(missing_ok=True)  # a file for each run, empty now
+
+
+def delete_evaluations(instance: dg.DagsterInstance, names: Names, before: float, *, dry_run: bool) -> int:
+    """Deletes old evaluations of the checks of a policy's assets, except the newest of each check and partition.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        before: seconds since the epoch.
+        dry_run: only count.
+
+    Returns:
+        How many; 0 where Dagster does not keep them in SQL.
+    """
+    key = _CHECKS.asset_key, _CHECKS.check_name, _CHECKS.partition
+    mine = _CHECKS.asset_key.startswith(_prefix(names), autoescape=True)
+    newest = sql.select(sql.func.max(_CHECKS.id)).where(mine).group_by(*key)
+    old = sql.select(_CHECKS.id, _CHECKS.evaluation_event_storage_id).where(
+        mine, _CHECKS.create_timestamp < _naive(before), _CHECKS.id.not_in(newest)
+    )
+    rows = _rows(instance, old)
+    if not dry_run:
+        _delete(instance, AssetCheckExecutionsTable, [row[0] for row in rows])
+        _delete(instance, SqlEventLogStorageTable, [row[1] for row in rows if row[1]], _EVENTS.run_id == RUNLESS_RUN_ID)
+        _delete_in_file(instance, _EVENTS.dagster_event_type == _CHECKED, before)
+    return len(rows)
+
+
+def delete_observations(instance: dg.DagsterInstance, names: Names, before: float, *, dry_run: bool) -> int:
+    """Deletes old observations of a policy's assets that belong to no run, such as those of lag, except the newest of each asset.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        before: seconds since the epoch.
+        dry_run: only count.
+
+    Returns:
+        How many; 0 where Dagster does not keep them in SQL.
+    """
+    mine = sql.and_(
+        _EVENTS.run_id == RUNLESS_RUN_ID,
+        _EVENTS.dagster_event_type == _OBSERVED,
+        _EVENTS.asset_key.startswith(_prefix(names), autoescape=True),
+    )
+    newest = sql.select(sql.func.max(_EVENTS.id)).where(mine).group_by(_EVENTS.asset_key)
+    rows = _rows(instance, sql.select(_EVENTS.id).where(mine, _EVENTS.timestamp < _naive(before), _EVENTS.id.not_in(newest)))
+    if not dry_run:
+        _delete(instance, SqlEventLogStorageTable, [row[0] for row in rows])
+        _delete_in_file(instance, mine, before)
+    return len(rows)
+
+
+def _finished(instance: dg.DagsterInstance, before: float) -> Iterator[dg.RunRecord]:
+    """Finished runs that nothing has changed since, the oldest first."""
+    wanted = dg.RunsFilter(statuses=list(FINISHED_STATUSES), updated_before=datetime.fromtimestamp(before, UTC))
+    cursor: str | None = None
+    while page := instance.get_run_records(wanted, limit=_PAGE, ascending=True, cursor=cursor):
+        yield from page
+        cursor = page[-1].dagster_run.run_id
+
+
+def _is_of(run: dg.DagsterRun, names: Names) -> bool:
+    """Whether a run belongs to a policy, also one started by hand, and may be deleted."""
+    keys = [*(run.asset_selection or ()), *(check.asset_key for check in run.asset_check_selection or ())]
+    mine = run.tags.get(POLICY_TAG) == names.policy or any(key.path[0] == names.policy for key in keys)
+    return mine and not run.tags.get(UNRECORDED_TAG)
+
+
+def _shown(instance: dg.DagsterInstance, run_id: str, windows: set[dg.AssetKey]) -> bool:
+    """Whether a run made the latest materialization of an asset, or of a partition of a table."""
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    for record in instance.get_records_for_run(run_id, of_type=kind).records:
+        made = record.event_log_entry.asset_materialization
+        if made is None:
+            continue
+        key, partition = made.asset_key, made.partition
+        latest = instance.get_latest_materialization_event(key)
+        if latest is not None and latest.run_id == run_id:
+            return True
+        if partition is not None and key not in windows:
+            ids = instance.event_log_storage.get_latest_storage_id_by_partition(key, kind, {partition})
+            if ids.get(partition) == record.storage_id:
+                return True
+    return False
+
+
+def _prefix(names: Names) -> str:
+    return dg.AssetKey([names.policy]).to_string().removesuffix("]") + ","
+
+
+def _naive(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC).replace(tzinfo=None)
+
+
+def _rows(instance: dg.DagsterInstance, query: Any) -> list[tuple[Any, ...]]:
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqlEventLogStorage):
+        return []
+    with storage.index_connection() as connection:
+        return [tuple(row) for row in connection.execute(query.limit(_MOST_EVENTS))]
+
+
+def _delete(instance: dg.DagsterInstance, table: sql.Table, ids: Sequence[int], *where: sql.ColumnElement[bool]) -> None:
+    storage = instance.event_log_storage
+    if isinstance(storage, SqlEventLogStorage):
+        for start in range(0, len(ids), _CHUNK):
+            with storage.index_connection() as connection:
+                connection.execute(table.delete().where(table.c.id.in_(ids[start : start + _CHUNK]), *where))
+
+
+def _delete_in_file(instance: dg.DagsterInstance, which: sql.ColumnElement[bool], before: float) -> None:
+    """Deletes events without a run in the file where SQLite has a second copy of all of them, which nothing shows."""
+    storage = instance.event_log_storage
+    if isinstance(storage, SqliteEventLogStorage):
+        with storage.run_connection(RUNLESS_RUN_ID) as connection:
+            connection.execute(SqlEventLogStorageTable.delete().where(which, _EVENTS.timestamp < _naive(before)))

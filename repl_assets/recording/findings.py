@@ -1,0 +1,113 @@
+"""Findings of checks: as results and evaluations of Dagster, and the last evaluation of a check read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from hive_replication.markdown import escaped
+from repl_assets.catalog.keys import Names
+from repl_assets.dagster_private import AssetCheckExecutionRecord, PartitionKeyFilter
+from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
+
+#: Metadata of a failed check: what to repair, one partition per line. Hive escapes line breaks in partition names.
+REPAIR = "to repair"
+WHOLE_TABLE = "the whole table"
+_MOST_PARTITIONS = 500  # listed one by one; if more differ, the whole table is repaired
+
+Partitions = tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found.
+
+    Args:
+        metadata: shown on the check's page.
+        repairs: partitions that differ, "" for the table itself; empty if nothing differs.
+        differences: one sentence each; the first ones are the description, because Dagster shows tables only after a click.
+        undecided: why the check could not decide, or "".
+        passed: False for a failure that no repair removes; one with ``repairs`` never passes.
+    """
+
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    repairs: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    undecided: str = ""
+    passed: bool = True
+
+    def result(self, spec: dg.AssetCheckSpec, partitions: Partitions = None) -> dg.AssetCheckResult:
+        """As the result of an asset check; a check that could not decide fails with severity WARN."""
+        return dg.AssetCheckResult(asset_key=spec.asset_key, check_name=spec.name, **self._fields(partitions))
+
+    def evaluation(self, key: EvaluationKey, partitions: Partitions = None) -> dg.AssetCheckEvaluation:
+        """The same as an event, for jobs that are no asset checks."""
+        fields = self._fields(partitions)
+        return dg.AssetCheckEvaluation(
+            asset_key=key.check.asset_key, check_name=key.check.name, partition=key.partition, **fields
+        )
+
+    def _fields(self, partitions: Partitions) -> dict[str, Any]:
+        checked = {} if partitions is None else {"partitions checked": len(partitions)}
+        return {
+            "passed": self.passed and not self.repairs and not self.undecided,
+            "severity": dg.AssetCheckSeverity.WARN if self.undecided else dg.AssetCheckSeverity.ERROR,
+            "description": escaped(self.undecided or "; ".join(self.differences[:3])) or None,
+            "metadata": {**checked, **self.metadata, **({REPAIR: _formatted(self.repairs)} if self.repairs else {})},
+        }
+
+
+def partitions_to_repair(metadata: Mapping[str, Any]) -> Partitions:
+    """Partitions that a failed check names for repair; empty for the whole table, None if it names nothing."""
+    if REPAIR not in metadata:
+        return None
+    text = str(metadata[REPAIR].value)
+    return () if text == WHOLE_TABLE else tuple(text.splitlines())
+
+
+def _formatted(repairs: tuple[str, ...]) -> str:
+    return WHOLE_TABLE if "" in repairs or len(repairs) > _MOST_PARTITIONS else "\n".join(repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationKey:
+    """The key under which Dagster stores the evaluations of a check.
+
+    Args:
+        check: the check.
+        partition: in a database in overflow the table, which is a partition of one asset; else None.
+    """
+
+    check: dg.AssetCheckKey
+    partition: str | None = None
+
+    @classmethod
+    def of(cls, names: Names, database: str, table: str, check: str) -> EvaluationKey:
+        """The key for a table, by its name at the source."""
+        asset, partition = names.replica(database, table)
+        return cls(dg.AssetCheckKey(asset, check), partition)
+
+
+def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCheckEvaluation | None:
+    """The last evaluation of a check if it failed."""
+    record = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
+    found = record.evaluation if record else None
+    return None if found is None or found.passed else found
+
+
+def last_execution(instance: dg.DagsterInstance, key: EvaluationKey, status: set[Status]) -> AssetCheckExecutionRecord | None:
+    """The last execution of a check with one of these statuses."""
+    partition = PartitionKeyFilter(key=key.partition) if key.partition else None
+    history = instance.event_log_storage.get_asset_check_execution_history
+    return next(iter(history(key.check, limit=1, status=status, partition_filter=partition)), None)
+
+
+def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:
+    """What to check after a repair of ``chosen``: these partitions and those that failed last; None for the whole table."""
+    before = partitions_to_repair(failed.metadata) if failed else None
+    if chosen is None or before == ():
+        return None
+    return tuple(sorted({*chosen, *(before or ())}))

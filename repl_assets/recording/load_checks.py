@@ -1,0 +1,56 @@
+"""The checks that each load of a database answers: their specs, and their results from the load's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from hive_replication.load.report import LoadReport
+from hive_replication.policy.model import CheckName, Checks
+from repl_assets.catalog.keys import SAME_OBJECTS, UP_TO_DATE
+from repl_assets.recording.metadata import held_table, markdown_table
+
+
+def load_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """The checks that each load answers."""
+    descriptions: dict[CheckName, str] = {
+        "files_proven": "Each file that the load was to bring is in the replica, and proven equal to its source by checksums.",
+        "nothing_held": "No table or group of tables failed in this window.",
+    }
+    return [
+        dg.AssetCheckSpec(name, asset=key, description=description, blocking=name in settings.blocking)
+        for name, description in descriptions.items()
+        if name in settings.run
+    ]
+
+
+def window_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckKey]:
+    """The checks that the run of a window evaluates; other checks of a database take longer than many windows."""
+    names = [UP_TO_DATE, *([SAME_OBJECTS] if SAME_OBJECTS in settings.run else [])]
+    return [*(spec.key for spec in load_checks(settings, key)), *(dg.AssetCheckKey(key, name) for name in names)]
+
+
+def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetCheckResult]:
+    """The results of :func:`load_checks`."""
+    unproven = [
+        *((one.task.target, "has no checksum") for one in report.copies if not (one.proof.algorithm and one.proof.value)),
+        *((one.task.target, one.reason) for one in report.unproven),
+    ]
+    yield dg.AssetCheckResult(
+        passed=not unproven,
+        asset_key=key,
+        check_name="files_proven",
+        metadata={
+            "files": len(report.copies),
+            "without recorded checksum": report.copies.unrecorded,
+            "not proven": len(unproven),
+        }
+        | ({"unproven": markdown_table(("file", "why"), unproven, len(unproven))} if unproven else {}),
+    )
+    yield dg.AssetCheckResult(
+        passed=not report.held,
+        asset_key=key,
+        check_name="nothing_held",
+        metadata={"held": held_table(report)} if report.held else {},
+    )

@@ -1,0 +1,221 @@
+"""Metadata of dumps, loads, recoveries and lags: figures, small tables and links."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import dagster as dg
+
+from hive_replication.load.records import is_unused
+from hive_replication.load.report import object_of
+from hive_replication.markdown import link, table
+from hive_replication.units import count, size, unbroken
+from repl_assets.catalog.keys import Names
+from repl_assets.dagster_private import DATA_VERSION_TAG
+
+if TYPE_CHECKING:
+    from hive_replication.copy.tasks import CopyResult
+    from hive_replication.dump.format.records import DumpResult
+    from hive_replication.lag import Lag, TableLag
+    from hive_replication.load.report import Commit, LoadReport, Touched
+    from hive_replication.recover import Recovery
+
+_ORIGINS = {"source": "files from source", "cmroot": "files from cmroot", "present": "files present already"}
+_ROWS = 50  # of a table in metadata; all of it is stored with every event
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]], total: int) -> dg.MarkdownMetadataValue:
+    """A Markdown table of at most fifty rows, with the number of those left out."""
+    return dg.MetadataValue.md(table(head, rows, total, _ROWS))
+
+
+def dump_metadata(result: DumpResult) -> dict[str, Any]:
+    """Metadata of a dump; its load reads ``directory``, ``kind`` and ``events`` again."""
+    header = result.header
+    return {
+        "directory": dg.PathMetadataValue(result.directory),
+        "kind": header.kind,
+        "from_evid": header.from_evid,
+        "to_evid": header.to_evid,
+        "events": result.events,
+        "tables": result.tables,
+        "partitions": result.partitions,
+        "files": result.files,
+    } | ({"left out": markdown_table(("object", "why"), sorted(left), len(left))} if (left := header.skipped.items()) else {})
+
+
+def dump_materializations(
+    key: dg.AssetKey, result: DumpResult, partitions: Iterable[str | None]
+) -> Iterator[dg.AssetMaterialization]:
+    """Materializations of a table's dump, one for each partition key (None: for the table)."""
+    for partition in partitions:
+        yield dg.AssetMaterialization(
+            key, partition=partition, metadata=dump_metadata(result), tags={DATA_VERSION_TAG: str(result.last_evid)}
+        )
+
+
+def window_metadata(report: LoadReport, names: Names, database: str, dump: dg.AssetMaterialization) -> dict[str, Any]:
+    """Metadata of the load of a database's dump, with the number of events in the dump."""
+    return {"events": dump.metadata["events"], **load_metadata(report, names, database)}
+
+
+def recovery_metadata(recovery: Recovery) -> dict[str, Any]:
+    """Metadata of a recovery: the gap, and the tables that differ."""
+    rows = ((found.table, found.state, "; ".join(found.differences)) for found in recovery.different)
+    return {
+        "gap": f"{recovery.gap.kind}: {recovery.gap.reason}",
+        "tables equal": len(recovery.tables) - len(recovery.different),
+        "tables not equal": markdown_table(("table", "replica", "differences"), rows, len(recovery.different)),
+    }
+
+
+def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, Any]:
+    """Metadata of a load. Figures are numbers, which Dagster plots; what it did in detail are tables."""
+    metadata: dict[str, Any] = {
+        "directory": dg.PathMetadataValue(report.directory),
+        **report_metadata(report),
+        "from_evid": report.from_evid,
+        "to_evid": report.to_evid,
+        "operations": sum(report.applied.values()),
+        "files": len(report.copies),
+        "copied (MB)": round(report.bytes_copied / 1e6, 6),
+        "duration (s)": round(sum(report.seconds.values()), 3),
+    }
+    metadata |= {f"{phase} (s)": seconds for phase, seconds in report.seconds.items()}
+    metadata |= {_ORIGINS[origin]: count for origin, count in sorted(report.files_by_origin.items())}
+    metadata |= {f"files by {executor}": count for executor, count in sorted(report.files_by_executor.items())}
+    if report.collapsed.events:
+        spared = report.collapsed
+        metadata |= {
+            "events collapsed": spared.events,
+            "operations of collapsed events": spared.operations,
+            "files not copied": spared.files,
+        }
+        metadata |= {"not copied (MB)": round(spared.bytes / 1e6, 6)} if spared.bytes >= 0 else {}
+    return metadata | _details(report, names, database)
+
+
+def report_metadata(report: LoadReport) -> dict[str, Any]:
+    """What the load is called and where its whole report lies, as far as they are known."""
+    window = {"window": report.window} if report.window else {}
+    return window | ({"report": dg.PathMetadataValue(report.kept)} if report.kept else {})
+
+
+def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.MarkdownMetadataValue]:
+    """What a load did, as tables; those without rows are left out."""
+    strangers, changed = ([(one.object, one.outcome) for one in found] for found in (report.unexpected, report.changed_on_target))
+    tables: dict[str, tuple[Sequence[str], Sequence[Sequence[object]]]] = {
+        "touched": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
+        "operations by kind": (("operation", "number"), sorted(report.applied.items())),
+        "proven by": (("checksum", "files"), sorted(report.copies.algorithms.items())),
+        "proofs": (("object", "file", "size", "from", "checksum ends with"), _proofs(report)),
+        "in the way": (("object", "what"), strangers),
+        "changed on the target": (("object", "what"), changed),
+        "kept as external tables": (("table",), [(table,) for table in report.translated]),
+        "views that read the database by its name at the source": (("view",), [(view,) for view in report.broken_views]),
+        "skipped": (("event", "what", "why"), [(one.evid, one.what, one.reason) for one in report.skipped]),
+    }
+    totals = {"proofs": _proven(report)}
+    made = {title: markdown_table(head, rows, totals.get(title, len(rows))) for title, (head, rows) in tables.items() if rows}
+    return made | ({"held": held_table(report)} if report.held else {})
+
+
+def commits_metadata(commits: Sequence[Commit]) -> dict[str, Any]:
+    """The transactions that wrote to a table or partition, the last one first; empty without transactions."""
+    if not commits:
+        return {}
+    rows = [(one.write_id, one.transaction, one.evid) for one in reversed(commits)]
+    head = ("write id (both sides)", "transaction (source)", "commit (event)")
+    return {"write id": commits[-1].write_id, "transactions": markdown_table(head, rows, len(rows))}
+
+
+def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
+    """Held lanes, with the event that failed and the reason."""
+    rows = ((", ".join(held.tables), held.after, held.evid, held.reason) for held in report.held)
+    return markdown_table(("tables", "stand at", "failed event", "why"), rows, len(report.held))
+
+
+def _proofs(report: LoadReport) -> list[Sequence[object]]:
+    """The first files that are in use; those that were brought for a change that failed are no proof of anything yet."""
+    return [_proof(copy) for copy in islice((copy for copy in report.copies if not is_unused(report, copy)), _ROWS)]
+
+
+def _proven(report: LoadReport) -> int:
+    if not report.held:
+        return len(report.copies)
+    return sum(not is_unused(report, copy) for copy in report.copies)
+
+
+def object_figures(
+    report: LoadReport, objects: Collection[tuple[str, str | None]]
+) -> dict[tuple[str, str | None], dict[str, Any]]:
+    """By table and partition on the target: how many files a load brought, their bytes, and how they are proven.
+
+    The files are read once, whatever their number; of an object without files there is no entry.
+    """
+    files, sizes = Counter[tuple[str, str | None]](), Counter[tuple[str, str | None]]()
+    proofs: dict[tuple[str, str | None], Counter[str]] = {}
+    for copy in report.copies:
+        table, partition = object_of(copy.task.object_name)
+        key = (table, partition) if (table, partition) in objects else (table, None)
+        if key in objects and not is_unused(report, copy):
+            files[key] += 1
+            sizes[key] += copy.size
+            proofs.setdefault(key, Counter())[copy.proof.algorithm] += 1
+    return {
+        key: {
+            "files": files[key],
+            "bytes": sizes[key],
+            "proof": ", ".join(f"{number} by {algorithm}" for algorithm, number in sorted(found.items())),
+        }
+        for key, found in proofs.items()
+    }
+
+
+def _proof(copy: CopyResult) -> Sequence[object]:
+    origin = f"{copy.origin}, {copy.attempts} attempts" if copy.attempts > 1 else copy.origin
+    return copy.task.object_name, copy.task.file.name, unbroken(size(copy.size)), origin, copy.proof.value[-8:]
+
+
+def _touched(one: Touched, names: Names, database: str) -> Sequence[object]:
+    asset, partition = names.replica(database, one.source_table, one.partitions[0] if len(one.partitions) == 1 else None)
+    shown = link(one.table, asset_url(asset, partition))
+    numbers = ((one.partitions, ""), (one.dropped_partitions, " dropped"))
+    changed = ", ".join(count(len(parts), "partition") + what for parts, what in numbers if parts)
+    return shown, one.evid, "dropped" if one.dropped else changed or "table"
+
+
+def lag_figures(found: Lag | TableLag) -> dict[str, int | float]:
+    """Figures of a lag as far as they are known: numbers, which Dagster plots, with units as in the metadata of loads."""
+    known = {
+        "behind (s)": None if found.seconds_behind is None else round(found.seconds_behind, 3),
+        "events waiting": found.waiting,
+        "waiting (MB)": None if found.bytes_waiting is None else round(found.bytes_waiting / 1e6, 6),
+        "applied event id": found.applied,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def lag_metadata(found: Lag) -> dict[str, Any]:
+    """Metadata of a database's lag: its figures, held tables and a gap."""
+    metadata: dict[str, Any] = {**lag_figures(found), "source event id": found.current, "tables held": len(found.held)}
+    if found.held:
+        metadata["held"] = markdown_table(("table", "why"), found.held, len(found.held))
+    texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
+    return metadata | {name: text for name, text in texts.items() if text}
+
+
+def asset_url(key: dg.AssetKey, partition: str | None = None) -> str:
+    """Path of an asset in Dagster's UI, at a partition where its key is given."""
+    path = "/assets/" + "/".join(quote(part, safe="") for part in key.path)
+    return path + (f"?view=partitions&partition={quote(partition, safe='')}" if partition else "")
+
+
+def text_of(metadata: Mapping[str, Any], name: str) -> str:
+    """A text or path in the metadata of a stored event, "" where it is absent."""
+    value = metadata.get(name)
+    return str(value.value) if value is not None else ""

@@ -1,0 +1,205 @@
+"""REPL DUMP and REPL LOAD in a run: a step connects here; errors become Dagster's failures, progress goes to the run's log."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import dagster as dg
+
+from hive_replication import progress
+from hive_replication.connect import Connection
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.format.records import DumpResult, MadeWith
+from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.lag import lag
+from hive_replication.load.command import repl_load
+from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.report import LoadReport
+from hive_replication.metastore.faults import NotFound
+from hive_replication.process import acting_as, this_process
+from hive_replication.progress import LoggedProgress
+from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
+from hive_replication.repair import bring_up
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog.keys import PROCESS_TAG, Names, Window
+from repl_assets.recording.metadata import lag_figures
+
+if TYPE_CHECKING:
+    from resources.connection import ReplicationConnection
+    from resources.spark import Spark
+
+
+StepContext = dg.AssetExecutionContext | dg.OpExecutionContext | dg.AssetCheckExecutionContext
+
+
+class Log(progress.Log, Protocol):
+    """A logger, such as Dagster's log manager."""
+
+    def warning(self, msg: str, *args: object) -> object:
+        """Writes a warning."""
+        ...
+
+
+@contextmanager
+def as_dagster_failure() -> Generator[None]:
+    """Raises errors of the engine as Dagster failures, which show one sentence instead of a stack trace."""
+    try:
+        yield
+    except ReplicationError as error:
+        raise dg.Failure(str(error), metadata={"error": type(error).__name__, "exit_code": error.exit_code}) from error
+
+
+def connection_resource(context: StepContext | dg.SensorEvaluationContext, names: Names) -> ReplicationConnection:
+    """The policy's resource, of a step or sensor that requires it."""
+    return getattr(context.resources, names.connection)
+
+
+def connected_engine(context: StepContext, names: Names) -> Engine:
+    """The engine for a step that requires the policy's resource.
+
+    The run is tagged with its process, so that a sensor notices when the process is killed.
+    """
+    if context.run.tags.get(PROCESS_TAG) != this_process():
+        context.instance.add_run_tags(context.run.run_id, {PROCESS_TAG: this_process()})
+    resource = connection_resource(context, names)
+    with as_dagster_failure():
+        connection = resource.connect()
+        spark: Spark = getattr(context.resources, names.spark)
+        copier = resource.copier(connection, spark)
+        return Engine(connection, copier, context.log, f"Dagster run {context.run.run_id}")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine, connected for one step of a run.
+
+    Args:
+        connection: both sides.
+        copier: copies files, in threads or with Spark.
+        log: the run's log.
+        by: who acts, for the records of loads.
+    """
+
+    connection: Connection
+    copier: Copier
+    log: Log
+    by: str = ""
+
+    def target_name(self, database: str) -> str:
+        """The target database of a source database."""
+        return self.connection.target.policy.target_of(database)
+
+    def state(self, database: str) -> ReplicaState:
+        """The state of the replica of a source database."""
+        return replica_state(self.connection.target.metastore.database(self.target_name(database)))
+
+    def dump_window(self, database: str, window: Window) -> tuple[DumpResult, Recovery | None]:
+        """Dumps what brings a replica to the end of a window; after a gap also returns the comparison with the source.
+
+        The dump starts at the event that the replica has applied. A window that is applied already is dumped as it is: it
+        catches up a held lane, or an operator repeats it; loads skip what is applied. After a gap the replica is compared
+        with its source, and what differs is dumped (design: conflicts and gaps).
+        """
+        with as_dagster_failure():
+            state = self.state(database)
+            if state.applied is None:
+                return self.dump(ReplDump(database)), None
+            gap = find_gap(self.connection.source, self.connection.target, database, read_log=False)
+            if gap is not None and gap.kind == UNFINISHED and window.start is not None and state.applied < window.end:
+                gap = None  # a catch-up recovers these tables, others are not delayed
+            if gap is None and window.start is None:
+                return self.dump(ReplDump(database)), None
+            if gap is None:
+                behind = state.applied < window.end
+                start = state.applied if behind else window.start
+                target, name = self.connection.target, self.target_name(database)
+                made = made_with(state, target.policy, lambda: target.metastore.table_names(name))
+                try:
+                    return self.dump(ReplDump(database, None, start, window.end), made=made), None
+                except MissingEvents as error:
+                    if not behind and not state.held:
+                        raise
+                    gap = Gap("missing events", state.applied, str(error))
+            return self._recover(database, gap)
+
+    def _recover(self, database: str, gap: Gap) -> tuple[DumpResult, Recovery]:
+        self.log.warning("comparing the database with its source, and dumping what differs: %s", gap.reason)
+        connection = self.connection
+        found, dump = dump_recovery(
+            connection.source, connection.target, connection.store, database, gap, progress=LoggedProgress(self.log)
+        )
+        return dump, found
+
+    def dump(self, statement: ReplDump, partitions: tuple[str, ...] | None = None, *, made: MadeWith | None = None) -> DumpResult:
+        """``REPL DUMP``."""
+        connection, progress = self.connection, LoggedProgress(self.log)
+        return repl_dump(connection.source, statement, connection.store, partitions=partitions, made_with=made, progress=progress)
+
+    def load(self, statement: ReplLoad, *, repair: bool) -> LoadReport:
+        """``REPL LOAD``.
+
+        Raises:
+            Failure: the load failed as a whole; lanes that failed are in the report.
+        """
+        connection = self.connection
+        with as_dagster_failure(), acting_as(self.by):
+            return repl_load(
+                connection.target,
+                statement,
+                connection.store,
+                self.copier,
+                repair=repair,
+                source=connection.source.metastore,
+                progress=LoggedProgress(self.log),
+            )
+
+    def bring_up(self, database: str, table: str, directory: str) -> LoadReport | None:
+        """Applies the events before a dump of a table to the table's lane; loading the dump then releases a held lane.
+
+        Returns:
+            What the events before the dump changed; None if they were applied already.
+        """
+        connection = self.connection
+        progress = LoggedProgress(self.log)
+        with as_dagster_failure(), acting_as(self.by):
+            evid = connection.store.header(directory).to_evid
+            report = bring_up(
+                connection.source, connection.target, connection.store, self.copier, database, table, evid, progress=progress
+            )
+        if report is not None and report.held:
+            self.log.warning("events before the repair are held: %s", report.held[0].reason)
+        return report
+
+    def tables(self, database: str) -> list[str]:
+        """Tables and views of a replica that the policy includes."""
+        target = self.connection.target
+        with as_dagster_failure():
+            return sorted(filter(target.policy.includes, target.metastore.table_names(self.target_name(database))))
+
+    def partitioned(self, database: str, tables: Iterable[str]) -> set[str]:
+        """Those of the named tables of a replica that have partition keys."""
+        with as_dagster_failure():
+            found = self.connection.target.metastore.tables(self.target_name(database), sorted(tables))
+            return {table.tableName for table in found if table.partitionKeys}
+
+    def partition_names(self, database: str, table: str) -> list[str]:
+        """Names of a replica's partitions; empty if there is no such table."""
+        with as_dagster_failure():
+            try:
+                return self.connection.target.metastore.partition_names(self.target_name(database), table)
+            except NotFound:
+                return []
+
+    def lag(self, database: str) -> dict[str, float | int]:
+        """The current lag of the replica as metadata; empty, with a warning, if it cannot be determined."""
+        try:
+            found = lag(self.connection.source, self.connection.target, database)
+        except ReplicationError as error:
+            self.log.warning("the lag of %s is not recorded: %s", database, error)
+            return {}
+        return lag_figures(found)

@@ -1,0 +1,37 @@
+"""Loading the dump of a whole database and recording what the load touched: for windows, and for rebuilds."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from hive_replication.load.report import LoadReport
+from hive_replication.statements import ReplLoad
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import Names
+from repl_assets.recording.metadata import text_of
+from repl_assets.recording.recorder import Recorder
+from repl_assets.steps.engine import Engine, as_dagster_failure
+
+
+def load_dump(
+    context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase, dump: dg.AssetMaterialization
+) -> LoadReport:
+    """Loads a dump by its materialization and records what was touched.
+
+    A bootstrap dump over a finished replica compares and replaces what differs.
+    """
+    directory = text_of(dump.metadata, "directory")
+    with as_dagster_failure():
+        replicated = engine.state(database.name).applied is not None
+    repair = replicated and text_of(dump.metadata, "kind") == "bootstrap"
+    report = engine.load(ReplLoad(directory, engine.target_name(database.name)), repair=repair)
+    new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
+    partitioned = database.partitioned_tables
+    recorder = Recorder(context, names, database.name, partitioned | engine.partitioned(database.name, new))
+    recorder.record(report, directory)
+    if database.overflow:
+        recorder.sync_tables(engine.tables(database.name))
+    if text_of(dump.metadata, "kind") == "bootstrap" and not report.held:
+        for table in sorted(partitioned):
+            recorder.sync(table, engine.partition_names(database.name, table))
+    return report

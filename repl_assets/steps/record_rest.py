@@ -1,0 +1,140 @@
+"""Recording what the runs of large loads left out: it is looked up at the target and logged, a limited number per run.
+
+A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
+the newest first, and logs those objects of these tables whose ``repl.last.id``, or whose commit in the observation, is
+later than what Dagster shows. A retried or interrupted run logs nothing twice, because Dagster shows what is logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, cast
+
+import dagster as dg
+
+from hive_replication.load.replica.state import object_id
+from hive_replication.load.report import Commit
+from hive_replication.metastore.names import partition_name as hive_partition_name
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.policy import Policy
+from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key, partition_name
+from repl_assets.catalog.run_statuses import FINISHED_STATUSES
+from repl_assets.dagster_private import DATA_VERSION_TAG
+from repl_assets.recording.metadata import commits_metadata
+from repl_assets.recording.recorder import COMMITS, UNRECORDED, Recorder
+from repl_assets.steps.engine import Engine, as_dagster_failure
+
+MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s: other runs of the queue wait no longer
+
+
+def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) -> None:
+    """Logs what the tagged runs left out, at most :data:`MOST_OBJECTS` objects."""
+    left = MOST_OBJECTS
+    for run_id in unrecorded_runs(context.instance, names):
+        left -= _record_run(context, engine, names, run_id, left)
+        if left <= 0:
+            context.log.info("%d objects are recorded; the next run continues", MOST_OBJECTS)
+            return
+        context.instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
+    context.log.info("%d objects are recorded; nothing is left", MOST_OBJECTS - left)
+
+
+def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
+    """Ids of finished runs whose loads left objects out, the newest first."""
+    wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=list(FINISHED_STATUSES))
+    return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
+
+
+def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
+    """Logs objects of the tables that a run left out; returns how many."""
+    done = 0
+    for database, table, commits in _tables(context.instance, names, engine.connection.target.policy, run_id):
+        recorder = Recorder(context, names, database, ())
+        if table:
+            later = ((table, *found) for found in _later(context.instance, engine, names, database, table, commits))
+        else:
+            later = ((name, None, evid) for name, evid in _later_tables(context.instance, engine, names, database, commits))
+        for name, partition, evid in islice(later, most - done):
+            commit = commits.get((partition or "") if table else name)
+            metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
+            recorder.materialize(name, partition, evid, metadata)
+            done += 1
+    return done
+
+
+def _tables(
+    instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str
+) -> Iterator[tuple[str, str, Mapping[str, Commit]]]:
+    """Databases and tables of which a run observed that it left objects out, and commits by partition ("" for the table itself).
+
+    Of a database in overflow it is "" for all of them, and commits by table.
+    """
+    overflow = {names.tables(database): database for database in names.overflow}
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
+        seen = entry.asset_observation
+        if seen and UNRECORDED in seen.metadata and seen.metadata[UNRECORDED].value:
+            known = overflow.get(seen.asset_key)
+            database, table = (known, "") if known else names.hive_table(seen.asset_key)
+            if database in policy.databases:
+                stored = cast("Mapping[str, tuple[Any, ...]]", seen.metadata[COMMITS].value if COMMITS in seen.metadata else {})
+                yield database, table, {name: Commit(*fields) for name, fields in stored.items()}
+
+
+def _later(
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Mapping[str, Commit]
+) -> Iterator[tuple[str | None, int]]:
+    """A table's known Hive partitions, or None for itself, whose last event is later than Dagster shows; with that event."""
+    metastore, target, key = (
+        engine.connection.target.metastore,
+        engine.target_name(database),
+        names.table(database, table, "load"),
+    )
+    with as_dagster_failure():
+        found = metastore.table(target, table)
+        if found is None:
+            return
+        if not found.partitionKeys:
+            if (evid := _newest(found, commits.get(""))) > _shown(instance, key):
+                yield None, evid
+            return
+        known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
+        shown = instance.event_log_storage.get_latest_tags_by_partition(
+            key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+        )
+        columns = [column.name for column in found.partitionKeys]
+        for part in metastore.partitions(target, table, map(partition_name, known)):
+            name = hive_partition_name(columns, part.values)
+            if (evid := _newest(part, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                yield name, evid
+
+
+def _later_tables(
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, commits: Mapping[str, Commit]
+) -> Iterator[tuple[str, int]]:
+    """Tables of a database in overflow whose last event is later than Dagster shows; with that event."""
+    metastore, target = engine.connection.target.metastore, engine.target_name(database)
+    shown = instance.event_log_storage.get_latest_tags_by_partition(
+        names.tables(database), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+    )
+    with as_dagster_failure():
+        for table in metastore.tables(target, engine.tables(database)):
+            name = table.tableName
+            if (evid := _newest(table, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                yield name, evid
+
+
+def _newest(thing: Table | Partition, commit: Commit | None) -> int:
+    """The last event that changed a table or partition."""
+    return max(object_id(thing), commit.evid if commit else -1)
+
+
+def _shown(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+    entry = instance.get_latest_materialization_event(key)
+    made = entry.asset_materialization if entry else None
+    return _evid((made.tags or {}).get(DATA_VERSION_TAG)) if made else -1
+
+
+def _evid(data_version: str | None) -> int:
+    """The event of a data version; -1 if there is none, or if it is no event id."""
+    return int(data_version) if data_version and data_version.isdigit() else -1

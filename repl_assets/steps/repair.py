@@ -1,0 +1,42 @@
+"""Repairing a table: it is dumped as it is at the source now, and what differs in the replica is replaced."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from hive_replication.load.report import LoadReport
+from hive_replication.statements import ReplDump, ReplLoad
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import Names, partition_key
+from repl_assets.recording.metadata import dump_materializations, held_table
+from repl_assets.recording.recorder import Recorder
+from repl_assets.steps.engine import Engine, as_dagster_failure
+
+
+def repair_table(
+    context: dg.OpExecutionContext,
+    engine: Engine,
+    names: Names,
+    database: CatalogDatabase,
+    table: str,
+    partitions: tuple[str, ...] = (),
+) -> LoadReport:
+    """Dumps a table, or some of its partitions, as they are at the source now, loads the dump and records it.
+
+    Raises:
+        Failure: the load of the table failed.
+    """
+    with as_dagster_failure():
+        dump = engine.dump(ReplDump(database.name, table), partitions or None)
+    if table in {known.name for known in database.tables}:
+        keys = map(partition_key, partitions) if partitions else (None,)
+        for made in dump_materializations(names.table(database.name, table, "dump"), dump, keys):
+            context.log_event(made)
+    events = engine.bring_up(database.name, table, dump.directory)
+    report = engine.load(ReplLoad(dump.directory, engine.target_name(database.name), table), repair=True)
+    recorder = Recorder(context, names, database.name, engine.partitioned(database.name, [table]))
+    for done in filter(None, (events, report)):
+        recorder.record(done, done.directory)
+    if report.held:
+        raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})
+    return report

@@ -1,0 +1,125 @@
+"""Alarms that begin and end, and which channels were notified (pure): once of each, repeated only until delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
+
+Kind = Literal["run failure", "lag", "held table", "gap", "low retention", "unreachable"]
+State = Literal["begins", "ends"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A condition that needs an operator's attention.
+
+    Args:
+        kind: the kind of condition.
+        about: the object concerned, e.g. ``sales.orders``; together with ``kind`` it identifies the alarm.
+        title: what is wrong, one sentence.
+        advice: what to do.
+        path: of the asset or run in Dagster.
+    """
+
+    kind: Kind
+    about: str
+    title: str
+    advice: str
+    path: str = ""
+
+    @property
+    def key(self) -> str:
+        """Identifies the alarm."""
+        return f"{self.kind}: {self.about}"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An alarm that has begun.
+
+    Args:
+        alarm: as it was when it began.
+        since: when it began, seconds since the epoch.
+        notified: channels that were notified of its begin, and not yet of its end.
+        ended: when it ended; None while it lasts.
+    """
+
+    alarm: Alarm
+    since: float
+    #: Cursors of earlier versions have it as ``told``.
+    notified: Annotated[tuple[str, ...], Field(validation_alias=AliasChoices("notified", "told"))] = ()
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCursor:
+    """The state that a tick keeps for the next one.
+
+    Args:
+        alarms: by key.
+        runs: the last finished run by subject; None before the first tick.
+    """
+
+    alarms: Mapping[str, Open] = field(default_factory=dict[str, Open])
+    runs: Mapping[str, str] | None = None
+
+    def to_json(self) -> str:
+        """As compact JSON."""
+        return _CURSOR.dump_json(self).decode()
+
+
+_CURSOR = TypeAdapter(AlarmCursor)
+
+
+def read_cursor(text: str | None) -> AlarmCursor:
+    """The cursor of the last tick; an empty one if there is none or it is unreadable."""
+    try:
+        return _CURSOR.validate_json(text or "")
+    except ValidationError:
+        return AlarmCursor()
+
+
+def updated(known: Mapping[str, Open], present: Mapping[str, Alarm], ended: Collection[str], now: float) -> dict[str, Open]:
+    """The alarms after an observation.
+
+    Args:
+        known: the alarms before it.
+        present: the conditions that were observed.
+        ended: keys of conditions that no longer hold. Keys in neither are unknown and stay as they are.
+        now: seconds since the epoch.
+    """
+    alarms = dict(known)
+    for key, alarm in present.items():
+        old = alarms.get(key)
+        alarms[key] = Open(alarm, now) if old is None else replace(old, ended=None)
+    for key in ended:
+        if key in alarms and key not in present and alarms[key].ended is None:
+            alarms[key] = replace(alarms[key], ended=now)
+    return alarms
+
+
+def undelivered(alarms: Mapping[str, Open], channel: str) -> Iterator[tuple[Open, State]]:
+    """Begins and ends of alarms that a channel was not notified of yet."""
+    for one in alarms.values():
+        if one.ended is None and channel not in one.notified:
+            yield one, "begins"
+        elif one.ended is not None and channel in one.notified:
+            yield one, "ends"
+
+
+def delivered(alarms: Mapping[str, Open], channel: str) -> dict[str, Open]:
+    """The alarms after a channel was notified of all of them."""
+    return {key: _delivered(one, channel) for key, one in alarms.items()}
+
+
+def _delivered(one: Open, channel: str) -> Open:
+    others = tuple(name for name in one.notified if name != channel)
+    return replace(one, notified=(*others, channel) if one.ended is None else others)
+
+
+def without_closed(alarms: Mapping[str, Open]) -> dict[str, Open]:
+    """Without the alarms whose end all notified channels know of."""
+    return {key: one for key, one in alarms.items() if one.ended is None or one.notified}

@@ -1,0 +1,171 @@
+"""The sensor that notifies operators: once when a condition begins, and once when it ends.
+
+It observes finished runs, lags, held tables, gaps and the source's retention, and notifies the channels that the environment
+names (``resources.notifier``). If a channel cannot be reached, the next tick tries again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from hive_replication.doctor import Finding, short_retention
+from hive_replication.errors import ReplicationError
+from hive_replication.lag import Lag
+from hive_replication.logs import printable
+from hive_replication.policy import Policy
+from hive_replication.units import count, duration
+from repl_assets.catalog.keys import Names
+from repl_assets.steps.engine import connection_resource
+from repl_assets.typed import running_sensor
+from resources.engine_log import in_tick
+from resources.notifier import Channel, LogChannel, NotDelivered, Notice, channels
+from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, read_cursor, undelivered, updated, without_closed
+from sensors.alarms.conditions import conditions, is_known
+from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
+from sensors.lag import KeptReader
+
+DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
+_INTERVAL = 60
+
+#: Reads the lags, and the source's retention settings that are too short for them. Raises ReplicationError.
+Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
+
+
+def alarm_sensor(policy: Policy, reader: KeptReader) -> dg.SensorDefinition:
+    """The sensor of a policy, with the reader of its lags."""
+    names = Names.of(policy)
+
+    @running_sensor(
+        name=names.local("alarms"),
+        description="Notifies operators of failed runs, lag, held tables, gaps and low retention: log, e-mail, Slack, webhook",
+        interval=_INTERVAL,
+        resources=frozenset({names.connection}),
+    )
+    def alarms(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        resource = connection_resource(context, names)
+
+        def observe() -> tuple[Sequence[Lag], Sequence[Finding]]:
+            connection = resource.connect()
+            lags = reader.read(connection)
+            behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
+            return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
+
+        with in_tick(context.log):
+            return tick(context, policy, observe, time.time())
+
+    return alarms
+
+
+def tick(context: dg.SensorEvaluationContext, policy: Policy, observe: Observe, now: float) -> dg.SkipReason:
+    """One tick at a given time.
+
+    Raises:
+        BadRequest: a channel in the environment is malformed; nobody is notified.
+    """
+    receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
+    cursor = read_cursor(context.cursor)
+    alarms, runs = _runs(context.instance, Names.of(policy), cursor, now)
+    alarms = _with_conditions(alarms, observe, policy, now)
+    for channel in receivers:
+        alarms = _notify(context, policy.name, alarms, channel)
+    alarms = without_closed(alarms)
+    context.update_cursor(AlarmCursor(alarms, runs).to_json())
+    lasting = sum(one.ended is None for one in alarms.values())
+    return dg.SkipReason(f"{count(lasting, 'alarm')}: {'; '.join(alarms)}" if lasting else "no alarms")
+
+
+def _runs(
+    instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: float
+) -> tuple[dict[str, Open], Mapping[str, str]]:
+    """Adds runs that finished since the last tick; runs before the first tick raise no alarm."""
+    alarms, found = dict(cursor.alarms), outcomes(instance, names)
+    for outcome in unseen(found, cursor.runs) if cursor.runs is not None else ():
+        alarms = _outcome(alarms, outcome, instance, now)
+    return alarms, {**(cursor.runs or {}), **{outcome.subject: outcome.run.run_id for outcome in found}}
+
+
+def _outcome(alarms: dict[str, Open], outcome: Outcome, instance: dg.DagsterInstance, now: float) -> dict[str, Open]:
+    if outcome.run.is_success:
+        return updated(alarms, {}, [f"run failure: {outcome.subject}"], now)
+    alarm = alarm_of(outcome, instance)
+    return updated(alarms, {alarm.key: alarm}, [], now)
+
+
+def _with_conditions(alarms: dict[str, Open], observe: Observe, policy: Policy, now: float) -> dict[str, Open]:
+    """Adds the conditions of the replicas now; if the servers do not answer, only that."""
+    try:
+        lags, short = observe()
+    except ReplicationError as error:
+        title, advice = f"the lag is not known: {error}", "hive-repl doctor shows what to change"
+        alarm = Alarm("unreachable", "source or target", title, advice)
+        return updated(alarms, {alarm.key: alarm}, [], now)
+    present = {alarm.key: alarm for alarm in conditions(lags, short, policy)}
+    ended = [key for key, one in alarms.items() if one.alarm.kind != "run failure" and is_known(key, lags)]
+    return updated(alarms, present, ended, now)
+
+
+def _notify(context: dg.SensorEvaluationContext, policy: str, alarms: dict[str, Open], channel: Channel) -> dict[str, Open]:
+    news = list(undelivered(alarms, channel.name))
+    if not news:
+        return alarms
+    try:
+        channel.send(notice(policy, news, os.environ.get(DAGSTER_URL, "")))
+    except NotDelivered as error:
+        context.log.warning("%s was not notified, the next tick tries again: %s", channel.name, error)
+        return alarms
+    return delivered(alarms, channel.name)
+
+
+def notice(policy: str, news: Sequence[tuple[Open, State]], base: str) -> Notice:
+    """The notification for begins and ends of alarms.
+
+    Args:
+        policy: name of the policy.
+        news: the alarms, and whether each begins or ends; not empty.
+        base: address of Dagster's webserver, or "".
+    """
+    first, state = news[0]
+    numbers = ", ".join(filter(None, (_number(news, "begins"), _number(news, "ends"))))
+    subject = f"{state}: {first.alarm.title}" if len(news) == 1 else numbers
+    return Notice(
+        printable(" ".join(f"[hive-repl {policy}] {subject}".split())[:200]),
+        "\n\n".join(_text(one, state, base) for one, state in news) + "\n",
+        {"policy": policy, "alarms": [_data(one, state, base) for one, state in news]},
+    )
+
+
+def _number(news: Sequence[tuple[Open, State]], state: State) -> str:
+    number = sum(one == state for _, one in news)
+    return f"{count(number, 'alarm')} {state if number == 1 else state[:-1]}" if number else ""
+
+
+def _text(one: Open, state: State, base: str) -> str:
+    """A paragraph. Names and reasons come from the source: they are spelled out, so that they begin none of their own."""
+    alarm, title = one.alarm, printable(one.alarm.title)
+    if state == "ends":
+        return f"ENDS after {duration((one.ended or one.since) - one.since)}: {title}"
+    link = [f"In Dagster: {base.rstrip('/')}{alarm.path}"] if alarm.path else []
+    return "\n".join([f"BEGINS: {title}", f"What to do: {printable(alarm.advice)}", *link])
+
+
+def _data(one: Open, state: State, base: str) -> dict[str, str | None]:
+    alarm = one.alarm
+    return {
+        "kind": alarm.kind,
+        "about": alarm.about,
+        "state": state,
+        "title": alarm.title,
+        "advice": alarm.advice,
+        "url": base.rstrip("/") + alarm.path if alarm.path else None,
+        "since": _time(one.since),
+        "ended": None if one.ended is None else _time(one.ended),
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,68 @@
+"""The decision where windows need an approval (pure): a window is planned first, and loaded once it is approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from hive_replication.plans.approval import PlannedWindow
+from repl_assets.catalog.keys import Window
+from sensors.notification_log.decision import RETRY_DELAY, Decision, PastRun, Replica, Start, delay, merged
+
+
+def needed(decision: Decision) -> set[str]:
+    """Databases whose next step depends on an approval."""
+    return {database for start in decision.starts if start.kind == "window" for database in start.databases}
+
+
+def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> PlannedWindow | None:
+    """The planned window, unless it is loaded already or no longer fits the replica."""
+    if planned is None:
+        return None
+    window = Window.parse(planned.window)
+    if replica.lost(current) or window.start is None:
+        return planned if replica.lost(current) and window.start is None else None
+    return planned if window.end > (replica.applied or 0) else None
+
+
+def with_approval(
+    now: float, decision: Decision, planned: Mapping[str, PlannedWindow | None], last_plans: Mapping[str, PastRun]
+) -> Decision:
+    """Replaces each window by its plan, the wait for its approval, or its load; catch-up runs need no approval.
+
+    Args:
+        now: seconds since the epoch.
+        decision: what would run without approval.
+        planned: the pending window of each database.
+        last_plans: the last run that planned a window, by database.
+    """
+    waiting = list(decision.waiting)
+    starts = [
+        step
+        for start in decision.starts
+        for database in start.databases
+        for step in _steps(now, replace(start, databases=(database,)), planned.get(database), last_plans.get(database), waiting)
+    ]
+    return replace(decision, starts=tuple(merged(starts)), waiting=tuple(waiting))
+
+
+def _steps(now: float, start: Start, planned: PlannedWindow | None, last: PastRun | None, waiting: list[str]) -> Iterator[Start]:
+    (database,) = start.databases
+    if start.kind != "window":
+        yield start
+    elif planned is None:
+        failed = last if last is not None and last.window.start == start.window.start else None
+        due = failed.ended + delay(failed.attempt, RETRY_DELAY) if failed else now
+        if now < due:
+            waiting.append(f"{database}: the next attempt to plan a window in {due - now:.0f} s")
+            return
+        attempt, after = (failed.attempt + 1 if failed else 1), (last.run_id if last else start.after)
+        yield replace(start, kind="plan", attempt=attempt, after=after)
+    elif planned.approved:
+        window = Window.parse(planned.window)
+        yield replace(start, window=window, attempt=start.attempt if start.window == window else 1)
+    else:
+        waiting.append(
+            f"{database}: the window {planned.window} waits for approval: "
+            f"materialize {database}__approval, or hive-repl approve {database} {planned.window}"
+        )

@@ -1,0 +1,226 @@
+"""Decides what to run next: a pure function of the source's log, the replicas and earlier runs (design: Dagster, sensor)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from hive_replication.load.replica.quarantine import CATCH_UP_DELAY, delay
+from repl_assets.catalog.keys import Window
+
+#: ``plan``: dump and plan of a window that needs an approval.
+Kind = Literal["window", "catch-up", "plan"]
+
+RETRY_DELAY = (10.0, 600.0)  # seconds after the first failure, doubled by each further one, up to the second figure
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A finished run. Whether it succeeded is read from the target, not from the run.
+
+    Args:
+        run_id: its id.
+        kind: its purpose.
+        window: the window that it was to load.
+        attempt: 1 for the first run of this window.
+        ended: seconds since the epoch.
+    """
+
+    run_id: str
+    kind: Kind
+    window: Window
+    attempt: int
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One database of the policy as it is now.
+
+    Args:
+        database: name at the source.
+        applied: last applied event id of the target; None without a finished bootstrap.
+        held: lowest applied event id of its held lanes, or None.
+        first_event: the first event after ``applied`` that belongs to the policy; None if there is none up to ``scanned``.
+        scanned: event id up to which the log was read; at least ``applied``.
+        busy: id of an unfinished run of this database, or "".
+        last: its last window.
+        last_catch_up: its last catch-up run.
+        priority: of its runs; those of the highest are requested first.
+        next_attempt: when held lanes are retried, seconds since the epoch; 0 if the target has no such time.
+        since: since when there is work: the commit time of its first event, else when a tick first saw it.
+        released: whether a held table was released after an undo, so that it is caught up without the delay of failed runs.
+        changed: whether the policy takes other tables than the replica was made with: a window without events does, too.
+    """
+
+    database: str
+    applied: int | None
+    held: int | None = None
+    first_event: int | None = None
+    scanned: int = 0
+    busy: str = ""
+    last: PastRun | None = None
+    last_catch_up: PastRun | None = None
+    priority: int = 0
+    next_attempt: float = 0.0
+    since: float = 0.0
+    released: bool = False
+    changed: bool = False
+
+    def lost(self, current: int) -> bool:
+        """Whether it needs a bootstrap: no replica, or one ahead of the source's log (its metastore was restored)."""
+        return self.applied is None or self.applied > current
+
+    def has_work(self, current: int) -> bool:
+        """Whether there is something to load."""
+        return self.lost(current) or self.first_event is not None
+
+    def unfinished(self, current: int) -> PastRun | None:
+        """The last window, if the target does not have all of it: the run, or part of its bootstrap, failed."""
+        last = self.last
+        if last is None or (last.window.start is None) != self.lost(current):
+            return None
+        empty = self.changed and last.window == Window(self.applied, self.applied or 0)  # it was to change no more than that
+        return last if self.lost(current) or (self.applied or 0) < last.window.end or empty else None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A run to request."""
+
+    kind: Kind
+    window: Window
+    attempt: int
+    databases: tuple[str, ...]
+    after: str = ""  # id of the run before it, so that run keys of equal starts at other times differ
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Runs to request now, and why other databases have none.
+
+    Args:
+        starts: the runs.
+        waiting: reasons, one for each database that waits for a run or a delay.
+        settled: whether nothing can be due before the source's id changes.
+        scheduled: by database that waits for the schedule: since when.
+    """
+
+    starts: tuple[Start, ...]
+    waiting: tuple[str, ...]
+    settled: bool
+    scheduled: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def needs_log(replica: Replica, current: int) -> bool:
+    """Whether the log has to be read to know if a database has work."""
+    if replica.busy or replica.lost(current) or replica.unfinished(current):
+        return False
+    return replica.first_event is None and replica.scanned < current
+
+
+def decide(now: float, current: int, replicas: Sequence[Replica], max_events: int, due: float = math.inf) -> Decision:
+    """Decides what to run.
+
+    A window that failed is retried unchanged until it succeeds; its database gets no other window before. New events of several
+    databases share one window of the source's log. Held lanes get catch-up runs of their own, with growing delay.
+
+    Args:
+        now: seconds since the epoch.
+        current: the source's newest event id.
+        replicas: the policy's databases that exist at the source or the target.
+        max_events: most events of a new window.
+        due: the schedule's latest time, seconds since the epoch: work from before it is due now, later work at the next time.
+    """
+    starts: list[Start] = []
+    waiting: list[str] = []
+    fresh: list[Replica] = []
+    for replica in replicas:
+        if replica.busy:
+            waiting.append(f"{replica.database}: run {replica.busy[:8]} is in progress")
+        elif failed := replica.unfinished(current):
+            _retry(now, replica, failed, failed.window, RETRY_DELAY, starts, waiting)
+        elif replica.held is not None and not replica.lost(current) and _catch_up_due(now, replica, starts, waiting):
+            continue
+        else:
+            fresh.append(replica)
+    scheduled = {replica.database: replica.since for replica in fresh if replica.has_work(current) and replica.since >= due}
+    fresh = [replica for replica in fresh if replica.database not in scheduled]
+    starts += _first_windows(fresh, current)
+    starts += _next_windows(fresh, current, max_events)
+    priorities = {replica.database: replica.priority for replica in replicas}
+    starts = [replace(start, priority=priorities[start.databases[0]]) for start in starts]
+    settled = not starts and not waiting and not scheduled and all(replica.scanned >= current for replica in replicas)
+    return Decision(tuple(merged(starts)), tuple(waiting), settled, scheduled)
+
+
+def _retry(
+    now: float,
+    replica: Replica,
+    past: PastRun,
+    window: Window,
+    limits: tuple[float, float],
+    starts: list[Start],
+    waiting: list[str],
+) -> bool:
+    due = past.ended + delay(past.attempt, limits)
+    if now < due:
+        waiting.append(f"{replica.database}: attempt {past.attempt + 1} of {past.kind} {window} in {due - now:.0f} s")
+        return False
+    starts.append(Start(past.kind, window, past.attempt + 1, (replica.database,), past.run_id))
+    return True
+
+
+def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: list[str]) -> bool:
+    """A run from the lowest held event to the applied id; the load skips what is applied already."""
+    window, past = Window(replica.held, replica.applied or 0), replica.last_catch_up
+    if replica.released:
+        past = replace(past, attempt=1) if past else None
+    elif now < replica.next_attempt:
+        waiting.append(f"{replica.database}: held tables are retried in {replica.next_attempt - now:.0f} s")
+        return False
+    if past is not None and past.window.start == replica.held:
+        return _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting)
+    starts.append(Start("catch-up", window, 1, (replica.database,), _last_run(replica)))
+    return True
+
+
+def _first_windows(fresh: Iterable[Replica], current: int) -> Iterable[Start]:
+    for replica in fresh:
+        if replica.lost(current):
+            yield Start("window", Window(None, current), 1, (replica.database,), _last_run(replica))
+
+
+def _next_windows(fresh: Iterable[Replica], current: int, max_events: int) -> Iterable[Start]:
+    """One window for all databases with new events; it may start with events that belong to none of them."""
+    ready = [
+        (replica, replica.applied, replica.first_event)
+        for replica in fresh
+        if replica.applied is not None and replica.first_event is not None and not replica.lost(current)
+    ]
+    if not ready:
+        return
+    start = min(applied for _, applied, _ in ready)
+    end = min(current, min(first for _, _, first in ready) - 1 + max_events)
+    for replica, _, first in ready:
+        if first <= end:
+            yield Start("window", Window(start, end), 1, (replica.database,), _last_run(replica))
+
+
+def _last_run(replica: Replica) -> str:
+    runs = [run for run in (replica.last, replica.last_catch_up) if run]
+    return max(runs, key=lambda run: run.ended).run_id if runs else ""
+
+
+def merged(starts: Iterable[Start]) -> Iterable[Start]:
+    """One run for all databases of the same window, attempt and priority; highest priority first."""
+    groups: defaultdict[tuple[Kind, Window, int, int], list[Start]] = defaultdict(list)
+    for start in sorted(starts, key=lambda start: -start.priority):
+        groups[start.kind, start.window, start.attempt, start.priority].append(start)
+    for (kind, window, attempt, priority), group in groups.items():
+        databases = tuple(database for start in group for database in start.databases)
+        yield Start(kind, window, attempt, databases, max(start.after for start in group), priority)

@@ -1,0 +1,76 @@
+"""Run records of a policy: the unfinished run of each database, and its last runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import dagster as dg
+
+from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
+from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
+from repl_assets.dagster_private import PARTITION_NAME_TAG
+from sensors.dead_runs import ended, is_dead, report_dead
+from sensors.notification_log.decision import Kind, PastRun
+
+_LAST_RUNS = 100
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """The runs of each database of a policy.
+
+    Args:
+        busy: id of the unfinished run.
+        last: last run of a window.
+        last_catch_up: last catch-up run.
+        last_plan: last run that planned a window.
+    """
+
+    busy: dict[str, str] = field(default_factory=dict[str, str])
+    last: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+    last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+    last_plan: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
+
+
+def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: Iterable[str]) -> RunHistory:
+    """Reads the policy's runs: unfinished ones, whoever started them, and the last hundred that the sensor requested.
+
+    Dead runs are reported as failed first.
+    """
+    history = RunHistory()
+    stages: tuple[Stage, ...] = ("load", "plan")
+    loads = {names.database(database, stage): database for database in policy_databases for stage in stages}
+    for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
+        run = record.dagster_run
+        databases = list(_databases(run, loads, names))
+        if databases and is_dead(run):
+            report_dead(instance, run)
+            continue
+        history.busy.update((database, run.run_id) for database in databases)
+    for record in instance.get_run_records(dg.RunsFilter(tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS):
+        run = record.dagster_run
+        past = _past(record) if run.is_finished else None
+        if past is not None:
+            known = {"window": history.last, "catch-up": history.last_catch_up, "plan": history.last_plan}[past.kind]
+            for database in _databases(run, loads, names):
+                known.setdefault(database, past)
+    return history
+
+
+def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:
+    if run.tags.get(POLICY_TAG) == names.policy and run.tags.get(DATABASE_TAG) in loads.values():
+        yield run.tags[DATABASE_TAG]
+    yield from (loads[key] for key in run.asset_selection or () if key in loads)
+
+
+def _past(record: dg.RunRecord) -> PastRun | None:
+    run = record.dagster_run
+    try:
+        window = Window.parse(run.tags[PARTITION_NAME_TAG])
+        kind = cast("Kind", run.tags[KIND_TAG])
+        attempt = int(run.tags[ATTEMPT_TAG])
+    except (KeyError, ValueError):
+        return None
+    return PastRun(run.run_id, kind, window, attempt, ended(record))

@@ -1,0 +1,55 @@
+"""Schedules of a policy: the checks of all tables, the comparison of all objects, and retention."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from hive_replication.policy import Policy
+from repl_assets.catalog.keys import Names
+from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
+from repl_assets.checks.checks_job import checks_job_name
+from repl_assets.checks.same_objects import same_objects_job_name
+from repl_assets.jobs.retention import retention_job_name
+from repl_assets.typed import running_schedule
+
+
+def checks_schedule(policy: Policy, cron: str) -> dg.ScheduleDefinition:
+    """Starts the job that runs the checks of all tables: ``checks_<policy>``, in the policy's time zone."""
+    job = checks_job_name(Names.of(policy))
+    return _one_at_a_time(policy, "checks", job, cron, f"Runs the checks of all tables of policy {policy.name}")
+
+
+def same_objects_schedule(policy: Policy, cron: str) -> dg.ScheduleDefinition:
+    """Starts the job that compares all objects of both sides: ``same_objects_<policy>``, in the policy's time zone."""
+    job = same_objects_job_name(Names.of(policy))
+    return _one_at_a_time(policy, "same_objects", job, cron, f"Compares what source and target of policy {policy.name} hold")
+
+
+def _one_at_a_time(policy: Policy, name: str, job: str, cron: str, description: str) -> dg.ScheduleDefinition:
+    """A schedule whose tick is skipped while the job's last run is queued or running."""
+
+    @running_schedule(name=f"{name}_{policy.name}", job_name=job, cron=cron, time_zone=policy.time_zone, description=description)
+    def start(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        unfinished = context.instance.get_runs(dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES), limit=1)
+        return dg.SkipReason(f"run {unfinished[0].run_id[:8]} has not finished") if unfinished else dg.RunRequest()
+
+    return start
+
+
+def retention_schedule(policy: Policy, at: str) -> dg.ScheduleDefinition:
+    """Starts the job that frees space (``repl_assets.jobs.retention``) once a day: ``retention_<policy>``.
+
+    Args:
+        policy: the policy.
+        at: time of day in the policy's time zone, e.g. ``03:00``.
+    """
+    names = Names.of(policy)
+    hour, minute = map(int, at.split(":"))
+    return dg.ScheduleDefinition(
+        name=f"retention_{policy.name}",
+        job_name=retention_job_name(names),
+        cron_schedule=f"{minute} {hour} * * *",
+        execution_timezone=policy.time_zone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description=f"Deletes old data of the replicas of policy {policy.name} and its old runs in Dagster",
+    )

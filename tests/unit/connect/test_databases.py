@@ -1,0 +1,112 @@
+"""Which databases a policy by pattern has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hive_replication.connect import databases as module
+from hive_replication.connect.databases import resolved, taken_in, with_databases
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
+
+
+def policy(databases: dict[str, str], *, new: bool = False) -> Policy:
+    side = Warehouse(metastore="thrift://127.0.0.1:1", roots=(Root(uri="hdfs://s:8020/"),))
+    return Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases=databases, new_databases=new)
+
+
+def test_names_come_before_patterns_and_the_first_pattern_counts() -> None:
+    made = policy({"sales_*": "dr_*", "*_eu": "*", "sales_x": "y"})
+    assert [made.target_of(name) for name in ("sales_a", "sales_eu", "web_eu", "sales_x", "hr")] == [
+        "dr_sales_a", "dr_sales_eu", "web_eu", "y", "hr",
+    ]  # fmt: skip
+    assert taken_in(made, ["sales_a", "sales_eu", "web_eu", "sales_x", "hr", "sys"], {}) == {
+        "sales_*": ["sales_a", "sales_eu"],
+        "*_eu": ["web_eu"],
+    }
+    assert with_databases(made, ["sales_a"]).databases == {"sales_x": "y", "sales_a": "dr_sales_a"}
+
+
+@pytest.mark.parametrize(("new", "expected"), [(False, ["sales_a"]), (True, ["sales_a", "sales_b"])])
+def test_later_databases_only_where_the_policy_says_so(new: bool, expected: list[str]) -> None:
+    known = {"sales_*": ["sales_a"]}
+    assert taken_in(policy({"sales_*": "*"}, new=new), ["sales_a", "sales_b"], known) == {"sales_*": expected}
+    gone = taken_in(policy({"sales_*": "*"}), [], known)
+    assert gone == known  # that it was dropped is to be replicated too
+    assert taken_in(policy({"s*": "*"}), ["sales_b"], known) == {"s*": ["sales_b"]}
+
+
+def test_two_databases_of_one_name_on_the_target_are_refused() -> None:
+    with pytest.raises(BadRequest, match="replicates both 'x' and 'sales_a' to 'sales_a'"):
+        with_databases(policy({"x": "sales_a", "sales_*": "*"}), ["sales_a"])
+    with pytest.raises(ValidationError, match="'a' and 'b' have the same target 'x'"):
+        policy({"a": "x", "b": "x"})
+    assert policy({"a*": "*", "b*": "*"})
+
+
+@pytest.mark.parametrize("databases", [{"sales_*": "sales"}, {"sales": "*"}, {"sales_*": "*_*"}])
+def test_a_pattern_needs_a_star_in_its_target(databases: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="a pattern needs one"):
+        policy(databases)
+
+
+class Source:
+    """A metastore's databases."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def databases(self) -> list[str]:
+        return list(self.names)
+
+
+def kept(tmp_path: Path) -> Policy:
+    return policy({"s*": "*"}, new=True).model_copy(update={"dump_root": f"file://{tmp_path}/dumps"})
+
+
+def found(made: Policy, *names: str) -> list[str]:
+    source: Any = Source(*names)
+    return sorted(resolved(made, source).databases)
+
+
+def test_the_databases_of_a_policy_are_remembered(tmp_path: Path) -> None:
+    made = kept(tmp_path)
+    assert found(made, "s1") == ["s1"]
+    assert found(made) == ["s1"]
+    for number in range(2, 30):
+        assert len(found(made, f"s{number}")) == number
+    assert len(list((tmp_path / "dumps/.policies/default").iterdir())) == 10
+
+
+def test_two_instances_take_in_databases_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another instance wrote between reading and writing is not lost."""
+    made, others = kept(tmp_path), [["s2"]]
+
+    def meanwhile(policy: Policy, there: list[str], known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        if others:
+            assert found(made, *others.pop()) == ["s2"]
+        return taken_in(policy, there, known)
+
+    monkeypatch.setattr(module, "taken_in", meanwhile)
+    assert found(made, "s1") == ["s1", "s2"]
+    assert found(made) == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("text", ['{"s*": ["s1', "", "[]", '{"s*": "s1"}'])
+def test_a_damaged_file_of_databases_is_told_of(text: str, tmp_path: Path) -> None:
+    made = kept(tmp_path)
+    place = tmp_path / "dumps/.policies/default.json"  # where earlier versions wrote it
+    place.parent.mkdir(parents=True)
+    place.write_text('{"s*": ["s0"]}', encoding="utf-8")
+    assert found(made) == ["s0"]
+    place.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRequest, match=r"default\.json, .* is damaged: delete it"):
+        found(made, "s1")
+    place.unlink()
+    assert found(made, "s1") == ["s1"]

@@ -1,0 +1,164 @@
+"""``copy_file`` and the threads between local folders: no checksums are recorded there, CRC32C proves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_replication.copy.copy_file import copy_file
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.events.files import FileRef
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+CHECK = "e3069283"  # CRC-32C of 123456789
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage((Root(uri=tmp_path.as_uri()),))
+
+
+def task(tmp_path: Path, name: str = "part-0", checksum: str = "", target: str = "") -> CopyTask:
+    ref = FileRef(f"{tmp_path.as_uri()}/source/{name}", checksum, f"{tmp_path.as_uri()}/cmroot")
+    return CopyTask(ref, target or f"{tmp_path.as_uri()}/target/{name}", 42, "sales.orders")
+
+
+def put(tmp_path: Path, name: str, content: bytes = b"123456789") -> Path:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def names(tmp_path: Path) -> list[str]:
+    return sorted(p.name for p in (tmp_path / "target").iterdir())
+
+
+def test_copy_then_present(tmp_path: Path, storage: Storage) -> None:
+    put(tmp_path, "source/part-0")
+    first = copy_file(task(tmp_path), storage, storage)
+    assert isinstance(first, CopyResult)
+    assert (first.origin, first.size, first.attempts, first.executor) == ("source", 9, 1, "threads")
+    assert (first.proof.algorithm, first.proof.value, first.proof.recorded) == ("CRC32C", CHECK, False)
+    again = copy_file(task(tmp_path), storage, storage)
+    assert isinstance(again, CopyResult)
+    assert (again.origin, again.attempts, again.proof) == ("present", 0, first.proof)
+    assert names(tmp_path) == ["part-0"]
+
+
+@pytest.mark.parametrize("content", [b"987654321", b"1"])
+def test_another_file_is_never_overwritten(tmp_path: Path, storage: Storage, content: bytes) -> None:
+    put(tmp_path, "source/part-0")
+    put(tmp_path, "target/part-0", content)
+    failure = copy_file(task(tmp_path), storage, storage)
+    assert isinstance(failure, CopyFailure)
+    assert failure.kind == "conflict"
+    assert (tmp_path / "target/part-0").read_bytes() == content
+
+
+def test_absent_source_names_object_event_and_path(tmp_path: Path, storage: Storage) -> None:
+    failure = copy_file(task(tmp_path), storage, storage)
+    assert isinstance(failure, CopyFailure)
+    assert failure.kind == "gone"
+    assert all(word in failure.reason for word in ("sales.orders", "42", f"{tmp_path.as_uri()}/source/part-0", "no cmroot"))
+    assert not (tmp_path / "target").exists()
+
+
+def test_recorded_checksum_without_a_way_to_read_it(tmp_path: Path, storage: Storage) -> None:
+    put(tmp_path, "source/part-0")
+    failure = copy_file(task(tmp_path, checksum="ab" * 28), storage, storage)
+    assert isinstance(failure, CopyFailure)
+    assert failure.kind == "failed"
+    assert "webhdfs" in failure.reason
+
+
+def test_a_place_outside_the_roots_is_refused(tmp_path: Path, storage: Storage) -> None:
+    put(tmp_path, "source/part-0")
+    failure = copy_file(task(tmp_path, target="file:///etc/part-0"), storage, storage)
+    assert isinstance(failure, CopyFailure)
+    assert failure.kind == "failed"
+    assert "outside the storage roots" in failure.reason
+
+
+def test_twins_leave_one_file(tmp_path: Path, storage: Storage) -> None:
+    put(tmp_path, "source/part-0", b"x" * 100_000)
+    answers = list(ThreadCopier(storage, storage, threads=8).copy([task(tmp_path)] * 16))
+    assert sorted(a.origin for a in answers if isinstance(a, CopyResult)) == ["present"] * 15 + ["source"]
+    assert names(tmp_path) == ["part-0"]
+
+
+class Damaging(Storage):
+    """Flips a byte of what is written, the first ``times`` times: a broken network card or disk."""
+
+    times = 0
+
+    def create(self, uri: str, chunks: Iterator[bytes], **options: object) -> int:  # type: ignore[override]
+        data = b"".join(chunks)
+        if type(self).times > 0:
+            type(self).times -= 1
+            data = bytes([data[0] ^ 1]) + data[1:]
+        return super().create(uri, [data], **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("times", "copied"), [(1, True), (9, False)])
+def test_damage_on_the_way_is_seen(tmp_path: Path, storage: Storage, times: int, copied: bool) -> None:
+    put(tmp_path, "source/part-0")
+    Damaging.times = times
+    answer = copy_file(task(tmp_path), storage, Damaging(storage.roots))
+    if copied:
+        assert isinstance(answer, CopyResult)
+        assert (answer.attempts, (tmp_path / "target/part-0").read_bytes()) == (2, b"123456789")
+    else:
+        assert isinstance(answer, CopyFailure)
+        assert "reads back" in answer.reason
+    assert names(tmp_path) == (["part-0"] if copied else [])
+
+
+def test_long_names_have_room_for_the_temporary_one(tmp_path: Path, storage: Storage) -> None:
+    name = "é" * 127
+    put(tmp_path, f"source/{name}")
+    assert isinstance(copy_file(task(tmp_path, name), storage, storage), CopyResult)
+    assert names(tmp_path) == [name]
+
+
+def test_tasks_are_taken_lazily_and_each_gets_one_answer(tmp_path: Path, storage: Storage) -> None:
+    taken, seen = list[int](), list[CopyResult | CopyFailure]()
+
+    def tasks() -> Iterator[CopyTask]:
+        for number in range(50):
+            taken.append(number)
+            if number % 5:
+                put(tmp_path, f"source/{number}")
+            yield task(tmp_path, str(number))
+
+    answers = ThreadCopier(storage, storage, threads=2, on_result=seen.append).copy(tasks())
+    first = next(answers)
+    assert len(taken) == 4
+    rest = list(answers)
+    assert {a.task.target for a in [first, *rest]} == {task(tmp_path, str(n)).target for n in range(50)}
+    assert sum(isinstance(a, CopyFailure) for a in seen) == 10
+    assert len(seen) == 50
+
+
+class Broken(Storage):
+    def status(self, uri: str) -> None:
+        raise ZeroDivisionError(uri)
+
+
+def test_an_unexpected_error_is_an_answer_too(tmp_path: Path, storage: Storage) -> None:
+    (answer,) = ThreadCopier(storage, Broken(storage.roots)).copy([task(tmp_path)])
+    assert isinstance(answer, CopyFailure)
+    assert "ZeroDivisionError" in answer.reason
+
+
+def test_leaving_early_ends_the_threads(tmp_path: Path, storage: Storage) -> None:
+    before = threading.active_count()
+    answers = ThreadCopier(storage, storage, threads=4).copy(task(tmp_path, str(n)) for n in range(1000))
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before

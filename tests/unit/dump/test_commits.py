@@ -1,0 +1,77 @@
+"""Transactions of a dump: an end is dumped where it wrote to the database, a commit with what it wrote."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.dump.incremental.commits import TransactionReader
+from hive_replication.events.files import FileRef
+from hive_replication.events.log_event import LogEvent
+from hive_replication.events.records import Notification
+from hive_replication.events.transactions import TransactionWrite
+from hive_replication.metastore.transactions import WriteEvent
+
+TABLE = "hdfs://s/w/db.db/t"
+
+
+def ended(kind: str = "COMMIT_TXN", databases: tuple[str, ...] = ("db",)) -> LogEvent:
+    key = "databases" if kind == "COMMIT_TXN" else "dbsUpdated"
+    return LogEvent(Notification(7, 0, kind, "", "", json.dumps({"txnid": 3, key: databases})))
+
+
+def write(table: str, partition: str, *files: str, location: str = TABLE, view: bool = False) -> WriteEvent:
+    values: dict[str, Any] = {"table": table, "partition": partition, "write_id": 5, "location": location}
+    return WriteEvent(**values, files=files, view=view)
+
+
+def record(event: LogEvent, *writes: WriteEvent, acid: bool = True, existing: tuple[str, ...] = ()) -> EventRecord | None:
+    metastore = SimpleNamespace(write_events=lambda transaction, database: writes)
+    storage = SimpleNamespace(exists=lambda uri: uri in existing)
+    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage)
+    return TransactionReader(source, "db", lambda name: name != "outside").record(event)
+
+
+def test_a_commit_has_the_files_of_each_table_and_partition() -> None:
+    """Several statements of a transaction write to the same partition."""
+    one, two, other = (f"{TABLE}/d=1/delta_5_5_000{number}/f##" for number in range(3))
+    found = record(ended(), write("t", "d=1", one, two), write("t", "d=1", two), write("t", "d=2", other))
+    assert found is not None
+    assert found.notification.database == "db"
+    files = [FileRef.from_message(text) for text in (one, two, other)]
+    groups = (FileGroup("d=1", (files[0], files[1]), table="t"), FileGroup("d=2", (files[2],), table="t"))
+    assert found.groups == groups
+
+
+def test_tables_outside_the_policy_and_views_are_left_out() -> None:
+    found = record(ended(), write("outside", "", "f"), write("v", "", "f", view=True), write("t", "", "f"))
+    assert found is not None
+    assert [one.table for one in found.writes] == ["t"]
+    assert [one.table for one in found.groups] == ["t"]
+
+
+@pytest.mark.parametrize(("existing", "truncates"), [((f"{TABLE}/base_0000005",), True), ((), False)])
+def test_an_overwrite_by_nothing_leaves_an_empty_base(existing: tuple[str, ...], truncates: bool) -> None:
+    found = record(ended(), write("t", ""), existing=existing)
+    assert found is not None
+    assert found.writes == (TransactionWrite("t", "", 5, truncates),)
+
+
+def test_an_abort_has_no_writes() -> None:
+    found = record(ended("ABORT_TXN"), write("t", "", "f"))
+    assert found is not None
+    assert (found.groups, found.writes) == ((), ())
+
+
+@pytest.mark.parametrize("kind", ["COMMIT_TXN", "ABORT_TXN"])
+def test_transactions_of_other_databases_are_left_out(kind: str) -> None:
+    assert record(ended(kind, ("other",))) is None
+
+
+def test_other_events_and_policies_without_transactions_have_none() -> None:
+    assert record(ended("OPEN_TXN")) is None
+    assert record(ended(), acid=False) is None

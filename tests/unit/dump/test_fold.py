@@ -1,0 +1,36 @@
+"""A bootstrap dump of a source that changes between any two calls stands at the event that it names, whatever was read when."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hive_replication.dump.bootstrap.dump_objects import dump_objects
+from hive_replication.dump.format.records import Scope
+from hive_replication.progress import Silent
+from tests import model
+from tests.moving import MOVING_KINDS, Draft, moving_source, paces
+
+#: A table is renamed, then created again, while nobody can read the rename.
+_RENAMED = [("rename", 0, 0, 1), ("nothing", 0, 0, 0), ("nothing", 0, 0, 0), ("create", 0, 0, 0)]
+_RENAMED_BACK = [*_RENAMED, ("add many", 2, 0, 0), ("rename", 1, 0, 0), ("rename", 1, 0, 0), ("insert", 1, 0, 0)]
+#: A table is created, renamed (nobody can read it), created again, and the renamed one is dropped.
+_DROPPED = [*[("rename", 0, 0, 0)] * 3, ("insert", 2, 0, 0), ("rename", 0, 0, 0), ("insert", 2, 0, 0), ("drop", 0, 0, 0)]
+
+
+@example([("insert", 0, 0, 1)], _RENAMED_BACK, [0, 1, 0, 0, 1, 2, 2], frozenset([4]))  # read over what the fold had moved there
+@example([], _DROPPED, [0, 1, 5], frozenset([5]))  # its names were read later than the dump's end
+@settings(deadline=None, max_examples=300)
+@given(model.actions(), model.actions(MOVING_KINDS), paces, st.frozensets(st.integers(1, 12), max_size=3))
+def test_the_dump_stands_at_its_last_event(
+    before: model.Actions, meanwhile: model.Actions, pace: list[int], unreadable: frozenset[int]
+) -> None:
+    """Also where some events of that time cannot be read: what they may be about is read again."""
+    source = model.Source()
+    for action in before:
+        source.act(*action)
+    begin, draft = source.evid, Draft()
+    moving = moving_source(source, meanwhile, pace, frozenset(begin + number for number in unreadable))
+    header = dump_objects(moving, Scope("db"), draft, Silent()).header
+    assert begin <= header.from_evid <= header.to_evid
+    assert draft.state() == source.past[header.to_evid]

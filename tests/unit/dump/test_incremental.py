@@ -1,0 +1,69 @@
+"""An incremental dump of a source that changes meanwhile, loaded with crashes: lists taken late fit the events around them."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_replication.dump.format.records import Scope
+from hive_replication.dump.incremental.dump_events import dump_events
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
+from hive_replication.load.plan.lanes import WindowEvent, segments, window_event
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.progress import Silent
+from tests import model
+from tests.moving import Draft, moving_source
+from tests.replica import MAPPING, Target
+
+KINDS = (*model.KINDS, "insert unlisted", "insert unlisted", "relocate", "relocate many")
+
+
+def planned(events: list[WindowEvent], target: Target, state: ReplicaState) -> list[op.Operation]:
+    (segment,) = segments(events)
+    settings = LaneSettings(target.view(state), MAPPING, model.includes)
+    plans = [LanePlanner(lane, settings).plan()[0] for lane in segment.lanes]
+    assert [plan.stop for plan in plans if plan.stop] == []
+    return [operation for plan in plans for operation in plan.operations]
+
+
+def window(source: model.Source, after: int, meanwhile: model.Actions, pace: list[int]) -> tuple[int, list[WindowEvent]]:
+    """Dumps the events after one, while the source goes on."""
+    draft = Draft()
+    result = dump_events(moving_source(source, meanwhile, pace), Scope("db"), after, None, 0, draft, Silent())
+    return result.last_evid, [window_event(record) for record in draft.events]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    model.actions(),
+    model.actions(KINDS),
+    model.actions(KINDS, least=0),
+    st.lists(st.integers(0, 2), max_size=20),
+    st.integers(0, 2**32),
+)
+def test_two_windows(before: model.Actions, first: model.Actions, meanwhile: model.Actions, pace: list[int], seed: int) -> None:
+    """The first is dumped while the second happens, and killed anywhere; after the second the target is the source's equal."""
+    source, ids = model.Source(unique=True), random.Random(seed)
+    for action in before:
+        source.act(*action)
+    begin = source.evid
+    target = Target.replica(source, lambda: ids.randint(0, begin))
+    for action in first:
+        source.act(*action)
+    middle, events = window(source, begin, meanwhile, pace)
+    state = ReplicaState("uuid/db", begin)
+    operations = planned(events, target, state)
+    for operation in operations[: ids.randint(0, len(operations))]:
+        target.apply(operation)
+    for operation in planned(events, target, state):
+        target.apply(operation)
+    assert planned(events, target, state) == []
+    end, events = window(source, middle, [], [])
+    state = ReplicaState("uuid/db", middle)
+    for operation in planned(events, target, state):
+        target.apply(operation)
+    assert end == source.evid
+    assert target.state() == source.state()

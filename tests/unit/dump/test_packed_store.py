@@ -1,0 +1,165 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+"""Packed dumps against a plain dictionary, gone on with, read by Spark's columns, and damaged: refused, never loaded in part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hive_replication.dump.format import packed_writer as packed
+from hive_replication.dump.format import parquet_parts as packed_parts
+from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.format.resume import Checkpoint
+from hive_replication.errors import BadRequest
+from hive_replication.events.files import FileRef
+from hive_replication.events.records import Notification
+from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+FILES = (FileRef("hdfs://s/w/f#1%", "00ff", "hdfs://s/cm"), FileRef("hdfs://s/w/g"))
+HEADER = DumpHeader("bootstrap", Scope("db"), "uuid", Database(name="db"), 1, 9, 0, "", 0.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackedStore:
+    monkeypatch.setattr(packed, "_FULL", 7)
+    return PackedStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri())
+
+
+def table(name: str, *files: FileRef) -> TableRecord:
+    return TableRecord(Table(tableName=name, dbName="db", sd=StorageDescriptor(parameters={}), parameters={}), files)
+
+
+def partition(owner: str, number: int, *files: FileRef) -> PartitionRecord:
+    return PartitionRecord(owner, f"p={number}", Partition(values=[str(number)], sd=StorageDescriptor(location="l")), files)
+
+
+def event(evid: int, *files: FileRef) -> EventRecord:
+    return EventRecord(Notification(evid, 8, "INSERT", "db", "t", "{}"), (FileGroup("p=1", files),))
+
+
+CHANGES = st.tuples(
+    st.sampled_from(["table", "part", "drop", "drop part"]), st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 2)
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(changes=st.lists(CHANGES, max_size=40))
+def test_what_was_put_last_is_there(store: PackedStore, changes: list[tuple[str, str, int, int]]) -> None:
+    writer = store.create(Scope("db"))
+    tables, parts = dict[str, TableRecord](), dict[tuple[str, str], PartitionRecord]()
+    for kind, name, number, files in changes:
+        match kind:
+            case "table":
+                tables[name] = table(name, *FILES[:files])
+                writer.put_table(tables[name])
+            case "part":
+                record = partition(name, number, *FILES[:files])
+                parts[name, record.name] = record
+                writer.put_partition(record)
+            case "drop":
+                tables.pop(name, None)
+                parts = {key: record for key, record in parts.items() if key[0] != name}
+                writer.drop_table(name)
+            case _:
+                parts.pop((name, f"p={number}"), None)
+                writer.drop_partition(name, f"p={number}")
+        assert writer.table(name) == tables.get(name)
+        assert writer.partition(name, f"p={number}") == parts.get((name, f"p={number}"))
+    for name in "ab":
+        assert list(writer.partitions(name)) == [parts[key] for key in sorted(parts) if key[0] == name]
+    result = writer.finish(HEADER)
+    assert (result.tables, result.partitions) == (len(tables), len(parts))
+    assert result.files == sum(len(record.files) for record in (*tables.values(), *parts.values()))
+    reader = store.open(result.directory)
+    assert list(reader.tables()) == [tables[name] for name in sorted(tables)]
+    for name in "ab":
+        assert list(reader.partitions(name)) == [parts[key] for key in sorted(parts) if key[0] == name]
+
+
+def test_an_interrupted_dump_is_gone_on_with(store: PackedStore) -> None:
+    first = store.create(Scope("db"), "the request")
+    for evid in range(1, 10):
+        first.put_event(event(evid, *FILES))
+    first.keep(Checkpoint(9, "hash"))
+    for evid in range(10, 14):
+        first.put_event(event(evid, *FILES))
+    first.suspend()
+    second = store.create(Scope("db"), "the request")
+    assert (second.directory, second.number_of_events) == (first.directory, 9)
+    assert second.done is not None
+    assert second.done.evid == 9
+    for evid in range(10, 12):
+        second.put_event(event(evid))
+    result = second.finish(HEADER)
+    assert (result.events, result.files) == (11, 18)
+    found = list(store.open(result.directory).events())
+    assert found == [event(evid, *(FILES if evid < 10 else ())) for evid in range(1, 12)]
+
+
+def dump(store: PackedStore) -> Path:
+    writer = store.create(Scope("db"))
+    writer.put_table(table("t"))
+    for number in range(20):
+        writer.put_partition(partition("t", number, *FILES))
+    return Path(writer.finish(HEADER).directory.removeprefix("file://"))
+
+
+def test_the_files_to_copy_are_columns(store: PackedStore) -> None:
+    rows = [row for part in dump(store).glob("*.parquet") for row in pq.read_table(part).to_pylist()]
+    assert {row["name"] for row in rows if row["kind"] == "partition"} == {f"p={number}" for number in range(20)}
+    files = [(file["uri"], file["checksum"]) for row in rows for file in row["files"]]
+    assert sorted(files) == sorted((file.uri, file.checksum) for file in FILES * 20)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def other_rows(path: Path) -> None:
+    pq.write_table(pq.read_table(path).slice(1), path)
+
+
+def other_columns(path: Path) -> None:
+    pq.write_table(pq.read_table(path).drop(["evid"]), path)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, other_rows, other_columns])
+@pytest.mark.parametrize("name", ["_dumpmetadata", "_finished_dump", "part-00000.parquet", "part-00003.parquet"])
+def test_a_damaged_dump(store: PackedStore, damage: Callable[[Path], None], name: str) -> None:
+    directory = dump(store)
+    if damage in (other_rows, other_columns) and not name.startswith("part"):
+        return
+    damage(directory / name)
+    with pytest.raises(BadRequest, match=r"incomplete|unreadable") as error:
+        list(store.open(directory.as_uri()).partitions("t"))
+    assert directory.as_uri() in str(error.value)
+    assert "dump again" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_one_record_is_found_without_decoding_others(store: PackedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "_FULL", 50)
+    writer = store.create(Scope("db"))
+    written = [partition("t", number) for number in range(100)]
+    for record in written:
+        writer.put_partition(record)
+    decoded: list[str] = []
+    decode = packed_parts._record
+
+    def counting(kind: packed_parts.Kind, row: dict[str, Any]) -> packed_parts.Record:
+        decoded.append(row["name"])
+        return decode(kind, row)
+
+    monkeypatch.setattr(packed_parts, "_record", counting)
+    assert [writer.partition("t", record.name) for record in written] == written
+    assert len(decoded) == 100

@@ -1,0 +1,87 @@
+"""Where an object of an event lies after later events, and how far the source's log is read for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hive_replication.dump.incremental.present_location import Location, PresentLocations, followed
+from hive_replication.events import records as r
+from hive_replication.metastore.types import NotificationEvent, Partition, StorageDescriptor, Table
+from tests import model
+from tests.messages import row
+
+WAREHOUSE = "hdfs://s/w"
+
+
+def table(name: str) -> Table:
+    return Table(tableName=name, dbName="db", sd=StorageDescriptor(location=f"{WAREHOUSE}/{name}"), parameters={})
+
+
+def renamed(evid: int, old: str, new: str) -> r.AlterTable:
+    return r.AlterTable(evid, 0, "ALTER_TABLE", "db", new, table(old), table(new), truncate=False)
+
+
+def partition(evid: int, owner: str, old: str, new: str) -> r.AlterPartition:
+    before, after = (Partition(values=[v], sd=StorageDescriptor(location=f"{WAREHOUSE}/{owner}/d={v}")) for v in (old, new))
+    change = r.ChangedPartition(f"d={old}", f"d={new}", before, after)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", owner, table(owner), (change,), truncate=False)
+
+
+def dropped(evid: int, name: str) -> r.DropTable:
+    return r.DropTable(evid, 0, "DROP_TABLE", "db", name, None)
+
+
+def test_nothing_happened() -> None:
+    events = [renamed(5, "b", "c"), dropped(6, "c")]
+    assert followed(events, f"{WAREHOUSE}/a", "a", "") == Location(f"{WAREHOUSE}/a", 0, "a")
+
+
+def test_renames_move_the_directory() -> None:
+    events = [renamed(5, "a", "b"), renamed(6, "b", "c"), dropped(7, "a")]
+    assert followed(events, f"{WAREHOUSE}/a", "a", "") == Location(f"{WAREHOUSE}/c", 6, "c")
+    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/c/d=1", 6, "c")
+    assert followed(events, "hdfs://elsewhere/x", "a", "") == Location("hdfs://elsewhere/x", 6, "c")
+
+
+def test_drops_leave_nothing() -> None:
+    assert followed([renamed(5, "a", "b"), dropped(6, "b")], f"{WAREHOUSE}/a", "a", "") == Location(None, 6)
+    events = [r.DropPartition(5, 0, "DROP_PARTITION", "db", "a", None, ("d=1",))]
+    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(None, 5)
+    assert followed(events, f"{WAREHOUSE}/a/d=2", "a", "d=2") == Location(f"{WAREHOUSE}/a/d=2", 0, "a")
+
+
+def test_a_partition_that_is_renamed_with_its_table() -> None:
+    events = [partition(5, "a", "1", "2"), renamed(6, "a", "b"), partition(7, "b", "2", "3")]
+    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/b/d=3", 7, "b")
+
+
+class Log:
+    """A log that tells from where it was read."""
+
+    def __init__(self, events: list[NotificationEvent]) -> None:
+        self.rows, self.read = events, list[int]()
+
+    def current_event_id(self) -> int:
+        return len(self.rows)
+
+    def events(self, after: int, until: int) -> Iterator[NotificationEvent]:
+        self.read.append(after)
+        yield from self.rows[after:until]
+
+
+def test_the_log_is_read_on_from_the_events_of_the_batch() -> None:
+    source = model.Source()
+    for action in (("create", 0, 0, 0), ("rename", 0, 0, 1), ("create", 0, 0, 2), ("rename", 0, 0, 2)):
+        source.act(*action)
+    log = Log(list(map(row, source.events)))
+    locations = PresentLocations(log, "db", 0)  # type: ignore[arg-type]
+    first = locations.decode_batch(log.rows[:2])
+    assert log.read == []
+    assert locations.find_table(model.NAMES[0], 1).since == 2
+    assert log.read == [2]
+    ahead = [one for one in locations._events if one.evid > 2]
+    later = locations.decode_batch(log.rows[2:])
+    assert [one.evid for one in (*first, *later)] == [one.eventId for one in log.rows]
+    assert all(any(one is found for found in later) for one in ahead)
+    locations.find_table(model.NAMES[0], 3)
+    assert (log.read, min(one.evid for one in locations._events) > 2) == ([2], True)

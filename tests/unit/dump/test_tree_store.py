@@ -1,0 +1,155 @@
+"""The layout of ``tree`` dumps, and damaged ones: each is refused with one clear error, never loaded in part."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.format.tree import TreeStore
+from hive_replication.errors import BadRequest
+from hive_replication.events.files import FileRef
+from hive_replication.events.records import Notification
+from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+FILES = (FileRef("hdfs://s/w/f#1%", "00ff", "hdfs://s/cm"), FileRef("hdfs://s/w/g"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TreeStore:
+    return TreeStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri())
+
+
+def dump(store: TreeStore, kind: str) -> Path:
+    """A complete dump."""
+    writer = store.create(Scope("db"))
+    if kind == "bootstrap":
+        writer.put_table(TableRecord(Table(tableName="t", dbName="db", sd=StorageDescriptor(parameters={})), FILES))
+        part = Partition(values=["1", "2"], sd=StorageDescriptor(parameters={}))
+        writer.put_partition(PartitionRecord("t", "p=1/q=2", part, FILES))
+        writer.put_partition(PartitionRecord("t", "p=3/q=4", part))
+    else:
+        writer.put_event(EventRecord(Notification(7, 8, "INSERT", "db", "t", "{}"), (FileGroup("p=1", FILES),)))
+        writer.put_event(EventRecord(Notification(8, 8, "INSERT", "db", "t", "{}"), (FileGroup("", FILES),)))
+    header = DumpHeader(kind, Scope("db"), "uuid", Database(name="db"), 1, 9, 0, "", 0.0)  # type: ignore[arg-type]
+    return Path(writer.finish(header).directory.removeprefix("file://"))
+
+
+def read(store: TreeStore, directory: Path) -> int:
+    reader = store.open(directory.as_uri())
+    return len([*reader.tables(), *reader.partitions("t"), *reader.events()])
+
+
+def test_layout(store: TreeStore) -> None:
+    made = {str(path.relative_to(root)) for root in [dump(store, "bootstrap")] for path in root.rglob("*") if path.is_file()}
+    assert made == {
+        "_dumpmetadata",
+        "_finished_dump",
+        "db/_metadata",
+        "db/t/_metadata",
+        "db/t/_files",
+        "db/t/p=1/q=2/_metadata",
+        "db/t/p=1/q=2/_files",
+        "db/t/p=3/q=4/_metadata",
+    }
+    root = dump(store, "incremental")
+    made = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    assert made == {"_dumpmetadata", "_finished_dump", "7/_metadata", "7/p=1/_files", "8/_metadata", "8/_files"}
+    assert (root / "8" / "_files").read_text() == "hdfs://s/w/f%231%25#00ff#hdfs://s/cm#\nhdfs://s/w/g###\n"
+    assert root.parent.name == "db"
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def add_line(path: Path) -> None:
+    path.write_text(path.read_text() + "hdfs://s/w/extra###\n")
+
+
+def no_json_object(path: Path) -> None:
+    path.write_text("[1]")
+
+
+def newer(path: Path) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": "99"}))
+
+
+BOOTSTRAP: list[tuple[Callable[[Path], None], str]] = [
+    (Path.unlink, "_finished_dump"),
+    (Path.unlink, "_dumpmetadata"),
+    (Path.unlink, "db/t/_metadata"),
+    (Path.unlink, "db/t/_files"),
+    (Path.unlink, "db/t/p=1/q=2/_metadata"),
+    (Path.unlink, "db/t/p=1/q=2/_files"),
+    (shutil.rmtree, "db/t"),
+    (shutil.rmtree, "db/t/p=3"),
+    *[(damage, name) for damage in (cut, no_json_object) for name in ("_finished_dump", "_dumpmetadata", "db/t/_metadata")],
+    *[(newer, name) for name in ("_dumpmetadata", "db/t/_metadata", "db/t/p=1/q=2/_metadata")],
+    (cut, "db/t/p=1/q=2/_metadata"),
+    (cut, "db/t/_files"),
+    (add_line, "db/t/p=1/q=2/_files"),
+]
+INCREMENTAL: list[tuple[Callable[[Path], None], str]] = [
+    (shutil.rmtree, "7"),
+    (Path.unlink, "7/_metadata"),
+    (Path.unlink, "7/p=1/_files"),
+    (cut, "8/_metadata"),
+    (no_json_object, "8/_metadata"),
+    (newer, "8/_metadata"),
+    (cut, "8/_files"),
+    (add_line, "8/_files"),
+    (lambda path: path.rename(path.with_name("9")), "8"),
+    (lambda path: shutil.copytree(path, path.with_name("10")), "8"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "name"),
+    [("bootstrap", *case) for case in BOOTSTRAP] + [("incremental", *case) for case in INCREMENTAL],
+)
+def test_a_damaged_dump(store: TreeStore, kind: str, damage: Callable[[Path], None], name: str) -> None:
+    directory = dump(store, kind)
+    assert read(store, directory) == (3 if kind == "bootstrap" else 2)
+    damage(directory / name)
+    with pytest.raises(BadRequest, match=r"incomplete|unreadable") as error:
+        read(store, directory)
+    assert directory.as_uri() in str(error.value)
+    assert "dump again" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_read_waits_for_its_own_object_only(store: TreeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes of other objects go on meanwhile."""
+    write, others = store.storage.write, Event()
+
+    def slow(uri: str, data: bytes) -> None:
+        if "/b/" in uri or "p=2" in uri:
+            others.wait(10)
+        write(uri, data)
+
+    monkeypatch.setattr(store.storage, "write", slow)
+    writer = store.create(Scope("db"))
+    there = StorageDescriptor(parameters={})
+    tables = {name: TableRecord(Table(tableName=name, dbName="db", sd=there, parameters={}), FILES) for name in "ab"}
+    parts = [PartitionRecord("a", f"p={n}", Partition(values=[str(n)], sd=there, parameters={}), FILES) for n in (1, 2)]
+    for table in tables.values():
+        writer.put_table(table)
+    for part in parts:
+        writer.put_partition(part)
+    began = time.monotonic()
+    found = writer.table("a"), writer.partition("a", "p=1")
+    writer.drop_partition("a", "p=1")
+    assert time.monotonic() - began < 5
+    others.set()
+    assert (*found, writer.table("b"), *writer.partitions("a")) == (tables["a"], parts[0], tables["b"], parts[1])
+    writer.drop_table("a")
+    assert writer.table("a") is None

@@ -1,0 +1,84 @@
+"""Conditions of replicas, advice on held tables, and histories, without servers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hive_replication.health import advice_on
+from hive_replication.health.alarms import conditions
+from hive_replication.health.history import merged
+from hive_replication.health.status import condition_of, held_status
+from hive_replication.lag import Lag
+from hive_replication.load.journal.journal import Entry
+from hive_replication.load.records import Record
+from hive_replication.load.replica.quarantine import Quarantine
+from hive_replication.load.replica.state import ReplicaState
+from tests.lags import POLICY, WELL
+
+LEVEL = ReplicaState(source="s/sales", applied=100)
+
+
+@pytest.mark.parametrize(
+    ("state", "lag", "expected"),
+    [
+        (LEVEL, WELL, "up to date"),
+        (ReplicaState(), WELL, "no replica"),
+        (replace(LEVEL, applied=None), WELL, "bootstrap unfinished"),
+        (LEVEL, replace(WELL, seconds_behind=901.0), "behind"),
+        (LEVEL, replace(WELL, seconds_behind=899.0), "up to date"),
+        (LEVEL, replace(WELL, gap="events are missing"), "gap"),
+        (LEVEL, replace(WELL, seconds_behind=None, problem="the source's metastore does not answer"), "unknown"),
+        (LEVEL.quarantine("t", 90, "no space"), WELL, "tables held"),
+        (replace(LEVEL.quarantine("t", 90, "no space"), paused="since"), WELL, "paused"),
+        (replace(LEVEL, paused="since", undone=90), WELL, "undone"),
+    ],
+)
+def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: str) -> None:
+    assert condition_of(state, lag, 900) == expected
+    assert condition_of(state, lag, 900, known=False) == "unknown"
+
+
+def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:
+    raw = 'hdfs://t/x: RPCError("org.apache.hadoop.fs.ParentNotDirectoryException", "/x (is not a directory)\\n\\tat Foo")'
+    state = replace(LEVEL.quarantine("t", 90, raw), quarantines={"t": Quarantine(91, 5, 2, 6)})
+    (held,) = held_status(state, WELL)
+    assert held.reason == "hdfs://t/x: a file lies where a directory is needed (/x (is not a directory))"
+    assert (held.after, held.evid, held.since, held.attempts, held.next_attempt) == (90, 91, 5, 2, 126)
+    assert held.advice.startswith("a file lies on the target where a directory belongs")
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("undone to 52 by request", "hive-repl undo d.t --release"),
+        ("hdfs://s/f is absent and hdfs://cm/f is absent", "hive-repl repair s.t"),
+        ("alter_table: types incompatible with the existing columns", "drop the table on the target"),
+        ("somebody wrote something else", "remove the cause"),
+    ],
+)
+def test_there_is_advice_on_each_reason(reason: str, expected: str) -> None:
+    assert expected in advice_on(reason, "s.t", "d.t")
+
+
+def test_a_released_table_is_no_alarm() -> None:
+    undone = LEVEL.quarantine("t", 90, "undone to 90 by request")
+    failed = replace(undone, quarantines={"t": Quarantine(91, 5, 9, 6)})
+    released = failed.released("t")
+    assert released.released_names() == ["t"]
+    assert released.quarantines == {}  # else it would wait for the delay of failures before the undo
+    held = replace(WELL, held=tuple(released.held.items()))
+    assert list(conditions([held], (), POLICY)) == []
+    assert [one.about for one in conditions([replace(WELL, held=(("t", "no space"),))], (), POLICY)] == ["sales.t"]
+
+
+def test_loads_without_a_record_are_told_from_the_journal() -> None:
+    def entry(token: str, end: int, time: float, status: str = "done") -> Entry:
+        return Entry(f"j/{token}", 1, end, token, status, time)  # type: ignore[arg-type]
+
+    record = Record("2" * 21, "window", "sales", "ann@gate", 20.0, window="1-9", journal="b")
+    found = merged([record], [entry("a", 5, 10.0), entry("b", 9, 19.0, "undone"), entry("c", 9, 19.5)], "sales")
+    assert [(one.record.window, one.record.by, one.undone) for one in found] == [("1-9", "ann@gate", True), ("1-5", "", False)]
+    killed = merged([record], [entry("d", 12, 30.0, "open")], "sales")
+    assert [(one.record.window, one.record.outcome) for one in killed] == [("1-12", "failed"), ("1-9", "done")]

@@ -1,0 +1,100 @@
+"""What the journal records of a lane: its steps, images before, and directories left, put into use and added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hive_replication.load.apply.lane_recorder import lane_record
+from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target_view import KnownObjects
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+
+BASE = "hdfs://dst/w/db.db"
+NO_FILES = op.Content((), "1-0")
+
+
+class Metastore:
+    """Table ``t`` and table ``p`` with partitions ``ds=1`` and ``ds=2``, the second outside of the table's directory."""
+
+    def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
+        keys = {"t": [], "p": [FieldSchema(name="ds", type="string")]}
+        return (
+            Table(tableName=name, sd=StorageDescriptor(location=f"{BASE}/{name}"), partitionKeys=keys[name])
+            for name in names
+            if name in keys
+        )
+
+    def partitions(self, _: str, table: str, names: Iterable[str] | None) -> Iterator[Partition]:
+        assert table == "p"
+        places = {"ds=1": f"{BASE}/p/ds=1", "ds=2": f"{BASE}/.repl/7-0/ds=2"}
+        for name in places if names is None else names:
+            if name in places:
+                yield Partition(values=[name.removeprefix("ds=")], sd=StorageDescriptor(location=places[name]))
+
+
+class Storage:
+    """Each directory has one file."""
+
+    def named_files(self, _: str) -> dict[str, Any]:
+        return {"f": None}
+
+
+def record(*operations: op.Operation, **places: Any) -> LaneRecord:
+    placed = LanePlacement(LanePlan(("t", "p"), 0, operations), **places)
+    known = KnownObjects(Metastore(), "db", ReplicaState())  # type: ignore[arg-type]
+    return lane_record(Storage(), known, placed, operations)  # type: ignore[arg-type]
+
+
+def test_a_created_table_has_no_image_but_a_directory() -> None:
+    found = record(op.CreateTable(5, "n", Table(tableName="n"), NO_FILES, f"{BASE}/n"), directories={(0, ""): f"{BASE}/n"})
+    assert found.steps == (Step("CreateTable", 5, "n", directory=f"{BASE}/n"),)
+    assert (found.tables, found.left, found.placed) == ({}, (), (f"{BASE}/n",))
+
+
+def test_a_renamed_and_dropped_table_is_recorded_under_its_names_before() -> None:
+    found = record(op.RenameTable(5, "t", Table(tableName="u")), op.DropTable(6, "u"))
+    assert found.steps == (
+        Step("RenameTable", 5, "t", new_name="u"),
+        Step("DropTable", 6, "u", origin="t", chain=(("t", 5),)),
+    )
+    assert (list(found.tables), found.left) == (["t"], (f"{BASE}/t",))
+
+
+def test_a_table_created_and_dropped_in_the_lane_has_no_origin() -> None:
+    create = op.CreateTable(5, "n", Table(tableName="n"), NO_FILES, f"{BASE}/n")
+    found = record(create, op.DropTable(6, "n"), directories={(0, ""): f"{BASE}/n"})
+    assert found.steps[1] == Step("DropTable", 6, "n")
+    assert (found.tables, found.left, found.kept) == ({}, (f"{BASE}/n",), set())
+
+
+def test_a_dropped_table_leaves_its_directory_and_partitions_outside_of_it() -> None:
+    found = record(op.DropTable(5, "p"))
+    assert set(found.partitions["p"]) == {"ds=1", "ds=2"}
+    assert set(found.left) == {f"{BASE}/p", f"{BASE}/.repl/7-0/ds=2"}
+
+
+def test_a_partition_that_did_not_exist_is_recorded_as_absent() -> None:
+    added = op.AddPartitions(5, "p", (op.NewPartition("ds=3", Partition(), NO_FILES),))
+    found = record(added, directories={(0, "ds=3"): f"{BASE}/p/ds=3"})
+    assert (found.partitions, found.placed, found.left) == ({"p": {"ds=3": None}}, (f"{BASE}/p/ds=3",), ())
+
+
+def test_replaced_data_leaves_the_old_directory() -> None:
+    replaced = op.ReplaceData(5, "p", "ds=1", Partition(), NO_FILES)
+    places: dict[str, Any] = {"directories": {(0, "ds=1"): f"{BASE}/.repl/5-0/ds=1"}, "modes": {(0, "ds=1"): "replace"}}
+    found = record(replaced, **places)
+    assert (found.left, found.placed) == ((f"{BASE}/p/ds=1",), (f"{BASE}/.repl/5-0/ds=1",))
+    assert found.kept == {f"{BASE}/p/ds=1"}
+    assert found.files == {}
+
+
+def test_an_append_records_the_files_of_before_under_a_new_name_too() -> None:
+    renamed = op.RenameTable(5, "t", Table(tableName="u"))
+    places: dict[str, Any] = {"directories": {(1, ""): f"{BASE}/.repl/6-0"}, "modes": {(1, ""): "append"}}
+    found = record(renamed, op.AppendData(6, "u", "", Table(), NO_FILES), **places)
+    assert (found.files, found.left, found.placed) == ({f"{BASE}/t": ("f",)}, (), ())

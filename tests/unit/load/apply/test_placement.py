@@ -1,0 +1,62 @@
+"""Where data goes: how often the metastore is asked for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+from hive_replication.load.apply.placement import Placer
+from hive_replication.load.layout.directories import staging_name
+from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_view import KnownObjects
+from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+TABLES = 40
+
+
+class Metastore:
+    """Counts the tables that it hands out."""
+
+    def __init__(self, locations: dict[str, str]) -> None:
+        self.locations, self.read = locations, Counter[str]()
+
+    def table_names(self, _: str) -> list[str]:
+        return sorted(self.locations)
+
+    def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
+        for name in names:
+            if name in self.locations:
+                self.read[name] += 1
+                yield Table(tableName=name, sd=StorageDescriptor(location=self.locations[name]), partitionKeys=[])
+
+
+def test_a_restarted_bootstrap_reads_the_tables_once(tmp_path: Path) -> None:
+    """The plain directories are there from the attempt before; some are of tables that were renamed since."""
+    base = f"{tmp_path.as_uri()}/sales.db"
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    for number in range(TABLES):
+        storage.mkdirs(f"{base}/t{number}")
+    metastore = Metastore({"renamed": f"{base}/t7/", "other": f"{base}/other", "view": ""})
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+
+    def lane(number: int) -> LanePlan:
+        content = op.Content((), staging_name(170, number, transactional=False))
+        created = op.CreateTable(170, f"t{number}", Table(tableName=f"t{number}"), content, f"{base}/t{number}")
+        return LanePlan((f"t{number}",), 0, (created,))
+
+    with ThreadPoolExecutor(8) as pool:
+        placed = list(pool.map(placer.place, map(lane, range(TABLES))))
+    assert metastore.read == {"renamed": 1, "other": 1, "view": 1}
+    assert [one.directories[0, ""] for one in placed] == [
+        f"{base}/.repl/170-7" if number == 7 else f"{base}/t{number}" for number in range(TABLES)
+    ]

@@ -1,0 +1,92 @@
+"""A managed table is external for the time of a rename, and managed again afterwards, also after a crash in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from hive_replication.load.apply.renames import MARK, rename_partitions, rename_table, restore_managed, restored
+from hive_replication.load.replica.hive4_translation import TRANSLATION
+from hive_replication.metastore.client import Metastore as Client
+from hive_replication.metastore.dialect import Features
+from hive_replication.metastore.types import Partition, Table, copy_of
+
+TRANSLATED = {"EXTERNAL": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE", "external.table.purge": "TRUE"}
+
+
+class Metastore:
+    """Records the tables as they are altered; ``dies`` after so many calls."""
+
+    def __init__(self, dies: int = 99) -> None:
+        self.calls: list[tuple[str, Table]] = []
+        self.renamed: list[Sequence[str]] = []
+        self.dies = dies
+
+    def alter_table(self, _: str, name: str, image: Table) -> None:
+        if len(self.calls) == self.dies:
+            raise KeyboardInterrupt
+        self.calls.append((name, copy_of(image)))
+
+    @property
+    def features(self) -> Features:
+        return Features("4.2.0", "")
+
+    def max_write_id(self, *_: str) -> int:
+        return 0
+
+    def rename_partitions(self, _: str, __: str, renames: Sequence[tuple[Sequence[str], Partition]]) -> None:
+        assert self.calls[-1][1].tableType == "EXTERNAL_TABLE"
+        self.renamed += [values for values, _ in renames]
+
+
+def client(metastore: Metastore) -> Client:
+    return metastore  # type: ignore[return-value]
+
+
+def table(kind: str, **parameters: str) -> Table:
+    return Table(dbName="db", tableName="t", tableType=kind, parameters={"owner": "x", **parameters})
+
+
+MANAGED = table("MANAGED_TABLE")
+BY_HIVE_4 = table("EXTERNAL_TABLE", **TRANSLATED)
+
+
+@pytest.mark.parametrize("before", [MANAGED, BY_HIVE_4], ids=["managed", "translated by Hive 4"])
+def test_the_data_of_a_managed_table_stays_in_place(before: Table) -> None:
+    metastore, image = Metastore(), copy_of(before)
+    image.tableName = "u"
+    rename_table(client(metastore), before, image)
+    (_, marked), (name, after) = metastore.calls
+    assert (marked.tableName, marked.tableType, MARK in marked.parameters) == ("t", "EXTERNAL_TABLE", True)
+    assert TRANSLATION & marked.parameters.keys() == {"EXTERNAL"}
+    assert (name, after) == ("t", image)
+
+
+@pytest.mark.parametrize("before", [MANAGED, BY_HIVE_4], ids=["managed", "translated by Hive 4"])
+def test_a_table_that_a_killed_load_left_external_is_managed_again(before: Table) -> None:
+    dying = Metastore(dies=1)
+    with pytest.raises(KeyboardInterrupt):
+        rename_table(client(dying), before, before)
+    ((_, left),) = dying.calls
+    metastore = Metastore()
+    assert restore_managed(client(metastore), left) == before
+    assert metastore.calls == [("t", before)]
+
+
+@pytest.mark.parametrize(
+    "before", [table("EXTERNAL_TABLE", EXTERNAL="TRUE"), table("MANAGED_TABLE", transactional="true")], ids=["external", "acid"]
+)
+def test_other_tables_are_renamed_as_they_are(before: Table) -> None:
+    metastore = Metastore()
+    rename_table(client(metastore), before, before)
+    assert metastore.calls == [("t", before)]
+    assert restored(before) is before
+
+
+def test_partitions_are_renamed_one_by_one() -> None:
+    metastore = Metastore()
+    renames = [("ds=1", Partition()), ("ds=2", Partition())]
+    rename_partitions(client(metastore), MANAGED, renames)
+    assert metastore.renamed == [("1",), ("2",)]
+    assert metastore.calls[-1] == ("t", MANAGED)

@@ -1,0 +1,32 @@
+"""Transactions of a stretch begin together (pure)."""
+
+from __future__ import annotations
+
+from hive_replication.load.operations.kinds import DropTable, Operation
+from hive_replication.load.operations.open_transactions import OpenReplayed, ascending, batch_opens
+from hive_replication.load.operations.transactions import AllocateTargetWriteIds, ReplayAbort, ReplayCommit
+from hive_replication.metastore.replicated_transactions import Replayed
+
+
+def begin(evid: int, table: str, *write_ids: tuple[int, int]) -> AllocateTargetWriteIds:
+    return AllocateTargetWriteIds(evid, table, "p", write_ids)
+
+
+def test_all_write_ids_of_a_stretch_are_given_out_first() -> None:
+    commit, abort = ReplayCommit(3, "a", "p", 11, ()), ReplayAbort(6, "a", "p", 12)
+    lane = [begin(1, "a", (11, 1)), begin(2, "b", (11, 7)), commit, begin(4, "a", (12, 2)), begin(5, "b", (9, 8)), abort]
+    first, *others = batch_opens(lane)
+    assert first == OpenReplayed(1, "a", "p", (("a", ((11, 1), (12, 2))), ("b", ((11, 7), (9, 8)))), parts=(1, 2, 4, 5))
+    assert others == [commit, abort]
+
+
+def test_nothing_is_moved_across_another_operation() -> None:
+    lane: list[Operation] = [begin(1, "a", (1, 1)), DropTable(2, "a"), begin(3, "a", (2, 1))]
+    assert list(batch_opens(lane)) == lane
+
+
+def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> None:
+    opened = {5: Replayed(100, "p"), 6: Replayed(101, "p"), 7: Replayed(90, "p"), 8: Replayed(91, "p#2"), 9: Replayed(92, "p#2")}
+    pairs = ((5, 1), (6, 2), (7, 3), (8, 4), (9, 5))
+    assert list(ascending(pairs, opened)) == [("p", {5: 1, 6: 2}), ("p", {7: 3}), ("p#2", {8: 4, 9: 5})]
+    assert list(ascending((), opened)) == []

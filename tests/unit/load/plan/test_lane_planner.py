@@ -1,0 +1,324 @@
+"""Lanes planned from every state that a crash can leave: the end is always the state of the source, and nothing is left then."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hive_replication.events import records as r
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
+from hive_replication.load.plan.lanes import WindowEvent, segments
+from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.replica.state import LAST_ID, TAKEN_IN_REASON, ReplicaState
+from hive_replication.load.report import Skipped
+from hive_replication.metastore.types import copy_of
+from tests.model import KINDS, ROOT, Actions, Source, actions, includes
+from tests.replica import MAPPING, TARGET, Target
+
+
+def plans(source: Source, target: Target, state: ReplicaState, until: int, after: int | None = None) -> list[LanePlan]:
+    """What a load of the window does, which must be possible."""
+    begin = min([state.applied or 0, *state.at.values()]) if after is None else after
+    (segment,) = segments(source.window(begin, until))
+    view = target.view(state)
+    made = [LanePlanner(lane, LaneSettings(view, MAPPING, includes)).plan()[0] for lane in segment.lanes]
+    assert [plan.stop for plan in made if plan.stop] == []
+    return made
+
+
+def operations(made: list[LanePlan]) -> list[op.Operation]:
+    return [operation for plan in made for operation in plan.operations]
+
+
+def replicated(before: Actions, seed: int) -> tuple[Source, Target, ReplicaState]:
+    """A source after some changes, and its replica with any state ids up to then."""
+    source = Source()
+    for action in before:
+        source.act(*action)
+    ids = random.Random(seed)
+    return source, Target.replica(source, lambda: ids.randint(0, source.evid)), ReplicaState("uuid/db", source.evid)
+
+
+def finish(source: Source, target: Target, state: ReplicaState) -> None:
+    """The window is carried out to its end, which is the source's state; repeated, it does nothing."""
+    for operation in operations(plans(source, target, state, source.evid)):
+        target.apply(operation)
+    assert target.state() == source.state()
+    assert operations(plans(source, target, state, source.evid)) == []
+    done = ReplicaState("uuid/db", source.evid)
+    assert operations(plans(source, target, done, source.evid, after=state.applied)) == []
+
+
+@settings(deadline=None, max_examples=300)
+@given(actions(), actions((*KINDS, "rename out")), st.integers(0, 2**32))
+def test_a_load_killed_after_any_operation_is_finished_by_the_next(before: Actions, window: Actions, seed: int) -> None:
+    source, start, state = replicated(before, seed)
+    for action in window:
+        source.act(*action)
+    planned = operations(plans(source, start, state, source.evid))
+    for killed in range(len(planned) + 1):
+        target = start.copy()
+        for operation in planned[:killed]:
+            target.apply(operation)
+        finish(source, target, state)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A load that does not come to its end: of the window up to an event, of each lane only a share.
+
+    Args:
+        until: where its window ends, as a share of all events.
+        shares: how much of each lane is carried out, in turn.
+        ahead: whether names whose lane is carried out whole are noted as ahead, as a repair does.
+    """
+
+    until: float
+    shares: tuple[float, ...]
+    ahead: bool
+
+
+stages = st.lists(
+    st.builds(Stage, st.floats(0, 1), st.tuples(*[st.sampled_from([0.0, 0.3, 0.7, 1.0])] * 3), st.booleans()), max_size=3
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(actions(), actions(most=20), st.integers(0, 2**32), stages)
+def test_held_and_repaired_lanes_come_to_the_same_end(before: Actions, window: Actions, seed: int, stages: list[Stage]) -> None:
+    """Lanes of a short window stop anywhere, then a longer window joins them by renames."""
+    source, target, state = replicated(before, seed)
+    begin = source.evid
+    for action in window:
+        source.act(*action)
+    for stage in sorted(stages, key=lambda stage: stage.until):
+        until = begin + int(stage.until * (source.evid - begin))
+        for plan, share in zip(plans(source, target, state, until), stage.shares, strict=False):
+            done = plan.operations[: round(share * len(plan.operations))]
+            for operation in done:
+                target.apply(operation)
+            if stage.ahead and len(done) == len(plan.operations):
+                for name in plan.names:
+                    state = state.at_position(name, until)
+    finish(source, target, state)
+
+
+def planned(source: Source, target: Target, after: int, **options: Any) -> tuple[LanePlan, list[Skipped]]:
+    (segment,) = segments(source.window(after, source.evid))
+    (lane,) = segment.lanes
+    mapping = options.pop("mapping", MAPPING)
+    state = options.pop("state", ReplicaState("uuid/db", after))
+    gone = options.pop("gone", None)
+    return LanePlanner(lane, LaneSettings(target.view(state), mapping, options.pop("includes", includes), **options), gone).plan()
+
+
+def kinds(plan: LanePlan) -> list[str]:
+    return [operation.kind for operation in plan.operations]
+
+
+def source_of(*changes: tuple[str, int, int, int]) -> Source:
+    source = Source()
+    for change in changes:
+        source.act(*change)
+    return source
+
+
+def test_renamed_out_of_the_policy_is_dropped() -> None:
+    source = source_of(("create", 0, 0, 0), ("rename out", 0, 0, 0))
+    plan, _ = planned(source, Target.replica(source_of(("create", 0, 0, 0)), lambda: 1), 1)
+    assert (kinds(plan), plan.names, plan.base) == (["DropTable"], ("a",), 1)
+
+
+ENTERED = (("create", 0, 0, 0), ("rename", 0, 0, 0), ("insert", 1, 0, 0))  # a becomes b at event 2
+
+
+def only_b(name: str) -> bool:
+    return name == "b"
+
+
+def test_renamed_into_the_policy_comes_whole() -> None:
+    plan, skipped = planned(source_of(*ENTERED), Target(), 1, includes=only_b)
+    assert (plan.stop, plan.coming, plan.names, kinds(plan)) == (None, ("b",), ("b",), [])
+    assert {one.evid: "comes whole" in one.reason for one in skipped} == {2: True, 3: True}
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_hold_under_the_new_name_is_not_ended_by_the_old_one(at: int) -> None:
+    """The old name is not of the policy, so it stands at the database's event: that says nothing of the table."""
+    held = ReplicaState("uuid/db", 3, at={"b": at}, held={"b": f"{TAKEN_IN_REASON}and comes whole"})
+    plan, _ = planned(source_of(*ENTERED), Target(), 1, includes=only_b, state=held)
+    assert plan.coming == ("b",)
+    plan, _ = planned(source_of(*ENTERED), Target(), 1, includes=only_b, state=ReplicaState("uuid/db", 3, at={"b": at}))
+    assert plan.coming == (("b",) if at < 2 else ())  # an event that stands applied brings nothing back
+
+
+def test_what_came_whole_is_not_awaited_any_more() -> None:
+    source = source_of(*ENTERED)
+    plan, skipped = planned(source, Target.replica(source, lambda: 3), 1, includes=only_b)
+    assert (plan.coming, kinds(plan), [one.evid for one in skipped]) == ((), [], [2, 3])
+
+
+def test_what_is_awaited_and_goes_away_is_not_awaited_any_more() -> None:
+    source = source_of(*ENTERED, ("drop", 1, 0, 0))
+    assert planned(source, Target(), 1, includes=only_b)[0].coming == ()
+    held = ReplicaState("uuid/db", 3, at={"b": 3}, held={"b": f"{TAKEN_IN_REASON}and comes whole"})
+    assert planned(source, Target(), 3, includes=only_b, state=held)[0].coming == ()
+
+
+def test_a_newcomer_comes_under_its_last_name() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("rename", 0, 0, 0))
+    plan, _ = planned(source, Target(), 1, newcomer=lambda name: name == "a")
+    assert (plan.stop, plan.coming, kinds(plan)) == (None, ("b",), [])
+
+
+def test_a_replica_that_left_the_policy_is_no_replica_of_what_takes_its_name() -> None:
+    source = source_of(("create", 0, 0, 0), ("drop", 0, 0, 0), ("create", 0, 0, 0))
+    target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
+    plan, _ = planned(source, target, 2, state=ReplicaState("uuid/db", 2, left={"a": 1}))
+    assert (plan.stop, kinds(plan)) == (None, ["DropTable", "CreateTable"])
+
+
+def test_a_rename_is_applied_where_both_names_stand_beyond_it() -> None:
+    """The old name belongs to another table by now, which was rebuilt: what it held before is under the new one, or lacks."""
+    source = source_of(("create", 0, 0, 0), ("rename", 0, 0, 0), ("create", 0, 0, 0))
+    target = Target.replica(source, lambda: 3)
+    del target.tables["b"], target.files["b", ""]
+    plan, _ = planned(source, target, 1, state=ReplicaState("uuid/db", 1, at={"a": 3}))
+    assert plan.stop is not None
+    assert (plan.stop.evid, "lacks db.b" in plan.stop.reason) == (2, True)
+
+
+def test_a_foreign_object_with_the_name_is_refused() -> None:
+    source = source_of(("create", 0, 0, 0))
+    target = Target.replica(source, lambda: 0)
+    target.tables["a"].parameters.clear()
+    plan, _ = planned(source, target, 0)
+    assert plan.stop is not None
+    assert (plan.stop.evid, plan.stop.refused, kinds(plan)) == (1, True, [])
+    assert "db.a exists and is not a replica" in plan.stop.reason
+
+
+def test_a_foreign_object_at_the_destination_of_a_rename() -> None:
+    source = source_of(("create", 0, 0, 0), ("alter", 0, 0, 0), ("rename", 0, 0, 0))
+    target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
+    target.tables["b"] = copy_of(target.tables["a"])
+    target.tables["b"].parameters = {}
+    plan, _ = planned(source, target, 1)
+    assert plan.stop is not None
+    assert (plan.stop.evid, plan.stop.refused, kinds(plan)) == (3, True, ["AlterTable"])
+
+
+@pytest.mark.parametrize("last", ["insert", "alter", "rename", "add many"])
+def test_a_table_that_the_target_lacks_is_held(last: str) -> None:
+    source = source_of(("create", 0, 0, 1), (last, 0, 0, 0))
+    plan, _ = planned(source, Target(), 1)
+    assert plan.stop is not None
+    assert ("lacks db.a" in plan.stop.reason, plan.stop.evid, plan.stop.refused) == (True, 2, False)
+
+
+def test_a_partition_that_the_target_lacks_is_held() -> None:
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), ("alter part", 0, 1, 0))
+    target = Target.replica(source, lambda: 2)
+    del target.partitions["a", "p=1"]
+    plan, _ = planned(source, target, 2)
+    assert plan.stop is not None
+    assert ("lacks db.a/p=1" in plan.stop.reason, plan.stop.evid) == (True, 3)
+
+
+def test_what_goes_away_after_the_window_is_not_missed() -> None:
+    class Later:
+        def superseded(self, table: str, partition: str, evid: int) -> int | None:
+            return 99 if (table, partition) == ("a", "") and evid == 2 else None
+
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0))
+    plan, (skipped,) = planned(source, Target(), 1, lookahead=Later())
+    assert (plan.stop, kinds(plan), skipped.evid) == (None, [], 2)
+    assert "event 99" in skipped.reason
+
+
+def test_a_database_that_is_dropped_takes_everything_along() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("rename", 0, 0, 0))
+    plan, skipped = planned(source, Target(), 0, ended=4)
+    assert (plan.stop, kinds(plan), [one.evid for one in skipped]) == (None, [], [1, 2, 3])
+
+
+def test_an_unreadable_message_holds_the_lane_there() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("insert", 0, 0, 0))
+    events = source.window(0, 3)
+    events[1] = WindowEvent(events[1].row, None, (), "cannot be read")
+    (segment,) = segments(events)
+    plan, _ = LanePlanner(segment.lanes[0], LaneSettings(Target().view(ReplicaState()), MAPPING, includes)).plan()
+    assert (kinds(plan), plan.stop) == (["CreateTable"], Stop(2, "cannot be read"))
+
+
+def test_what_is_not_applied_is_told() -> None:
+    source = source_of(("nothing", 0, 0, 0), ("create", 0, 0, 0))
+    acid = source.events[1]
+    assert isinstance(acid, r.CreateTable)
+    acid.after.parameters["transactional"] = "true"
+    plan, skipped = planned(source, Target(), 0)
+    assert (plan.stop, kinds(plan)) == (None, [])
+    assert [(one.evid, one.what.partition(" ")[0]) for one in skipped] == [(1, "OTHER_EVENT"), (2, "CREATE_TABLE")]
+    assert ["not applied" in skipped[0].reason, "ACID" in skipped[1].reason] == [True, True]
+
+
+def test_the_gate_is_the_highest_of_the_ids() -> None:
+    source = source_of(("create", 0, 0, 1), ("add many", 0, 0, 0), *[("alter part", 0, 0, 0)] * 3)
+    target = Target.replica(source, lambda: 2)
+
+    def applied(**state: Any) -> list[int]:
+        found = ReplicaState("uuid/db", **{"applied": 2} | state)
+        return [operation.evid for operation in planned(source, target, 2, state=found)[0].operations]
+
+    assert applied() == [3, 4, 5]
+    assert applied(at={"a": 4}) == [5]
+    assert applied(applied=4, at={"a": 2}) == [3, 4, 5]
+    target.partitions["a", "p=0"].parameters[LAST_ID] = "3"
+    assert applied() == [4, 5]
+    target.tables["a"].parameters[LAST_ID] = "5"
+    assert applied() == []
+
+
+def test_a_table_loaded_under_another_name() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("drop", 0, 0, 0), ("create", 0, 0, 0))
+    mapping = replace(MAPPING, source_table="a", target_table="other")
+    plan, _ = planned(source, Target(), 0, mapping=mapping, includes=lambda name: name == "a")
+    (created,) = plan.operations
+    assert isinstance(created, op.CreateTable)
+    assert (created.evid, created.table, created.image.tableName, created.plain) == (4, "other", "other", f"{TARGET}/other")
+    assert plan.names == ("other",)
+
+
+def test_inserted_files_that_are_nowhere_are_superseded_alone() -> None:
+    source = source_of(("create", 0, 0, 0), ("insert", 0, 0, 0), ("overwrite", 0, 0, 0))
+    plan, (skipped,) = planned(source, Target(), 0, gone={(2, ""): 3})
+    assert (kinds(plan), skipped.evid) == (["CreateTable", "ReplaceData"], 2)
+
+
+@pytest.mark.parametrize("until", [3, 4])
+def test_what_is_created_without_its_files_takes_what_comes_later(until: int) -> None:
+    """In the same window or in a later one."""
+    created, added = ("create", 0, 0, 1), ("add many", 0, 0, 0)
+    for changes, key in ((["nothing", "create"], (2, "")), ([created, added], (2, "p=0"))):
+        source = source_of(*[(c, 0, 0, 0) if isinstance(c, str) else c for c in changes])
+        source.storage[f"{ROOT}/a" + f"/{key[1]}".rstrip("/")] = {"lost": "c0"}
+        source.act("nothing", 0, 0, 0)
+        source.act("overwrite", 0, 0, 0)
+        target, after = Target(), 0
+        for end in (until, 4):
+            (segment,) = segments(source.window(after, end))
+            state = ReplicaState("uuid/db", after)
+            plan, _ = LanePlanner(segment.lanes[0], LaneSettings(target.view(state), MAPPING, includes), {key: 4}).plan()
+            assert plan.stop is None
+            for operation in plan.operations:
+                target.apply(operation)
+            after = end
+            if end == 4:
+                break
+        assert target.state() == source.state()

@@ -1,0 +1,136 @@
+"""Transactions in the plan of a window: lanes, what is due, and where data goes."""
+
+from __future__ import annotations
+
+import json
+
+from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.events.files import FileRef
+from hive_replication.events.log_event import LogEvent, ends_transaction
+from hive_replication.events.records import Notification
+from hive_replication.events.transactions import TransactionWrite
+from hive_replication.load.apply.commit_places import directory_in_lane, files_of_commits
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.transactions import (
+    AllocateTargetWriteIds,
+    ReplayAbort,
+    ReplayCommit,
+)
+from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
+from hive_replication.load.plan.lanes import WindowEvent, segments, window_event, with_tables
+from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.replica.state import LAST_ID, ReplicaState
+from hive_replication.load.report import Skipped
+from tests.model import Source
+from tests.replica import MAPPING, Target
+
+FILE = FileRef("hdfs://src/w/db.db/a/delta_1_1_0000/f", "00", "", "delta_1_1_0000")
+
+
+def source_of(*changes: tuple[str, int, int, int]) -> Source:
+    source = Source()
+    for change in changes:
+        source.act(*change)
+    return source
+
+
+def allocated(evid: int, table: str, transaction: int, write_id: int = 1) -> WindowEvent:
+    message = json.dumps({"txnIdList": [transaction], "writeIdList": [write_id]})
+    return window_event(EventRecord(Notification(evid, 0, "ALLOC_WRITE_ID_EVENT", "db", table, message)))
+
+
+def ended(evid: int, transaction: int, *tables: str, kind: str = "COMMIT_TXN") -> WindowEvent:
+    row = Notification(evid, 0, kind, "db", "", json.dumps({"txnid": transaction}))
+    writes = tuple(TransactionWrite(table, "", 1) for table in tables)
+    return window_event(EventRecord(row, tuple(FileGroup("", (FILE,), table=table) for table in tables), writes=writes))
+
+
+def planned(
+    events: list[WindowEvent], *, acid: bool = True, ids: int = 0, unable: str = ""
+) -> list[tuple[LanePlan, list[Skipped]]]:
+    target = Target.replica(source_of(("create", 0, 0, 0), ("create", 1, 0, 0)), lambda: ids)
+    view = target.view(ReplicaState("uuid/db", applied=2))
+    (segment,) = segments(with_tables(events))
+    settings = LaneSettings(view, MAPPING, lambda _: True, acid=acid, unable=unable)
+    return [LanePlanner(lane, settings).plan() for lane in segment.lanes]
+
+
+def test_tables_of_a_transaction_are_one_lane() -> None:
+    events = [
+        allocated(3, "a", 7),
+        allocated(4, "b", 8),
+        allocated(5, "b", 7, 2),
+        ended(6, 7, "a"),
+        ended(7, 8, kind="ABORT_TXN"),
+    ]
+    ((plan, skipped),) = planned(events)
+    assert (plan.names, skipped, plan.stop) == (("a", "b"), [], None)
+    kinds = [type(one) for one in plan.operations]
+    assert kinds == [AllocateTargetWriteIds, AllocateTargetWriteIds, AllocateTargetWriteIds, ReplayCommit, ReplayAbort]
+    commit = plan.operations[3]
+    assert [name for name, _ in commit.contents] == ["a"]
+    assert dict(commit.contents)["a"].files == (FILE,)
+
+
+def test_what_began_before_the_window_ends_in_a_lane_of_its_own() -> None:
+    ((plan, _),) = planned([ended(3, 9, kind="ABORT_TXN")])
+    assert (plan.names, [type(one) for one in plan.operations]) == (("transaction 9()",), [ReplayAbort])
+
+
+def test_a_commit_is_not_repeated() -> None:
+    events = [allocated(3, "a", 7), ended(4, 7, "a", "b")]
+    ((plan, skipped),) = planned(events, ids=4)
+    assert [one.evid for one in skipped] == [3, 4, 4]
+    (end,) = plan.operations  # rebuilt tables stand ahead of transactions that are open on the target still
+    assert isinstance(end, ReplayCommit)
+    assert end.written == ()
+
+
+def test_a_part_that_was_applied_is_left_out() -> None:
+    target = Target.replica(source_of(("create", 0, 0, 0), ("create", 1, 0, 0)), lambda: 0)
+    target.tables["a"].parameters[LAST_ID] = "4"
+    (segment,) = segments(with_tables([ended(4, 7, "a", "b")]))
+    settings = LaneSettings(target.view(ReplicaState("uuid/db", applied=2)), MAPPING, lambda _: True, acid=True)
+    plan, skipped = LanePlanner(segment.lanes[0], settings).plan()
+    assert [name for one in plan.operations for name, _ in one.contents] == ["b"]
+    assert [one.reason for one in skipped] == ["applied already (state id 4)"]
+
+
+def test_without_transactional_tables_nothing_is_done() -> None:
+    ((plan, skipped),) = planned([allocated(3, "a", 7), ended(4, 7, "a")], acid=False)
+    assert (plan.operations, len(skipped)) == ((), 2)
+
+
+def test_a_target_that_cannot_hold_them_refuses() -> None:
+    ((plan, _),) = planned([allocated(3, "a", 7), ended(4, 7, "a")], unable="Hive 3")
+    assert plan.stop is not None
+    assert (plan.operations, plan.stop.evid, plan.stop.reason, plan.stop.refused) == ((), 3, "Hive 3", True)
+
+
+def test_which_ends_of_transactions_concern_a_database() -> None:
+    def event(kind: str, **message: object) -> LogEvent:
+        return LogEvent(Notification(1, 0, kind, "", "", json.dumps({"txnid": 1} | message)))
+
+    assert ends_transaction(event("COMMIT_TXN", databases=["other", "DB"]), "db")
+    assert not ends_transaction(event("COMMIT_TXN", databases=["other"]), "db")
+    assert ends_transaction(event("COMMIT_TXN"), "db")  # Hive 4.0 does not tell
+    assert ends_transaction(event("ABORT_TXN", dbsUpdated=["db"]), "db")
+    assert not ends_transaction(event("ABORT_TXN", dbsUpdated=[]), "db")
+    assert not ends_transaction(event("OPEN_TXN"), "db")
+    assert ends_transaction(LogEvent(Notification(1, 0, "COMMIT_TXN", "", "", "{")), "db")  # cannot be read
+
+
+def test_data_goes_where_the_lane_makes_its_object() -> None:
+    ((plan, _),) = planned([ended(3, 7, "a")])
+    (commit,) = plan.operations
+    image = MAPPING.new_table(source_of(("create", 0, 0, 0)).events[0].after, 1)  # type: ignore[attr-defined]
+    create = op.CreateTable(1, "a", image, op.Content((), "1-0"), "hdfs://dst/a")
+    image.tableName = "b"
+    renamed = op.RenameTable(2, "a", image)
+    assert directory_in_lane([create], {(0, ""): "hdfs://dst/a"}, "a", "") == "hdfs://dst/a"
+    assert directory_in_lane([create, renamed], {(0, ""): "hdfs://dst/a"}, "b", "") == "hdfs://dst/a"
+    assert directory_in_lane([create, op.DropTable(2, "a")], {(0, ""): "hdfs://dst/a"}, "a", "") == ""
+    assert files_of_commits([create, commit], "a") == {FILE.relative: FILE}
+    assert files_of_commits([commit], "b") == {}
+    image.tableName = "a"
+    assert files_of_commits([op.RenameTable(2, "first", image), commit], "first") == {FILE.relative: FILE}

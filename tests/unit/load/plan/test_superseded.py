@@ -1,0 +1,52 @@
+"""What becomes of an object after an event, by the source's log."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.events import records as r
+from hive_replication.load.plan.superseded import ending, superseding
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table
+
+TABLE = Table(tableName="t", dbName="db", sd=StorageDescriptor(location="l"), partitionKeys=[])
+PART = Partition(sd=StorageDescriptor(location="l/p"))
+
+
+def add(evid: int, name: str, table: str = "t") -> r.Event:
+    return r.AddPartition(evid, 0, "ADD_PARTITION", "db", table, TABLE, (r.AddedPartition(name, PART, ()),))
+
+
+def drop(evid: int, name: str, table: str = "t") -> r.Event:
+    return r.DropPartition(evid, 0, "DROP_PARTITION", "db", table, TABLE, (name,))
+
+
+def move(evid: int, old: str, new: str, table: str = "t") -> r.Event:
+    changes = (r.ChangedPartition(old, new, PART, PART),)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", table, TABLE, changes, truncate=False)
+
+
+def rename(evid: int, old: str, new: str) -> r.Event:
+    tables = (Table(tableName=name, dbName="db", sd=TABLE.sd, partitionKeys=[]) for name in (old, new))
+    return r.AlterTable(evid, 0, "ALTER_TABLE", "db", old, *tables, truncate=False)
+
+
+def drop_table(evid: int, table: str) -> r.Event:
+    return r.DropTable(evid, 0, "DROP_TABLE", "db", table, None)
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ([drop(5, "p=1")], 5),
+        ([drop(5, "p=2")], None),
+        ([move(5, "p=1", "p=9"), drop(6, "p=9")], 6),
+        # another partition has the name by then
+        ([move(5, "p=1", "p=9"), add(6, "p=1"), drop(7, "p=1")], None),
+        ([rename(5, "t", "u"), drop(6, "p=1", "u")], 6),
+        ([rename(5, "t", "u"), drop(6, "p=1", "t")], None),
+        ([rename(5, "t", "u"), drop_table(6, "t"), drop_table(7, "u")], 7),
+        ([r.DropDatabase(5, 0, "DROP_DATABASE", "db", "")], 5),
+    ],
+)
+def test_what_supersedes_a_partition(events: list[r.Event], found: int | None) -> None:
+    assert superseding(filter(None, map(ending, events)), "t", "p=1") == found

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_replication.load.replica.name_mapping import NameMapping, point_at
+from hive_replication.metastore.types import Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+
+MAPPING = NameMapping(
+    source="uuid/sales",
+    source_database="sales",
+    target_database="copy",
+    source_location="hdfs://src:8020/w/sales.db",
+    target_location="hdfs://dst:8020/t/copy.db",
+    source_roots=("hdfs://src:8020/", "hdfs://src-old:8020/"),
+)
+
+
+def table(name: str = "t", location: str | None = None, **fields: object) -> Table:
+    location = f"hdfs://src:8020/w/sales.db/{name}" if location is None else location
+    defaults = {"tableType": "MANAGED_TABLE", "parameters": {}} | fields
+    return Table(
+        tableName=name,
+        dbName="sales",
+        catName="hive",
+        partitionKeys=[],
+        sd=StorageDescriptor(location=location, serdeInfo=SerDeInfo(parameters={"path": location})),
+        **defaults,
+    )
+
+
+@pytest.mark.parametrize(
+    ("mapping", "location", "expected"),
+    [
+        (MAPPING, "hdfs://src:8020/w/sales.db/t", "hdfs://dst:8020/t/copy.db/t"),
+        (MAPPING, "hdfs://src:8020/w/sales.db/deep/er", "hdfs://dst:8020/t/copy.db/deep/er"),
+        (MAPPING, "hdfs://src:8020/w/sales.db/t/", "hdfs://dst:8020/t/copy.db/t"),
+        (MAPPING, "hdfs://src:8020/w/sales.dbx/t", "hdfs://dst:8020/t/copy.db/t"),
+        (MAPPING, "hdfs://src:8020/elsewhere/x", "hdfs://dst:8020/t/copy.db/t"),
+        (MAPPING, "", "hdfs://dst:8020/t/copy.db/t"),
+        (replace(MAPPING, source_table="t", target_table="u"), "hdfs://src:8020/w/sales.db/t", "hdfs://dst:8020/t/copy.db/u"),
+        (replace(MAPPING, source_table="t", target_table="t"), "hdfs://src:8020/w/sales.db/d/t", "hdfs://dst:8020/t/copy.db/d/t"),
+        (replace(MAPPING, external_root="hdfs://dst:8020/ext"), "hdfs://src:8020/x/y", "hdfs://dst:8020/t/copy.db/t"),
+    ],
+)
+def test_where_a_new_table_goes(mapping: NameMapping, location: str, expected: str) -> None:
+    assert mapping.table_location(table(location=location)) == expected
+
+
+def test_external_data_keeps_its_path_below_the_external_root() -> None:
+    mapping = replace(MAPPING, external_root="hdfs://dst:8020/ext/")
+    outside = table(location="hdfs://src:8020/lake/x", tableType="EXTERNAL_TABLE")
+    assert mapping.table_location(outside) == "hdfs://dst:8020/ext/lake/x"
+    assert mapping.table_location(table(tableType="EXTERNAL_TABLE")) == "hdfs://dst:8020/t/copy.db/t"
+    assert MAPPING.table_location(outside) == "hdfs://dst:8020/t/copy.db/t"
+
+
+def test_the_image_of_a_table() -> None:
+    source = table(
+        parameters={"repl.last.id": "3", "hive.repl.ckpt.key": "x", "hive_replication.source": "evil", "colour": "blue"}
+    )
+    image = MAPPING.new_table(source, 17)
+    assert (image.dbName, image.tableName, image.catName) == ("copy", "t", None)
+    assert image.parameters == {"colour": "blue", "hive_replication.source": "uuid/sales", "repl.last.id": "17"}
+    assert image.sd.serdeInfo.parameters == {"path": "hdfs://dst:8020/t/copy.db/t"}
+    assert source.parameters["repl.last.id"] == "3"
+    renamed = replace(MAPPING, source_table="t", target_table="u").new_table(source, 17)
+    assert (renamed.tableName, renamed.sd.serdeInfo.parameters["path"]) == ("u", "hdfs://dst:8020/t/copy.db/u")
+
+
+def test_the_image_of_a_partition() -> None:
+    sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", serdeInfo=SerDeInfo(parameters={}))
+    image = MAPPING.new_partition(Partition(values=["1"], dbName="sales", tableName="t", sd=sd, parameters=None), "u", 17)
+    assert (image.dbName, image.tableName, image.values) == ("copy", "u", ["1"])
+    assert image.parameters == {"hive_replication.source": "uuid/sales", "repl.last.id": "17"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", ""),
+        ("blue", "blue"),
+        ("hdfs://other:8020/x", "hdfs://other:8020/x"),
+        ("hdfs://src:8020/w/sales.db", "hdfs://dst:8020/t/copy.db"),
+        ("hdfs://src:8020/w/sales.db/t/schema.avsc", "hdfs://dst:8020/t/copy.db/t/schema.avsc"),
+        ("hdfs://src:8020/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/schemas/a.avsc"),
+        ("hdfs://src-old:8020/x", "hdfs://dst:8020/t/copy.db/.repl/external/x"),
+    ],
+)
+def test_parameters_that_hold_paths(value: str, expected: str) -> None:
+    assert MAPPING.value(value) == expected
+
+
+def test_a_directory_of_its_own_is_followed() -> None:
+    old, new = "hdfs://src:8020/lake/t", "hdfs://dst:8020/t/copy.db/t"
+    assert MAPPING.value(f"{old}/x", old, new) == f"{new}/x"
+    assert MAPPING.value(old, old, new) == new
+    assert MAPPING.value(f"{old}x", old, new) == "hdfs://dst:8020/t/copy.db/.repl/external/lake/tx"
+
+
+def test_pointing_at_a_directory() -> None:
+    sd = StorageDescriptor(location="old", serdeInfo=SerDeInfo(parameters={"path": "old", "other": "old"}))
+    point_at(sd, "new")
+    assert (sd.location, sd.serdeInfo.parameters) == ("new", {"path": "new", "other": "old"})
+    plain = StorageDescriptor(serdeInfo=SerDeInfo(parameters={}))
+    point_at(plain, "new")
+    assert (plain.location, plain.serdeInfo.parameters) == ("new", {})
+    point_at(StorageDescriptor(), None)
+
+
+paths = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["hdfs://src:8020", "hdfs://src-old:8020"]),
+        st.sampled_from(
+            ["", "/", "/w", "/w/sales.db", "/w/sales.db/", "/w/sales.db/t", "/w/sales.db/t/p=1", "/w/sales.dbx", "/x/t"]
+        ),
+        st.sampled_from(["", "/", "/deep", "/a b%20#"]),
+    ),
+)
+values = paths | st.text(max_size=5)
+
+
+@given(
+    paths | st.just(""),
+    st.dictionaries(st.sampled_from(["path", "avro.schema.url", "note"]), values, max_size=3),
+    st.sampled_from(["MANAGED_TABLE", "EXTERNAL_TABLE"]),
+    st.sampled_from(["", "hdfs://dst:8020/ext"]),
+)
+def test_nothing_under_a_source_root_stays(location: str, parameters: dict[str, str], kind: str, external: str) -> None:
+    mapping = replace(MAPPING, external_root=external)
+    source = table(location=location, parameters=parameters, tableType=kind)
+    source.sd.serdeInfo.parameters, source.sd.parameters = dict(parameters), dict(parameters)
+    image = mapping.new_table(source, 1)
+    point_at(image.sd, mapping.table_location(source))
+    assert "hdfs://src" not in repr(image)
+    part = Partition(values=["1"], sd=source.sd, parameters=dict(parameters))
+    image = mapping.new_partition(part, "t", 1)
+    point_at(image.sd, f"{mapping.table_location(source)}/p=1")
+    assert "hdfs://src" not in repr(image)
+
+
+def test_locations_of_skewed_values_do_not_stay() -> None:
+    skewed = SkewedInfo(["a"], [["1"]], {("1",): "hdfs://src:8020/w/sales.db/t/a=1"})
+    source = table()
+    source.sd.skewedInfo = skewed
+    image = MAPPING.new_table(source, 1)
+    assert image.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "hdfs://dst:8020/t/copy.db/t/a=1"}
+    sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", skewedInfo=skewed)
+    part = MAPPING.new_partition(Partition(values=["1"], sd=sd), "t", 1)
+    assert "hdfs://src" not in repr(part.sd.skewedInfo)
+
+
+def test_a_replica_without_data_claims_no_statistics() -> None:
+    """A21: Hive answers COUNT(*) from them."""
+    told = {
+        "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+        "numRows": "3",
+        "numFiles": "1",
+        "totalSize": "6",
+        "rawDataSize": "3",
+        "spark.sql.statistics.numRows": "3",
+        "colour": "blue",
+    }
+    table = Table("t", "db", sd=StorageDescriptor(location=""), parameters=told, tableType="MANAGED_TABLE")
+    with_data, without = (replace(MAPPING, metadata_only=value).new_table(table, 7).parameters for value in (False, True))
+    assert told.items() <= with_data.items()
+    assert {key for key in without if key in told} == {"colour"}

@@ -1,0 +1,44 @@
+"""One source and one policy write a target database, and no chain of replicas leads back to its beginning."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.errors import Refused
+from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
+from hive_replication.load.replica.state import ReplicaState
+
+
+def test_the_lineage_of_a_source_that_is_no_replica() -> None:
+    assert lineage(None, "b/db") == ("b/db",)
+    assert lineage({"owner": "x"}, "b/db") == ("b/db",)
+
+
+def test_the_lineage_of_a_replica_leads_to_the_first_source() -> None:
+    parameters = ReplicaState("a/db", 10, origins=("z/db",)).parameters()
+    assert lineage(parameters, "b/db") == ("b/db", "a/db", "z/db")
+
+
+@pytest.mark.parametrize("target", ["b/db", "a/db", "z/db"])
+def test_a_loop_is_refused(target: str) -> None:
+    with pytest.raises(Refused, match=f"a loop: the target {target}"):
+        refuse_loop(("b/db", "a/db", "z/db"), target)
+
+
+def test_a_chain_is_no_loop() -> None:
+    refuse_loop(("b/db", "a/db"), "c/db")
+
+
+@pytest.mark.parametrize("state", [ReplicaState(), ReplicaState("a/db"), ReplicaState("a/db", policy="sales")])
+def test_the_same_writer_may_write_again(state: ReplicaState) -> None:
+    refuse_second_writer(state, "db", "a/db", "sales")
+
+
+def test_another_source_is_refused() -> None:
+    with pytest.raises(Refused, match="is a replica of z/db, not of a/db"):
+        refuse_second_writer(ReplicaState("z/db"), "db", "a/db", "sales")
+
+
+def test_another_policy_is_refused() -> None:
+    with pytest.raises(Refused, match="is written by the policy 'sales'"):
+        refuse_second_writer(ReplicaState("a/db", policy="sales"), "db", "a/db", "other")

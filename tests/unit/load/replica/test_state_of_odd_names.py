@@ -1,0 +1,23 @@
+"""The state of names of any length, and reasons of any content, as parameters of a database."""
+
+from __future__ import annotations
+
+from hive_replication.load.replica.state import ReplicaState, replica_state, with_held
+from hive_replication.load.report import Held
+from hive_replication.metastore.types import Database
+
+
+def test_a_name_that_is_too_long_for_a_key() -> None:
+    names = ["n" * 256, "m" * 256, "a.b", "~", "x y", "c/b", "f()"]
+    state = ReplicaState("s", applied=9)
+    for evid, name in enumerate(names, 1):
+        state = state.quarantine(name, evid, f"why {evid}").failed(name, evid, 5)
+    parameters = state.parameters()
+    assert max(map(len, parameters)) <= 180
+    assert replica_state(Database(name="d", parameters=parameters)) == state
+    assert not any("n" * 100 in key or key.startswith("hive_replication.name.") for key in ReplicaState("s", 9).parameters())
+
+
+def test_a_reason_that_a_metastore_would_not_keep() -> None:
+    state = with_held(ReplicaState("s", applied=9), [Held(("t",), 3, 4, "a\0b\nc\ud800")])
+    assert replica_state(Database(name="d", parameters=state.parameters())).held == {"t": "a\\x00b\\nc\\ud800"}

@@ -1,0 +1,167 @@
+"""Reports and records below the dump root: written in batches, read back, found by window, and left out where damaged."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.errors import BadRequest
+from hive_replication.events.files import FileRef
+from hive_replication.load.copies import Copies
+from hive_replication.load.layout.directories import new_token
+from hive_replication.load.records import Record, RecordStore, last_asked
+from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
+from hive_replication.policy import Root
+from hive_replication.process import acting_as, actor
+from hive_replication.storage import Storage
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    return RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales")
+
+
+def copied(name: str, evid: int = 7, number: int = 0) -> CopyResult:
+    file = FileRef(f"hdfs://s/{name}/{number}", "aa")
+    return CopyResult(CopyTask(file, f"hdfs://t/{name}/{number}", evid, name), "source", 5, Proof("CRC32C", "1234abcd", True), 1)
+
+
+def record(action: str = "window", window: str = "1-9", database: str = "sales") -> Record:
+    time.sleep(0.002)  # ids sort by milliseconds
+    return Record(new_token(), action, database, "ann@gate", 12.5, window=window)  # type: ignore[arg-type]
+
+
+def test_a_report_comes_back_whole(store: RecordStore) -> None:
+    report = LoadReport(
+        "dir",
+        "sales",
+        1,
+        9,
+        applied={"AppendData": 2},
+        copies=Copies([copied("sales.a/ds=1"), copied("sales.b", 8), copied("sales.b", 4)]),
+        skipped=(Skipped(3, "INSERT sales", "applied already"),),
+        held=(Held(("b",), 5, 8, "no space"),),
+        touched=(Touched("a", "a", 7, partitions=("ds=1",), dropped_partitions=("ds=0",)),),
+    )
+    kept = store.keep(record().of(report), report)
+    (found,) = store.newest()
+    assert found == kept
+    assert (found.outcome, found.to_evid, found.figures.held, found.figures.files) == ("held", 9, ("b",), 3)
+    rows = [(row.section, row.table, row.partition, row.evid, row.outcome) for row in store.rows(found)]
+    assert rows == [
+        ("held", "b", None, 8, "no space"),
+        ("skipped", "INSERT sales", None, 3, "applied already"),
+        ("table", "a", None, 7, "changed"),
+        ("partition", "a", "ds=1", 7, "changed"),
+        ("partition", "a", "ds=0", 7, "dropped"),
+        ("file", "a", "ds=1", 7, "in use"),
+        ("file", "b", None, 8, "table held"),  # proven, but the change that it belongs to failed
+        ("file", "b", None, 4, "in use"),
+    ]
+    assert [row.checksum for row in store.rows(found)][-1] == "1234abcd"
+
+
+def test_memory_does_not_grow_with_the_report(store: RecordStore) -> None:
+    def peak(number: int) -> int:
+        copies = Copies()
+        for one in range(number):
+            copies.add(copied("sales.a/ds=1", number=one))
+        report = LoadReport("dir", "sales", 1, 9, copies=copies)
+        tracemalloc.start()
+        kept = store.keep(record(), report)
+        assert sum(1 for _ in store.rows(kept)) == number
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(10)
+    assert peak(60_000) < 1.5 * peak(20_000)
+
+
+def test_loads_are_found_by_their_window(store: RecordStore) -> None:
+    for window in ("1-9", "9-20", "12-20", "9-30"):
+        store.keep(record(window=window))
+    store.keep(record("bootstrap", "bootstrap-9"))
+    store.keep(record("undo", ""))
+    assert [one.window for one in store.find("9-20")] == ["9-20"]
+    assert [one.window for one in store.find("5-20")] == ["12-20", "9-20"]  # they stood beyond its begin
+    assert [one.window for one in store.find("bootstrap-9")] == ["bootstrap-9"]
+    assert store.find("20-30") == []
+    with pytest.raises(BadRequest, match="'yesterday' is no window such as 170-1400"):
+        store.find("yesterday")
+    assert [one.action for one in store.newest(2)] == ["undo", "bootstrap"]
+
+
+def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_path: Path) -> None:
+    kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
+    folder = tmp_path / ".reports/sales"
+    (json,) = folder.glob("*.json")
+    (folder / f"{new_token()}-1-9.json").write_bytes(b"\xff{" + b"[" * 10_000)
+    (folder / f"{new_token()}-1-9.json").write_bytes(b" " * (2 << 20))
+    (folder / "stray.json").write_text("{}")
+    json.write_text(json.read_text().replace(kept.report, "file:///etc/passwd"))
+    (found,) = store.newest()
+    assert found.report == kept.report
+    Path(kept.report.removeprefix("file://")).write_bytes(b"PAR1 nothing")
+    with pytest.raises(Exception, match="the report is unreadable"):
+        list(store.rows(found))
+    Path(kept.report.removeprefix("file://")).unlink()
+    with pytest.raises(BadRequest, match="is not kept any more"):
+        list(store.rows(found))
+    with pytest.raises(BadRequest, match="left no report"):
+        list(store.rows(replace(found, report="")))
+
+
+def test_what_is_done_by_hand_is_noticed_by_one_look(tmp_path: Path) -> None:
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    assert last_asked(storage, root, ["sales"]) == 0.0
+    RecordStore(storage, root, "sales").keep(replace(record(), by="Dagster run 1"), LoadReport("dir", "sales", 1, 9))
+    assert last_asked(storage, root, ["sales"]) == 0.0
+    RecordStore(storage, root, "sales").keep(record("release", ""))
+    first = last_asked(storage, root, ["sales", "other"])
+    assert first > 0
+    assert last_asked(storage, root, ["other"]) == 0.0
+    time.sleep(0.01)
+    RecordStore(storage, root, "sales").keep(record("pause", ""))
+    assert last_asked(storage, root, ["sales"]) > first
+
+
+def test_what_cannot_be_kept_fails_no_load(tmp_path: Path) -> None:
+    (tmp_path / ".reports").write_text("in the way")
+    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales")
+    assert store.keep(record(), LoadReport("dir", "sales", 1, 9)).report == ""
+
+
+def test_names_of_databases_stay_below_their_place(tmp_path: Path) -> None:
+    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "a/../../b")
+    kept = store.keep(record(database="a/../../b"), LoadReport("dir", "b", 1, 9))
+    assert store.newest() == [kept]
+    assert sorted(one.name for one in (tmp_path / ".reports").iterdir()) == [".by-hand", "a%2F..%2F..%2Fb"]
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "partition"),
+    [
+        ("db.t", "t", None),
+        ("db.t/ds=1", "t", "ds=1"),
+        ("db.t/ds=1/h=2", "t", "ds=1/h=2"),
+        ("db.c/b/ds=1", "c/b", "ds=1"),
+        ("db.a.b", "a.b", None),
+    ],
+)
+def test_objects_of_odd_names(name: str, table: str, partition: str | None) -> None:
+    assert object_of(name) == (table, partition)
+
+
+def test_who_acts() -> None:
+    user, _, host = actor().partition("@")
+    assert user
+    assert host
+    with acting_as("Dagster run 1234"):
+        assert actor() == "Dagster run 1234"
+    assert actor() == f"{user}@{host}"

@@ -1,0 +1,68 @@
+"""What a load refuses of a dump whose digests are right: what lies outside its window, its place and its policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import hive_replication
+from hive_replication.connect import Connection
+from hive_replication.dump.format.packed_store import PackedStore
+from hive_replication.errors import Refused
+from hive_replication.load.command import plan_load
+from hive_replication.statements import ReplLoad
+from tests.fuzz.dumps import Dump, dumps, plan, resealed, target_of
+from tests.fuzz.memory import MemoryStorage
+
+WINDOW = next(dump for dump in dumps() if dump.snapshot is not None and f"{dump.directory}/part-00000.parquet" not in dump.files)
+
+
+def edited(dump: Dump, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, bytes]:
+    uri = f"{dump.directory}/{name}"
+    value = json.loads(dump.sealed[uri])
+    return resealed(dump.directory, dump.sealed | {uri: json.dumps(change(value)).encode()})
+
+
+@pytest.mark.parametrize("evid", [10**15, 1])
+def test_an_event_outside_the_window(evid: int) -> None:
+    """The id would be the table's state id: all that comes later would be skipped as applied already."""
+    name = max(
+        (uri.split("/")[-2] for uri in WINDOW.files if uri.endswith("/_metadata") and uri.split("/")[-2].isdigit()), key=int
+    )
+    files = {
+        uri.replace(f"{WINDOW.directory}/{name}/", f"{WINDOW.directory}/{evid}/"): data for uri, data in WINDOW.sealed.items()
+    }
+    uri = f"{WINDOW.directory}/{evid}/_metadata"
+    files[uri] = json.dumps(json.loads(files[uri]) | {"evid": evid}).encode()
+    with pytest.raises(Refused, match=f"the dump has the event {evid}, which lies outside its window from "):
+        plan(WINDOW, resealed(WINDOW.directory, files))
+
+
+def test_a_header_that_names_another_database() -> None:
+    files = edited(WINDOW, "_dumpmetadata", lambda header: header | {"scope": header["scope"] | {"database": "default"}})
+    with pytest.raises(Refused, match="lies among those of 'recorded_05' and says that it is of 'default'"):
+        plan(WINDOW, files)
+    target = target_of(WINDOW, changes := [])
+    root = target.policy.dump_root
+    with pytest.raises(Refused, match="lies among those of"):
+        plan_load(target, ReplLoad(WINDOW.directory, "recorded_05"), PackedStore(MemoryStorage(root, files), root))
+    assert changes == []
+
+
+def test_a_dump_of_another_policy_needs_a_name() -> None:
+    target = target_of(WINDOW, changes := [])
+    policy = target.policy.model_copy(update={"databases": {"sales": "sales"}})
+    root = policy.dump_root
+    store = PackedStore(MemoryStorage(root, WINDOW.sealed), root)
+    target = type(target)(target.metastore, target.storage, policy, target.source_storage)
+    source = SimpleNamespace(metastore=None)
+    connection = cast("Connection", SimpleNamespace(source=source, target=target, store=store, copier=None))
+    with pytest.raises(Refused, match="is of 'recorded_05', which is no database of the policy: name the target database"):
+        hive_replication.load(connection, WINDOW.directory)
+    with pytest.raises(Refused, match="which is no database of the policy"):
+        hive_replication.plan(connection, WINDOW.directory)
+    assert changes == []

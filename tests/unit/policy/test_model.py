@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hive_replication.connect import connect
+from hive_replication.connect.dump_root import dump_root
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.policy import Policy, Root, load_policy
+
+TEXT = """
+source:
+  metastore: thrift://source:9083
+  roots: [{uri: "hdfs://source:8020", webhdfs: "http://source:9870"}]
+target:
+  metastore: thrift://target:9083
+  roots: [{uri: "hdfs://target:8020/warehouse", webhdfs: "http://target:9870", options: {a: b}}]
+dump_root: DUMPS
+databases: {sales: sales_copy}
+tables: ["o*", "items"]
+exclude: ["*_tmp"]
+"""
+
+
+def written(directory: Path, text: str = TEXT, dumps: str = "hdfs://target:8020/warehouse/dumps") -> Path:
+    path = directory / "policy.yaml"
+    path.write_text(text.replace("DUMPS", dumps), encoding="utf-8")
+    return path
+
+
+def policy(directory: Path, dumps: str) -> Policy:
+    return load_policy(written(directory, dumps=dumps))
+
+
+def test_names_and_patterns(tmp_path: Path) -> None:
+    read = load_policy(written(tmp_path))
+    assert read.target_of("sales") == "sales_copy"
+    assert read.target_of("other") == "other"
+    assert [name for name in ("orders", "items", "items2", "orders_tmp") if read.includes(name)] == ["orders", "items"]
+    assert read.source.roots[0].uri == "hdfs://source:8020/"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("metastore: thrift://source:9083", "metastor: x"), "source.metastor: Extra inputs"),
+        (("databases: {sales: sales_copy}", "databases: {}"), "databases: "),
+        (('uri: "hdfs://source:8020"', 'uri: "/local"'), "is not a storage root such as hdfs://"),
+        (("source:\n", "source\n"), "is not YAML"),
+        ((TEXT, ""), "top level: "),
+        (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
+    ],
+)
+def test_a_wrong_policy_names_the_place(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    path = written(tmp_path, TEXT.replace(*change))
+    with pytest.raises(BadRequest) as raised:
+        load_policy(path)
+    assert message in str(raised.value)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_absent_policy_names_the_options(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="name one with --config or HIVE_REPL_CONFIG"):
+        load_policy(tmp_path / "none.yaml")
+
+
+def test_dumps_take_the_options_of_the_root_they_lie_under(tmp_path: Path) -> None:
+    root = dump_root(policy(tmp_path, "hdfs://target:8020/warehouse/dumps/"))
+    assert (root.uri, root.webhdfs, root.options) == ("hdfs://target:8020/warehouse/dumps/", "http://target:9870", {"a": "b"})
+    assert dump_root(policy(tmp_path, "hdfs://source:8020/dumps")).webhdfs == "http://source:9870"
+    assert dump_root(policy(tmp_path, "file:///dumps")).uri == "file:///dumps/"
+
+
+@pytest.mark.parametrize("dumps", ["hdfs://target:8020/warehouse2/dumps", "s3://bucket/dumps", "/dumps"])
+def test_dumps_outside_all_roots_are_a_bad_request(tmp_path: Path, dumps: str) -> None:
+    with pytest.raises(BadRequest, match="lies under none of its storage roots"):
+        dump_root(policy(tmp_path, dumps))
+
+
+@pytest.mark.parametrize("suffix", ["/..", "/../dumps2", "2", "/./x", "//x"])
+def test_no_dump_directory_outside_the_dump_root_is_opened(tmp_path: Path, suffix: str) -> None:
+    dumps = f"file://{tmp_path}/dumps"
+    with pytest.raises(Refused):
+        connect(policy(tmp_path, dumps)).store.open(dumps + suffix)
+
+
+def test_a_malformed_metastore_address_is_a_bad_request(tmp_path: Path) -> None:
+    path = written(tmp_path, TEXT.replace("thrift://source:9083", "source:9083"))
+    with pytest.raises(BadRequest, match="'source:9083' is not a metastore"):
+        connect(load_policy(path))
+
+
+def test_the_manual_has_every_setting() -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+    settings = {*Policy.model_fields, *Root.model_fields, "source.metastore", "source.roots"} - {"source", "target"}
+    assert [name for name in settings if f"{name}`" not in manual] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"source: \xff\xfe", "not text in UTF-8: byte 8"),
+        (b"hours: {2026-13-45: x}", "month must be in 1..12; put texts that look like dates or numbers in quotes"),
+        (b"2026-01-02: x", "Keys should be strings"),
+        (b"tables: [a]\ntables: [b]", "tables stands twice"),
+        (b"source:\n  metastore: a\n  metastore: b", "metastore stands twice"),
+        (b"a: &a [x]\nb: *a", "aliases are not allowed"),
+        (b"[" * 5_000, "nested more than 20 deep"),
+        (b"{a: " * 5_000, "nested more than 20 deep"),
+        (b"? [a]\n: b", "a name of a setting is a text"),
+        (b"a: " + b"x" * 2_000_000, "more than 1,048,576 characters"),
+        (b"a: \x00", "not YAML"),
+        (b"!!python/object/apply:os.system [id]", "not YAML"),
+        (b"[1, 2]", "not a valid policy"),
+        (b"", "not a valid policy"),
+    ],
+)
+def test_what_is_no_policy_is_one_clear_error(tmp_path: Path, text: bytes, message: str) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_bytes(text)
+    with pytest.raises(BadRequest, match=re.escape(message)):
+        load_policy(path)

@@ -1,0 +1,70 @@
+"""Which tables a policy takes, and the text of it that a replica keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hive_replication.errors import BadRequest
+from hive_replication.load.replica.policy_scope import changed, made_with
+from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, replica_state
+from hive_replication.metastore.types import Database
+from hive_replication.policy import PolicyScope
+from tests.moving import POLICY
+
+
+def test_patterns_match_as_hives_names_do() -> None:
+    scope = PolicyScope(("*A1", "Orders"), ("X[AB]*",))
+    assert [scope.includes(name) for name in ("fa1", "orders", "xa1", "other")] == [True, True, False, False]
+    policy = POLICY.model_copy(update={"tables": ("*A1",)})
+    assert (policy.includes("xa1"), policy.target_of("db")) == (True, "db")
+
+
+def test_names_of_databases_have_no_case() -> None:
+    settings = POLICY.model_dump(mode="json") | {"databases": {"Sales": "Sales_Copy", "ETL_*": "x_*"}}
+    policy = type(POLICY).model_validate(settings)
+    assert (policy.databases["sales"], policy.target_of("etl_a")) == ("sales_copy", "x_etl_a")
+    with pytest.raises(ValueError, match="named twice"):
+        type(POLICY).model_validate(settings | {"databases": {"Sales": "a", "sales": "b"}})
+
+
+def test_the_text_is_the_same_for_the_same_lists() -> None:
+    scope = PolicyScope(("b", "A"), ("x",), acid=False)
+    assert scope.text == PolicyScope(("a", "B", "b"), ("X",), acid=False).text
+    assert PolicyScope.parse(scope.text) == PolicyScope(("a", "b"), ("x",), acid=False)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"tables":1}', "[" * 100_000])
+def test_another_text_is_refused(text: str) -> None:
+    with pytest.raises(BadRequest, match="does not say"):
+        PolicyScope.parse(text)
+
+
+def test_who_is_taken_in() -> None:
+    before = PolicyScope(("a",))
+    now = PolicyScope(("*",), ("c",))
+    assert [name for name in "abc" if now.takes_in(name, before)] == ["b"]
+    assert [name for name in "abc" if now.takes_in(name, replace(now, metadata_only=True))] == ["a", "b"]
+
+
+def test_the_state_keeps_long_scopes_whom_it_awaits_and_who_left() -> None:
+    text = PolicyScope(tuple(f"table_{n}" for n in range(5_000))).text
+    held = {"x": f"{TAKEN_IN_REASON}and so on", "y": "failed"}
+    state = ReplicaState("uuid/db", 7, at={"x": 5, "y": 6}, held=held, scope=text, left={"z": 3})
+    parameters = state.parameters()
+    assert max(map(len, parameters.values())) <= 4_000
+    read = replica_state(Database(parameters=parameters))
+    assert (read.scope, read.left, read.coming) == (text, {"z": 3}, {"x"})
+
+
+def test_what_a_dump_is_told_of_its_replica() -> None:
+    same = ReplicaState("uuid/db", 7, scope=POLICY.scope.text)
+    assert (changed(same, POLICY), made_with(same, POLICY, list)) == (False, None)
+    assert not changed(ReplicaState("uuid/db", 7), POLICY)  # made by an earlier version
+    other = replace(same, scope=PolicyScope(("a",)).text)
+    found = made_with(other, POLICY, list)
+    assert (changed(other, POLICY), found and found.scope) == (True, other.scope)
+    earlier = made_with(ReplicaState("uuid/db", 7), POLICY, lambda: ["b", "a"])
+    assert earlier is not None
+    assert (earlier.scope, earlier.there) == ("", ("a", "b"))

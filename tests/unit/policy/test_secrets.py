@@ -1,0 +1,107 @@
+"""Secrets of a policy: only references to them are accepted, and they are read where they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy
+from hive_replication.policy.secrets import names_secret, resolved_options
+from hive_replication.storage import Storage
+
+SECRET = "hunter2hunter2"
+
+
+def policy(options: dict[str, str], spark: dict[str, str] | None = None, **fields: Any) -> Policy:
+    side = {"metastore": "thrift://s:9083", "roots": [{"uri": "s3://bucket/", "options": options}]}
+    given = {"source": side, "target": side, "dump_root": "s3://bucket/d", "databases": {"a": "a"}, "spark": spark or {}}
+    return Policy.model_validate(given | fields)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secret",
+        "token",
+        "key",
+        "fs.s3a.secret.key",
+        "fs.s3a.access.key",
+        "fs.s3a.session.token",
+        "fs.azure.account.key.a.dfs.core.windows.net",
+        "fs.azure.account.oauth2.client.secret",
+        "spark.ssl.keyPassword",
+        "spark.hadoop.fs.s3a.secret.key",
+        "account_key",
+        "sas_token",
+    ],
+)
+def test_a_secret_itself_is_refused(name: str) -> None:
+    for one in ({"options": {name: SECRET}}, {"options": {}, "spark": {name: SECRET}}):
+        with pytest.raises(ValidationError, match=r"\$\{env:NAME\}") as error:
+            policy(**one)  # type: ignore[arg-type]
+        assert SECRET not in str(error.value)
+    made = policy({name: "${env:S}"}, {name: "${file:/run/secrets/s}"})
+    assert made.spark == {name: "${file:/run/secrets/s}"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dfs.nameservices",
+        "hadoop.security.credential.provider.path",
+        "fs.s3a.aws.credentials.provider",
+        "dfs.encryption.key.provider.uri",
+        "spark.authenticate.secret.file",
+        "dfs.data.transfer.saslproperties.resolver.class",
+        "spark.master",
+        "endpoint_url",
+    ],
+)
+def test_what_is_no_secret(name: str) -> None:
+    assert not names_secret(name)
+
+
+@pytest.mark.parametrize("value", [f"https://user:{SECRET}@store/", f"-Dtrust.Password={SECRET}", "${env:A} and more"])
+def test_secrets_within_values(value: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        policy({"endpoint_url": value})
+    assert SECRET not in str(error.value)
+
+
+def test_passwords_in_addresses() -> None:
+    for place in ("metastore", "uri", "webhdfs"):
+        side: dict[str, Any] = {"metastore": "thrift://s:9083", "roots": [{"uri": "hdfs://n:8020/", "webhdfs": "http://n:9870"}]}
+        where = side if place == "metastore" else side["roots"][0]
+        where[place] = where[place].replace("://", f"://me:{SECRET}@")
+        with pytest.raises(ValidationError, match="the address holds a password") as error:
+            policy({}, source=side)
+        assert SECRET not in str(error.value)
+
+
+def test_references_are_resolved_where_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVE_REPL_TEST_SECRET", SECRET)
+    (tmp_path / "file").write_text(f"{SECRET}\n")
+    found = resolved_options({"secret": "${env:HIVE_REPL_TEST_SECRET}", "token": f"${{file:{tmp_path}/file}}", "a": "b"})
+    assert found == {"secret": SECRET, "token": SECRET, "a": "b"}
+    monkeypatch.delenv("HIVE_REPL_TEST_SECRET")
+    with pytest.raises(BadRequest, match="no environment variable HIVE_REPL_TEST_SECRET: set it"):
+        resolved_options({"secret": "${env:HIVE_REPL_TEST_SECRET}"})
+    with pytest.raises(BadRequest, match="cannot be read: No such file"):
+        resolved_options({"secret": f"${{file:{tmp_path}/none}}"})
+
+
+def test_a_storage_resolves_them_when_it_connects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made: list[dict[str, str]] = []
+    monkeypatch.setattr("hive_replication.storage.storage._connect", lambda scheme, authority, root, _: made.append(root.options))
+    storage = Storage(policy({"secret": "${env:HIVE_REPL_TEST_SECRET}"}).source.roots)
+    with pytest.raises(BadRequest, match="HIVE_REPL_TEST_SECRET"):
+        storage.exists("s3://bucket/a")
+    monkeypatch.setenv("HIVE_REPL_TEST_SECRET", SECRET)
+    with pytest.raises(AttributeError):
+        storage.exists("s3://bucket/a")
+    assert made == [{"secret": SECRET}]
+    assert SECRET not in repr(storage.__reduce__())

@@ -1,0 +1,50 @@
+"""The survey of a recovery: which tables stay, and what becomes of the others."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.load.replica.state import SOURCE
+from hive_replication.metastore.types import Table
+from hive_replication.recover import survey as surveyed
+from hive_replication.verify import TableComparison
+
+EVID = 200
+
+
+def replica(name: str, source: str = "s/db") -> Table:
+    return Table(tableName=name, parameters={SOURCE: source})
+
+
+def states(monkeypatch: pytest.MonkeyPatch, compared: list[TableComparison], replicas: list[Table]) -> dict[str, str]:
+    monkeypatch.setattr(import_module("hive_replication.recover.survey"), "compare_database", lambda *_, **__: iter(compared))
+    names = [one.table for one in compared if one.table != "surplus"]
+    source: Any = SimpleNamespace(identity="s", metastore=SimpleNamespace(table_names=lambda _: names))
+    metastore = SimpleNamespace(table_names=lambda _: [one.tableName for one in replicas], tables=lambda *_: replicas)
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=lambda name: name), metastore=metastore)
+    return {one.table: one.state for one in surveyed(source, target, "db", EVID)}
+
+
+def test_only_equal_replicas_of_this_source_and_history_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = [
+        TableComparison("equal", last_id=EVID),
+        TableComparison("changed", differences=("a file differs",)),
+        TableComparison("ahead", last_id=EVID + 1),
+        TableComparison("absent", differences=("on the source only",)),
+        TableComparison("foreign"),
+        TableComparison("surplus", differences=("on the target only",)),
+        TableComparison("f()", differences=("the function is on the source only",)),
+    ]
+    replicas = [replica(name) for name in ("equal", "changed", "ahead", "surplus")] + [replica("foreign", "other/db")]
+    assert states(monkeypatch, compared, replicas) == {
+        "equal": "equal",
+        "changed": "differs",
+        "ahead": "differs",
+        "absent": "missing",
+        "foreign": "missing",
+        "surplus": "surplus",
+    }

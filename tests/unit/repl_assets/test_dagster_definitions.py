@@ -1,0 +1,347 @@
+"""Definitions: what the catalog becomes, how fast, and without which servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
+
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
+from hive_replication.process import this_process
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
+from repl_assets.catalog.keys import PROCESS_TAG
+from repl_assets.components import ReplicationPolicy
+from repl_assets.definitions import build_defs
+from resources.connection import ReplicationConnection
+
+ROOT = Path(__file__).parents[3]
+NOWHERE = "thrift://127.0.0.1:1"
+NO_CONTEXT: Any = None  # the component does not look at it
+
+
+def policy(name: str = "default") -> Policy:
+    return Policy(
+        name=name,
+        source=Warehouse(metastore=NOWHERE, roots=(Root(uri="hdfs://source:8020/"),)),
+        target=Warehouse(metastore=NOWHERE, roots=(Root(uri="hdfs://target:8020/"),)),
+        dump_root="hdfs://target:8020/dumps",
+        databases={"sales": "sales_copy"},
+    )
+
+
+def table(name: str, **changes: Any) -> CatalogTable:
+    columns = (Column("a", "int", "an int"),)
+    made = CatalogTable(name, False, f"hdfs://source:8020/w/sales.db/{name}", "parquet", columns, (), "etl", "")
+    return replace(made, **changes)
+
+
+ORDERS = table("orders", partition_keys=(Column("ds", "string"),), owner="jo@shop.com", comment="All orders.")
+VIEW = table("seen", view=True, location="", format="", text="SELECT a FROM orders", reads=(("hr", "staff"), ("sales", "orders")))
+CATALOG = Catalog(
+    (
+        CatalogDatabase(
+            "sales",
+            "hive",
+            "The shop",
+            "hdfs://source:8020/w/sales.db",
+            (table("lookup", replica="hdfs://target:8020/w/sales.db/lookup"), ORDERS, VIEW),
+            (("ledger", "transactional (ACID) tables are not replicated by this version"),),
+        ),
+    )
+)
+
+EXPECTED = """\
+default/sales/lookup default/sales deps=lookup__dump,sales__load partitions=- kinds=hive,parquet owners=team:etl
+default/sales/lookup__dump default/sales deps=lookup__source partitions=- kinds=hive owners=team:etl
+default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners=team:etl
+default/sales/orders default/sales deps=orders__dump,sales__load partitions=default.sales.orders kinds=hive,parquet owners=jo@shop.com
+default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
+default/sales/orders__source default/sales deps=- partitions=- kinds=hive owners=jo@shop.com
+default/sales/seen default/sales deps=orders,seen__dump partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__source default/sales deps=orders__source partitions=- kinds=hive,view owners=team:etl
+default/sales__dump default/sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
+default/sales__load default/sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
+default/sales__source default/sales deps=- partitions=- kinds=hive owners=team:hive
+"""  # noqa: E501 (a line for each asset)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
+    monkeypatch.setattr(logging.getLogger("dagster"), "propagate", True)
+    return caplog
+
+
+def specs(defs: dg.Definitions) -> dict[str, dg.AssetSpec]:
+    return {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}
+
+
+def shown(spec: dg.AssetSpec) -> str:
+    deps = ",".join(sorted(dep.asset_key.path[-1] for dep in spec.deps)) or "-"
+    partitions = spec.partitions_def.name if isinstance(spec.partitions_def, dg.DynamicPartitionsDefinition) else "-"
+    parts = f"deps={deps} partitions={partitions} kinds={','.join(sorted(spec.kinds))} owners={','.join(spec.owners)}"
+    return f"{spec.key.to_user_string()} {spec.group_name} {parts}\n"
+
+
+def test_specs_are_as_they_were() -> None:
+    assert "".join(shown(spec) for _, spec in sorted(specs(build_defs(policy(), CATALOG)).items())) == EXPECTED
+
+
+def test_metadata() -> None:
+    found = specs(build_defs(policy(), CATALOG))
+    orders = found["default/sales/orders"]
+    assert orders.metadata["dagster/table_name"] == "sales_copy.orders"
+    columns = orders.metadata["dagster/column_schema"].columns
+    assert [(c.name, c.type, c.description, dict(c.tags)) for c in columns] == [
+        ("a", "int", "an int", {}),
+        ("ds", "string", None, {"partition_key": ""}),
+    ]
+    assert "All orders." in str(orders.description)
+    assert found["default/sales/orders__source"].metadata["dagster/table_name"] == "sales.orders"
+    assert found["default/sales/orders__source"].metadata["dagster/uri"] == ORDERS.location
+    assert found["default/sales/lookup"].metadata["dagster/uri"] == "hdfs://target:8020/w/sales.db/lookup"
+    assert found["default/sales/lookup__dump"].metadata["dagster/uri"] == "hdfs://target:8020/dumps"
+    assert found["default/sales/seen"].metadata["query"].value == "```sql\nSELECT a FROM orders\n```"
+    assert "ledger" in found["default/sales__load"].metadata["not replicated"].value
+
+
+def test_definitions_are_valid_jobs_and_checks_included() -> None:
+    defs = build_defs(policy(), CATALOG)
+    dg.Definitions.validate_loadable(defs)
+    assert {job.name for job in defs.resolve_all_job_defs()} >= {"rebuild_sales", "record"}
+    checks = {key.name for key in defs.resolve_asset_graph().asset_check_keys}
+    assert checks >= {"files_proven", "nothing_held", "replica_equal", "up_to_date"}
+    sensors = {sensor.name: sensor for sensor in defs.sensors or []}
+    assert set(sensors) == {"notification_log", "recording", "lag", "alarms"}
+    assert sensors["notification_log"].minimum_interval_seconds == 10
+    assert {sensor.default_status for sensor in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
+
+
+def test_a_window_does_not_make_tables_out_of_date_that_it_left_alone() -> None:
+    graph = build_defs(policy(), CATALOG).resolve_asset_graph()
+    load, lookup, orders = (
+        dg.AssetKey(["default", *path]) for path in (["sales__load"], ["sales", "lookup"], ["sales", "orders"])
+    )
+    assert load in graph.get(lookup).parent_keys & graph.get(orders).parent_keys
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("default.windows", ["1-2", "2-3"])
+        instance.add_dynamic_partitions("default.sales.orders", ["ds=1"])
+
+        def changed(key: dg.AssetKey, partition: str | None, version: str) -> None:
+            tags = {"dagster/data_version": version}
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=partition, tags=tags))
+
+        for stage in ("lookup__dump", "orders__dump"):
+            changed(dg.AssetKey(["default", "sales", stage]), "ds=1" if stage.startswith("orders") else None, "1")
+        changed(load, "1-2", "2")
+        changed(lookup, None, "1")
+        changed(orders, "ds=1", "1")
+        changed(load, "2-3", "3")
+        resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        assert (resolver.get_status(lookup), resolver.get_status(orders, "ds=1")) == (StaleStatus.FRESH, StaleStatus.FRESH)
+
+
+def test_a_view_is_not_out_of_date_when_a_table_that_it_reads_changes() -> None:
+    graph = build_defs(policy(), CATALOG).resolve_asset_graph()
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def changed(name: str, partition: str | None = None) -> None:
+            key = dg.AssetKey(["default", "sales", name])
+            tags = {"dagster/data_version": "1"}
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=partition, tags=tags))
+
+        instance.add_dynamic_partitions("default.sales.orders", ["ds=1"])
+        for name, partition in (("seen__dump", None), ("seen", None), ("orders__dump", "ds=1"), ("orders", "ds=1")):
+            changed(name, partition)
+        resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        assert resolver.get_status(dg.AssetKey(["default", "sales", "seen"])) == StaleStatus.FRESH
+
+
+def test_two_policies_load_together() -> None:
+    dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy("dr"), CATALOG)))
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogCaptureFixture, most: int) -> None:
+    defs = build_defs(policy(), CATALOG, most_tables=most)
+    dg.Definitions.validate_loadable(defs)
+    found = specs(defs)
+    database = {f"default/sales__{stage}" for stage in ("source", "dump", "load")}
+    assert found.keys() == database | {"default/sales__tables"}
+    tables = found["default/sales__tables"]
+    assert shown(tables).split()[1:4] == ["default/sales", "deps=sales__load,sales__source", "partitions=default.sales:tables"]
+    assert "The 3 tables and views of `sales_copy`" in str(tables.description)
+    assert "partitions of one asset**, `sales__tables`" in str(found["default/sales__load"].description)
+    assert "the 3 tables of sales are partitions of one asset" in log.text
+
+
+def test_databases_that_fit_keep_the_assets_of_their_tables() -> None:
+    small = CatalogDatabase("hr", "", "", "", (table("staff"),), ())
+    two = policy().model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
+    found = specs(build_defs(two, Catalog((small, *CATALOG.databases)), most_tables=3))
+    assert {"default/hr/staff", "default/sales__tables"} <= found.keys()
+    assert not {"default/hr__tables", "default/sales/orders"} & found.keys()
+
+
+def test_the_policy_is_shown_since_it_has_no_secrets() -> None:
+    """A value that Dagster hides is prefilled as asterisks in the Launchpad, and a run cannot start with them."""
+    resources = build_defs(policy()).resources or {}
+    assert type(resources["connection"]).model_fields["policy"].json_schema_extra is None
+    assert Policy.model_validate(resources["connection"].policy) == policy()
+    assert resources["spark"].settings == policy().spark
+
+
+def test_catalog_round_trips() -> None:
+    assert Catalog.of_json(CATALOG.to_json()) == CATALOG
+
+
+@pytest.mark.parametrize(
+    ("input_format", "expected"),
+    [
+        ("org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat", "parquet"),
+        ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "orc"),
+        ("org.apache.hadoop.mapred.TextInputFormat", "text"),
+        ("org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat", "avro"),
+        ("com.example.Other", "Other"),
+    ],
+)
+def test_file_formats(input_format: str, expected: str) -> None:
+    assert file_format(input_format) == expected
+
+
+def component(**fields: Any) -> ReplicationPolicy:
+    return ReplicationPolicy(**fields)
+
+
+def test_the_last_catalog_stays_while_the_source_cannot_be_reached(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    state = tmp_path / "state"
+    state.write_text(CATALOG.to_json(), encoding="utf-8")
+    made = component(policy=policy().model_dump(mode="json"))
+    made.write_state_to_path(state)
+    assert "tables are shown as last known" in log.text
+    found = specs(made.build_defs_from_state(NO_CONTEXT, state))
+    assert "default/sales/orders" in found
+
+
+def test_without_any_catalog_there_are_the_database_assets(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    made = component(policy=policy().model_dump(mode="json"))
+    made.write_state_to_path(tmp_path / "state")
+    assert "no tables are known yet" in log.text
+    found = specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))
+    assert sorted(found) == ["default/sales__dump", "default/sales__load", "default/sales__source"]
+
+
+def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").write_text("{", encoding="utf-8")
+    made = component(policy=policy().model_dump(mode="json"))
+    assert len(specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))) == 3
+    assert "unreadable" in log.text
+
+
+def test_no_policy_is_no_definitions(log: pytest.LogCaptureFixture) -> None:
+    made = component(policy_file="")
+    assert specs(made.build_defs_from_state(NO_CONTEXT, None)) == {}
+    assert "set HIVE_REPL_CONFIG" in log.text
+
+
+def test_another_source_has_another_catalog() -> None:
+    policies = policy(), policy("other"), policy().model_copy(update={"databases": {"sales": "x", "hr": "hr"}})
+    keys = {component(policy=each.model_dump(mode="json")).defs_state_config.key for each in policies}
+    assert len(keys) == len(policies)
+
+
+def test_both_kinds_of_policy_are_refused() -> None:
+    with pytest.raises(BadRequest, match="not both"):
+        component(policy={}, policy_file="x").settings()
+
+
+def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump(policy().model_dump(mode="json")), encoding="utf-8")
+    code = (
+        "import sys, psutil; from repl_assets.definitions import defs; made = defs();"
+        "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 3;"
+        "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children());"
+        "print(sum(psutil.Process().cpu_times()[:2]))"
+    )
+    environment = {**os.environ, "HIVE_REPL_CONFIG": str(path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    found, seconds = done.stdout.splitlines()
+    assert found == "[] []", done.stderr
+    assert float(seconds) < 5  # of CPU, since the cores may be busy; about 2
+
+
+def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "HIVE_REPL_CONFIG"}
+    command = [sys.executable, "-m", "dagster", "definitions", "validate"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**environment, "DAGSTER_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "All code locations passed validation" in done.stderr + done.stdout
+
+
+def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
+    content = policy().model_dump(mode="json", exclude_defaults=True)
+    defs = tmp_path / "project" / "defs"
+    for folder in ("one", "two"):
+        (defs / folder).mkdir(parents=True)
+        spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": {"policy": content}}
+        (defs / folder / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    (tmp_path / "project" / "__init__.py").touch()
+    code = f"import dagster as dg, pathlib; dg.load_from_defs_folder(path_within_project=pathlib.Path({str(defs)!r}))"
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.dg]\ndirectory_type = "project"\n[tool.dg.project]\nroot_module = "project"\n', encoding="utf-8"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "two policies are named 'default' (defs.yaml, defs.yaml): give each a name of its own" in done.stderr
+
+
+def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> None:
+    given = {**policy().model_dump(), "schedule": "61 * * * *", "checks": {"schedule": "weekly"}}
+    with pytest.raises(BadRequest) as error:
+        component(policy=given).settings()
+    message = str(error.value)
+    assert message.startswith("the policy is not valid: schedule: Value error, '61 * * * *' is not a cron expression")
+    assert "; checks.schedule: Value error, 'weekly' is not" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("asset", ["lookup", "lookup__dump"])
+def test_a_repair_by_hand_is_tagged_with_its_process(asset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a killed one is noticed, as the runs of windows are."""
+
+    def refuse(_resource: ReplicationConnection) -> None:
+        raise BadRequest("there are no servers")
+
+    monkeypatch.setattr(ReplicationConnection, "connect", refuse)
+    job = build_defs(policy(), CATALOG).resolve_implicit_global_asset_job_def()
+    with dg.DagsterInstance.ephemeral() as instance:
+        key = dg.AssetKey(["default", "sales", asset])
+        result = job.execute_in_process(asset_selection=[key], instance=instance, raise_on_error=False)
+        run = instance.get_run_by_id(result.run_id)
+    assert not result.success
+    assert run is not None
+    assert run.tags[PROCESS_TAG] == this_process()

@@ -1,0 +1,128 @@
+"""Which runs Dagster forgets, and when the job that does it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Checks, Warehouse, Witness
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from repl_assets.definitions import build_defs
+from repl_assets.jobs.retention import forget
+from repl_assets.recording.dagster_retention import old_runs
+
+POLICY = Policy(
+    name="dr",
+    source=Warehouse(metastore="thrift://127.0.0.1:1", roots=(Root(uri="hdfs://source:8020/"),)),
+    target=Warehouse(metastore="thrift://127.0.0.1:1", roots=(Root(uri="hdfs://target:8020/"),)),
+    dump_root="hdfs://target:8020/dumps",
+    databases={"sales": "sales"},
+)
+NAMES = Names.of(POLICY)
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def materialize(instance: dg.DagsterInstance, key: dg.AssetKey, partition: str) -> str:
+    """A run of the policy that materializes one partition; its id."""
+    partitions = dg.DynamicPartitionsDefinition(name="any")
+    instance.add_dynamic_partitions("any", [partition])
+
+    @dg.asset(key=key, partitions_def=partitions)
+    def made() -> None:
+        pass
+
+    return dg.materialize([made], instance=instance, partition_key=partition, tags={POLICY_TAG: "dr"}).run_id
+
+
+def test_runs_that_show_the_latest_state_stay(instance: dg.DagsterInstance) -> None:
+    orders, load = NAMES.table("sales", "orders", "load"), NAMES.database("sales", "load")
+    first, _, _ = (materialize(instance, orders, day) for day in ("ds=1", "ds=2", "ds=1"))
+    window, _ = (materialize(instance, load, one) for one in ("1-2", "2-3"))
+    done = dg.DagsterRunStatus.SUCCESS
+    bare = create_run_for_test(instance, status=done, tags={POLICY_TAG: "dr"}).run_id
+    create_run_for_test(instance, status=done, tags={POLICY_TAG: "dr", UNRECORDED_TAG: "dr"})
+    create_run_for_test(instance, status=done, tags={POLICY_TAG: "another"})
+    by_hand = create_run_for_test(instance, status=done, asset_selection=frozenset([orders])).run_id
+    create_run_for_test(instance, status=done, asset_selection=frozenset([dg.AssetKey(["another", "sales__load"])]))
+    create_run_for_test(instance, status=dg.DagsterRunStatus.STARTED, tags={POLICY_TAG: "dr"})
+    found = list(old_runs(instance, NAMES, POLICY, time.time() + 60))
+    assert {run.run_id for run, _ in found} == {first, window, bare, by_hand}
+    assert list(old_runs(instance, NAMES, POLICY, time.time() - 60)) == []
+    for run, _ in found:
+        instance.delete_run(run.run_id)
+    assert instance.get_materialized_partitions(orders) == {"ds=1", "ds=2"}
+
+
+def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records and events of runs, logs of their steps, observations and answers of checks; by Dagster's storage on disk."""
+    monkeypatch.setattr("repl_assets.recording.dagster_retention._PAGE", 2)
+    load, other = NAMES.database("sales", "load"), dg.AssetKey(["dr_2", "sales__load"])
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for key in (load, other):
+            for figure in (1, 2, 3):
+                metadata = {"behind (s)": figure}
+                instance.report_runless_asset_event(dg.AssetObservation(key, metadata=metadata))
+                instance.report_runless_asset_event(dg.AssetCheckEvaluation(key, "up_to_date", passed=True, metadata=metadata))
+        runs = [materialize(instance, load, window) for window in ("1-2", "2-3", "3-4")]
+
+        def kept() -> tuple[int, int, int, list[int], list[int], set[str]]:
+            check = dg.AssetCheckKey
+            answers = instance.event_log_storage.get_asset_check_execution_history
+            return (
+                len(instance.get_runs()),
+                len(answers(check(load, "up_to_date"), limit=10)),
+                len(answers(check(other, "up_to_date"), limit=10)),
+                [one.asset_observation.metadata["behind (s)"].value for one in instance.fetch_observations(load, 10).records],  # type: ignore[union-attr,misc]
+                [one.asset_observation.metadata["behind (s)"].value for one in instance.fetch_observations(other, 10).records],  # type: ignore[union-attr,misc]
+                {path.name for path in tmp_path.rglob("*") if path.stem in runs},
+            )
+
+        files = {name for run in runs for name in (run, f"{run}.db")}
+        before, soon = (3, 3, 3, [3, 2, 1], [3, 2, 1], files), time.time() + 60
+        assert kept() == before
+        told = forget(instance, NAMES, POLICY, soon, dry_run=True)
+        assert kept() == before
+        assert forget(instance, NAMES, POLICY, soon - 3600, dry_run=False)["observations forgotten"] == 0
+        assert forget(instance, NAMES, POLICY, soon, dry_run=False) == told
+        assert (told["answers of checks forgotten"], told["observations forgotten"]) == (2, 2)
+        assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
+
+
+def test_the_schedule_runs_the_job_daily_unless_switched_off() -> None:
+    defs = build_defs(POLICY)
+    schedule, witness = defs.schedules or []
+    assert isinstance(schedule, dg.ScheduleDefinition)
+    assert isinstance(witness, dg.ScheduleDefinition)
+    assert (witness.name, witness.job_name, witness.cron_schedule) == ("same_objects_dr", "dr_same_objects", "30 * * * *")
+    assert (schedule.name, schedule.job_name, schedule.cron_schedule) == ("retention_dr", "dr_retention", "0 3 * * *")
+    assert defs.resolve_job_def("dr_retention")
+    neither = POLICY.model_copy(update={"retention_at": None, "witness": Witness(schedule=None)})
+    assert not build_defs(neither).schedules
+
+
+def test_checks_run_by_their_schedule_one_run_at_a_time(tmp_path: Path) -> None:
+    defs = build_defs(
+        POLICY.model_copy(update={"retention_at": None, "checks": Checks(schedule="0 4 * * Sun"), "time_zone": "CET"})
+    )
+    schedule, _ = defs.schedules or []
+    assert isinstance(schedule, dg.ScheduleDefinition)
+    told = (schedule.name, schedule.job_name, schedule.cron_schedule, schedule.execution_timezone)
+    assert told == ("checks_dr", "dr_checks", "0 4 * * Sun", "CET")
+    assert defs.resolve_job_def("dr_checks")
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        tick = schedule.evaluate_tick(dg.build_schedule_context(instance))
+        assert len(tick.run_requests or []) == 1
+        run = create_run_for_test(instance, job_name="dr_checks", status=dg.DagsterRunStatus.STARTED)
+        tick = schedule.evaluate_tick(dg.build_schedule_context(instance))
+        assert (tick.run_requests, tick.skip_message) == ([], f"run {run.run_id[:8]} has not finished")

@@ -1,0 +1,80 @@
+"""The sensor on drift: rounds over tables, with a scan in place of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from hive_replication.errors import Unreachable
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Drift, Warehouse
+from repl_assets.catalog.keys import Names
+from sensors import drift as sensor
+
+
+class Killed(BaseException):
+    """Dagster ends the tick: nothing that follows happens."""
+
+
+class Ticks:
+    """Ticks of one sensor, whose cursor Dagster keeps only at their end."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        side = Warehouse(metastore="thrift://127.0.0.1:1", roots=(Root(uri="hdfs://s:8020/"),))
+        self.policy = Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases={"db": "db"})
+        self.instance, self.cursor, self.seen = instance, None, list[str]()
+        self.slow: dict[str, BaseException] = {}
+
+    def scan(self, *_: object) -> Any:
+        def look(table: str) -> None:
+            self.seen.append(table)
+            if table in self.slow:
+                raise self.slow[table]
+
+        return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look)
+
+    def tick(self, now: float) -> None:
+        """One tick with time for one table."""
+        metastore = SimpleNamespace(database=lambda _: SimpleNamespace(name="db", parameters={}))
+        connection: Any = SimpleNamespace(source=None, target=SimpleNamespace(policy=self.policy, metastore=metastore))
+        context = dg.build_sensor_context(self.instance, cursor=self.cursor)
+        sensor.tick(context, connection, Names.of(self.policy), Drift(every=100, budget=1e-6), "db", now)
+        self.cursor = context.cursor
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ticks]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        made = Ticks(instance)
+        monkeypatch.setattr(sensor, "DriftScan", made.scan)
+        yield made
+
+
+@pytest.mark.parametrize("slow", ["a", "b"])
+def test_a_table_that_takes_longer_than_a_tick_does_not_block_the_others(ticks: Ticks, slow: str) -> None:
+    ticks.slow[slow] = Killed()
+    for second in range(3):
+        try:
+            ticks.tick(1000.0 + second)
+        except Killed:
+            continue
+    assert ticks.seen == ["a", "b", "c"]
+    for second in range(4, 50):
+        ticks.tick(1000.0 + second)
+    assert ticks.seen == ["a", "b", "c"]
+    del ticks.slow[slow]
+    for second in range(200, 203):
+        ticks.tick(1000.0 + second)
+    assert ticks.seen == ["a", "b", "c"] * 2
+
+
+def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> None:
+    ticks.slow["a"] = Unreachable("not now")
+    for second in range(2):
+        with pytest.raises(Unreachable):
+            ticks.tick(1000.0 + second)
+    assert ticks.seen == ["a", "a"]

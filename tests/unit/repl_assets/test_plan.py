@@ -1,0 +1,102 @@
+"""Which dump a load takes where windows are approved, and the summary of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import dagster as dg
+import pytest
+
+from hive_replication.load.report import Collapsed
+from hive_replication.plans import PlanReport
+from hive_replication.plans.approval import Approvals, PlannedWindow
+from hive_replication.plans.estimate import Estimate
+from hive_replication.policy import Root
+from repl_assets.catalog.keys import Window
+from repl_assets.catalog.specs import Specs
+from repl_assets.steps import plan
+from repl_assets.steps.engine import Engine
+from repl_assets.steps.plan import WrittenPlan, approved_dump
+from tests.unit.repl_assets.test_dagster_definitions import policy
+
+WINDOW = Window(100, 200)
+PLANNED = PlannedWindow("100-200", "hdfs://d/1", "incremental", 7, 50.0, "1 operation", ("sales.orders: event 150",))
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Specs:
+    root = f"file://{tmp_path}/dumps"
+    warehouse = policy().target.model_copy(update={"roots": (Root(uri=root),)})
+    return Specs(policy().model_copy(update={"approval": True, "dump_root": root, "target": warehouse}))
+
+
+@pytest.fixture
+def approvals(specs: Specs) -> Approvals:
+    return Approvals.of(specs.policy)
+
+
+def engine(applied: int | None = 100) -> Engine:
+    stub = SimpleNamespace(target_name=lambda _database: "sales_copy", state=lambda _database: SimpleNamespace(applied=applied))
+    return cast("Engine", stub)
+
+
+@pytest.fixture
+def steps_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the load of the planned dump would do now."""
+    found = list(PLANNED.steps)
+    monkeypatch.setattr(plan, "_plan", lambda *_: None)
+    monkeypatch.setattr(plan, "steps", lambda _plan: tuple(found))
+    return found
+
+
+def test_without_approval_in_the_policy_no_plan_is_looked_for(specs: Specs) -> None:
+    free = Specs(specs.policy.model_copy(update={"approval": False}))
+    assert approved_dump(free, engine(), "sales", WINDOW) is None
+
+
+def test_a_window_that_the_replica_has_applied_was_approved_before(specs: Specs) -> None:
+    assert approved_dump(specs, engine(applied=200), "sales", WINDOW) is None
+
+
+@pytest.mark.parametrize("applied", [None, 100])
+def test_a_window_that_is_not_planned_is_not_loaded(specs: Specs, applied: int | None) -> None:
+    with pytest.raises(dg.Failure, match="window 100-200 of sales is not approved"):
+        approved_dump(specs, engine(applied), "sales", WINDOW)
+
+
+def test_only_the_approved_window_is_loaded(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:
+    approvals.wait("sales_copy", PLANNED)
+    with pytest.raises(dg.Failure, match="is not approved"):
+        approved_dump(specs, engine(), "sales", WINDOW)
+    approvals.approve("sales_copy", "100-200", "jo")
+    with pytest.raises(dg.Failure, match="window 100-210 of sales is not approved"):
+        approved_dump(specs, engine(), "sales", Window(100, 210))
+    steps_now.clear()  # an interrupted load has less to do
+    dump = approved_dump(specs, engine(), "sales", WINDOW)
+    assert dump is not None
+    assert dump.asset_key == specs.names.database("sales", "dump")
+    assert {name: value.value for name, value in dump.metadata.items()} == {
+        "directory": "hdfs://d/1",
+        "kind": "incremental",
+        "events": 7,
+    }
+
+
+def test_a_load_that_would_do_more_than_planned_withdraws_the_approval(
+    specs: Specs, approvals: Approvals, steps_now: list[str]
+) -> None:
+    approvals.wait("sales_copy", PLANNED)
+    approvals.approve("sales_copy", "100-200", "jo")
+    steps_now.append("sales.orders: held at event 160")
+    with pytest.raises(dg.Failure, match=r"changed since it was approved.*also sales\.orders: held at event 160"):
+        approved_dump(specs, engine(), "sales", WINDOW)
+    assert approvals.waiting("sales_copy") is None
+
+
+def test_the_summary_counts_operations_and_files() -> None:
+    no_plan: Any = None  # the summary does not look at it
+    estimate = Estimate(90.0, "rates")
+    report = PlanReport(no_plan, 0.0, (), {"AddPartitions": 2, "DropTable": 1}, {"source": 4}, 2_000_000, Collapsed(), estimate)
+    assert WrittenPlan(report, {}).summary.startswith("3 operations, 4 files (")

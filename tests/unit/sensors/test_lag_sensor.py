@@ -1,0 +1,96 @@
+"""When the sensor observes lags: few events, and none that is missed; lags are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import dagster as dg
+import pytest
+
+from hive_replication.errors import Unreachable
+from hive_replication.lag import Lag, TableLag
+from sensors.lag import outage, tick
+from tests.lags import HELD, POLICY, WELL
+
+ORDERS = TableLag("orders", 100, 3, 50.0, 7)
+LATE = replace(
+    WELL, current=150, waiting=5, seconds_behind=1200.0, bytes_waiting=9, tables=(ORDERS, replace(ORDERS, table="no_asset"))
+)
+
+
+class Sensor:
+    """The sensor over ticks."""
+
+    def __init__(self) -> None:
+        self.cursor: str | None = None
+        self.now = 1_000_000.0
+
+    def tick(self, lag: Lag, *, later: float = 0.0) -> list[tuple[str, object]]:
+        """Assets with their seconds behind, and answers of the check."""
+        self.now += later
+        said = tick(self.cursor, [lag], POLICY, {"sales/orders", "sales/items"}, self.now)
+        if isinstance(said, dg.SkipReason):
+            return []
+        self.cursor = said.cursor
+        return [_shown(event) for event in said.asset_events]
+
+
+def _shown(event: object) -> tuple[str, object]:
+    if isinstance(event, dg.AssetCheckEvaluation):
+        return "check", event.passed
+    assert isinstance(event, dg.AssetObservation)
+    behind = event.metadata.get("behind (s)")
+    return event.asset_key.path[-1], behind and behind.value
+
+
+@pytest.fixture
+def sensor() -> Sensor:
+    return Sensor()
+
+
+def test_what_is_level_is_observed_once_an_hour(sensor: Sensor) -> None:
+    assert sensor.tick(replace(WELL, applied=None, waiting=None, seconds_behind=None)) == []
+    assert sensor.tick(WELL) == [("sales__load", 0.0), ("check", True)]
+    assert sensor.tick(WELL, later=3_000) == []
+    assert sensor.tick(WELL, later=700) == [("sales__load", 0.0), ("check", True)]
+
+
+def test_what_is_behind_is_observed_once_a_minute_and_when_it_is_level(sensor: Sensor) -> None:
+    sensor.tick(WELL)
+    assert sensor.tick(LATE, later=1) == [("sales__load", 1200.0), ("check", False), ("orders", 50.0)]
+    assert sensor.tick(LATE, later=30) == []
+    assert sensor.tick(LATE, later=30) == [("sales__load", 1200.0), ("check", False), ("orders", 50.0)]
+    assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True), ("orders", 0.0)]
+    assert sensor.tick(WELL, later=100) == []
+
+
+def test_the_check_turns_at_once(sensor: Sensor) -> None:
+    sensor.tick(WELL)
+    assert sensor.tick(HELD, later=1) == [("sales__load", 0.0), ("check", False)]
+    assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]
+
+
+def test_a_table_is_not_called_level_while_nobody_knows(sensor: Sensor) -> None:
+    sensor.tick(LATE)
+    gap = replace(WELL, waiting=None, seconds_behind=None, gap="events were purged")
+    assert [name for name, _ in sensor.tick(gap, later=61) if name == "orders"] == []
+    assert ("orders", 0.0) in sensor.tick(WELL, later=61)
+
+
+def test_an_outage_fails_the_check_once_a_minute_and_ends_at_once(sensor: Sensor) -> None:
+    def down(later: float) -> list[tuple[str, object]]:
+        sensor.now += later
+        said = outage(sensor.cursor, Unreachable("get_database at thrift://s:9083: refused"), POLICY, sensor.now)
+        assert "thrift://s:9083" in str(said.skip_reason)
+        sensor.cursor = said.cursor
+        for event in said.asset_events:
+            assert isinstance(event, dg.AssetCheckEvaluation)
+            assert event.severity == dg.AssetCheckSeverity.ERROR
+            assert event.description == "nobody knows: get_database at thrift://s:9083: refused"
+        return [_shown(event) for event in said.asset_events]
+
+    sensor.tick(WELL)
+    assert down(30) == [("check", False)]
+    assert down(30) == []
+    assert down(30) == [("check", False)]
+    assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]

@@ -1,0 +1,129 @@
+"""What of the source may be read, and where nothing of it may go."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.dump.boundary import SourceBoundary, source_boundary
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database, Function, ResourceUri, SerDeInfo, StorageDescriptor, Table
+from hive_replication.policy import Policy
+from hive_replication.storage.boundary import EVERYWHERE, Boundary
+
+WAREHOUSE = "hdfs://src:8020/warehouse"
+DB = f"{WAREHOUSE}/sales.db"
+SETTINGS = {
+    "hive.metastore.warehouse.dir": "/warehouse",
+    "hive.metastore.warehouse.external.dir": "/external",
+    "hive.repl.cmrootdir": "/cm",
+}
+BOUNDARY = Boundary("source.paths", (DB, "hdfs://src:8020/lake"))
+
+
+def policy(*paths: str, **databases: str) -> Policy:
+    return Policy.model_validate(
+        {
+            "source": {"metastore": "thrift://s:1", "roots": [{"uri": "hdfs://src:8020/"}], "paths": paths},
+            "target": {"metastore": "thrift://t:1", "roots": [{"uri": "hdfs://dst:8020/"}]},
+            "dump_root": "hdfs://dst:8020/dumps",
+            "databases": databases or {"sales": "sales"},
+        }
+    )
+
+
+def source(*paths: str, name: str = "sales", location: str = DB, **parameters: str) -> SourceBoundary:
+    database = Database(name=name, locationUri=location, parameters=parameters)
+    return source_boundary(policy(*paths), name, database, lambda key, default: SETTINGS.get(key, default))
+
+
+def table(location: str = f"{DB}/t", parameters: dict[str, str] | None = None, **serde: str) -> Table:
+    sd = StorageDescriptor(location=location, serdeInfo=SerDeInfo(parameters=serde), parameters={})
+    return Table(tableName="t", dbName="sales", tableType="EXTERNAL_TABLE", sd=sd, parameters=parameters or {})
+
+
+@pytest.mark.parametrize("uri", [DB, f"{DB}/t", f"{DB}/%2Erepl/t", "HDFS://SRC:8020/lake/x", f"{DB}/.REPL/t", f"{DB}/x.repl"])
+def test_directories_of_the_policy_are_allowed(uri: str) -> None:
+    assert BOUNDARY.why_outside(uri) == ""
+
+
+@pytest.mark.parametrize(
+    "uri", ["hdfs://src:8020/secret", f"{DB}x/t", "hdfs://other:8020/lake/x", f"{DB}/../hr.db/t", "file://evil/lake", "/lake", ""]
+)
+def test_all_others_are_not(uri: str) -> None:
+    assert BOUNDARY.why_outside(uri) != ""
+
+
+@pytest.mark.parametrize("boundary", [BOUNDARY, EVERYWHERE], ids=["data", "no data"])
+@pytest.mark.parametrize(
+    "uri", [f"{DB}/.repl/journal/x.done", f"{DB}/.repl", "HDFS://Src:8020/lake/.repl/retired/x", f"{DB}/.repl/1-0"]
+)
+def test_what_is_replications_own_is_no_data(boundary: Boundary, uri: str) -> None:
+    assert "replication's own" in boundary.why_outside(uri)
+
+
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [("12-0", True), ("12-0-1/ds=1/f", True), ("external/lake", True), ("functions/db/f/3", True)]
+    + [(place, False) for place in ("journal/x", "retired/1/t", "listing", "rates.json", "12-0/.repl/journal", "x12-0")],
+)
+def test_a_replica_that_is_a_source_itself_has_data_there(place: str, *, data: bool) -> None:
+    uri = f"{DB}/.repl/{place}"
+    assert source(**{"hive_replication.source": "x"}).data.holds(uri) == data
+    assert not source().data.holds(uri)
+
+
+@pytest.mark.parametrize(
+    ("thing", "named"),
+    [
+        (table("hdfs://src:8020/secret/hr"), "the location of t: hdfs://src:8020/secret/hr lies outside"),
+        (table(path="hdfs://src:8020/secret/hr"), "the parameter path of t"),
+        (table(parameters={"avro.schema.url": "file:///etc/passwd"}), "the parameter avro.schema.url of t: file:///etc/passwd"),
+        (table(parameters={"AVRO.schema.URL": "/secret/x"}), "hdfs://src:8020/secret/x lies outside"),
+        (table(f"{DB}/.repl/journal/1.done"), "replication's own"),
+    ],
+)
+def test_objects_are_held_with_a_sentence_that_says_what_to_change(thing: Table, named: str) -> None:
+    reason = source().why_outside(thing)
+    assert named in reason
+    assert "source.paths" in reason or "replication's own" in reason
+
+
+def test_objects_of_the_policy_pass() -> None:
+    boundary = source("hdfs://src:8020/lake", "http://repository/udfs")
+    assert boundary.why_outside(table()) == ""
+    assert boundary.why_outside(table("hdfs://src:8020/lake/x", {"avro.schema.url": "none"})) == ""
+    assert boundary.why_outside(table("hdfs://src:8020/external/sales.db/t")) == "", "the warehouse of external tables"
+    view = Table(tableName="v", dbName="sales", tableType="VIRTUAL_VIEW", sd=StorageDescriptor(), parameters={})
+    assert boundary.why_outside(view) == ""
+    assert boundary.why_outside(Function(functionName="f", resourceUris=[ResourceUri(uri="http://repository/udfs/f.jar")])) == ""
+
+
+@pytest.mark.parametrize("uri", ["http://elsewhere/f.jar", "file:///tmp/f.jar", "hdfs://src:8020/secret/f.jar", "ivy://a:b:1"])
+def test_resources_of_functions_are_objects_too(uri: str) -> None:
+    assert "the resource of the function f" in source().why_outside(
+        Function(functionName="f", resourceUris=[ResourceUri(uri=uri)])
+    )
+
+
+def test_the_default_database_does_not_hold_the_other_ones() -> None:
+    boundary = source(name="default", location=WAREHOUSE)
+    assert boundary.why_outside(table(f"{WAREHOUSE}/t")) == ""
+    assert boundary.why_outside(table(f"{WAREHOUSE}/hr.db/salaries")) != ""
+
+
+def test_files_are_looked_at_one_by_one() -> None:
+    boundary = source()
+    good = FileRef(f"{DB}/t/f", "00", "hdfs://src:8020/cm")
+    assert boundary.why_files_outside((good,)) == ""
+    assert "hdfs://src:8020/secret/f" in boundary.why_files_outside((good, FileRef("hdfs://src:8020/secret/f", "00")))
+    assert "the cmroot" in boundary.why_files_outside((good, FileRef(f"{DB}/t/g", "00", "hdfs://src:8020/secret")))
+    alone = source("hdfs://src:8020/lib/a.jar")
+    assert alone.why_files_outside((FileRef("hdfs://src:8020/lib/a.jar"),)) == ""
+    assert alone.why_files_outside((FileRef("hdfs://src:8020/lib/a.jar"), FileRef("hdfs://src:8020/lib/b.jar"))) != ""
+
+
+def test_metadata_alone_may_be_of_any_place_but_replications_own() -> None:
+    bare = policy().model_copy(update={"metadata_only": True})
+    boundary = source_boundary(bare, "sales", None, None)
+    assert boundary.why_outside(table("hdfs://src:8020/anywhere")) == ""
+    assert boundary.why_outside(table(f"{DB}/.repl/journal/x")) != ""

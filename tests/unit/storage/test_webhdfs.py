@@ -1,0 +1,222 @@
+"""What answers of WebHDFS mean. A small HTTP server stands for states that a healthy HDFS does not show."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from hive_replication.errors import ReplicationError
+from hive_replication.storage.records import FileChecksum
+from hive_replication.storage.webhdfs import WebHdfs
+from hive_replication.storage.webhdfs_hosts import ClusterHosts
+
+Answer = tuple[int, dict[str, object] | str]  # a text is where a redirect leads to
+GOOD: Answer = (200, {"FileChecksum": {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": "AB" * 28 + "00000000", "length": 28}})
+
+
+def bad(status: int, exception: str) -> Answer:
+    return status, {"RemoteException": {"exception": exception, "message": "why"}}
+
+
+class Server(ThreadingHTTPServer):
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers = answers
+        self.asked = list[str]()
+        self.datanodes: dict[str, dict[str, str]] = {}
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"):
+            self.answer(200, {"beans": [{"LiveNodes": json.dumps(self.server.datanodes)}]})
+            return
+        self.server.asked.append(self.path)
+        status, body = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
+        self.answer(status, body)
+
+    def answer(self, status: int, body: dict[str, object] | str) -> None:
+        data = body.encode() if status == 200 and isinstance(body, str) else json.dumps(body).encode()
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(status)
+        if isinstance(body, str) and status != 200:
+            self.send_header("Location", f"{body}{self.path}&namenoderpcaddress=nn:8020")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_PUT(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    servers = list[Server]()
+
+    def start(*answers: Answer) -> Server:
+        servers.append(Server(list(answers)))
+        threading.Thread(target=servers[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        live = {f"localhost:{number}": {"infoAddr": one.address[7:]} for number, one in enumerate(servers)}
+        for one in servers:  # each may be a NameNode, and lists all
+            one.datanodes = live
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_padding_is_cut_and_paths_are_encoded(serve: Callable[..., Server]) -> None:
+    server = serve(GOOD)
+    assert WebHdfs(server.address).checksum("/a b/é#?%20") == FileChecksum("MD5-of-0MD5-of-512CRC32C", "ab" * 28)
+    assert server.asked[0].startswith("/webhdfs/v1/a%20b/%C3%A9%23%3F%2520?op=GETFILECHECKSUM&user.name=")
+
+
+def test_the_next_address_is_asked_where_one_is_standby(serve: Callable[..., Server]) -> None:
+    standby, active = serve(bad(403, "StandbyException")), serve(GOOD)
+    assert WebHdfs(f"{standby.address}, {active.address}/").checksum("/x").value == "ab" * 28
+    assert (len(standby.asked), len(active.asked)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "asked"),
+    [
+        (bad(404, "FileNotFoundException"), FileNotFoundError, 1),
+        (bad(403, "AccessControlException"), PermissionError, 1),
+        (bad(401, "AuthenticationException"), PermissionError, 1),
+        (bad(403, "IOException"), ReplicationError, 1),
+        (bad(500, "RuntimeException"), ReplicationError, 4),
+        (bad(403, "StandbyException"), OSError, 4),
+    ],
+)
+def test_other_answers(serve: Callable[..., Server], answer: Answer, error: type[Exception], asked: int) -> None:
+    server = serve(answer)
+    with pytest.raises(error):
+        WebHdfs(server.address).checksum("/x")
+    assert len(server.asked) == asked
+
+
+def test_trouble_passes(serve: Callable[..., Server]) -> None:
+    server = serve(bad(500, "RuntimeException"), GOOD)
+    assert WebHdfs(server.address).checksum("/x").value == "ab" * 28
+
+
+def test_the_datanode_that_answered_is_asked_at_once_the_next_time(serve: Callable[..., Server]) -> None:
+    datanode = serve(GOOD)
+    namenode = serve((307, datanode.address))
+    hdfs = WebHdfs(namenode.address)
+    for name in "abc":
+        assert hdfs.checksum(f"/{name}").value == "ab" * 28
+    assert (len(namenode.asked), len(datanode.asked)) == (1, 3)
+    assert datanode.asked[2].startswith("/webhdfs/v1/c?op=GETFILECHECKSUM&user.name=")
+    assert datanode.asked[2].endswith("&namenoderpcaddress=nn:8020")
+
+
+def test_a_lost_datanode_is_asked_no_more(serve: Callable[..., Server]) -> None:
+    lost, datanode = serve(GOOD, bad(500, "IOException")), serve(GOOD)
+    namenode = serve((307, lost.address), (307, datanode.address))
+    hdfs = WebHdfs(namenode.address)
+    for name in "abc":
+        assert hdfs.checksum(f"/{name}").value == "ab" * 28
+    assert (len(namenode.asked), len(lost.asked), len(datanode.asked)) == (2, 2, 2)
+
+
+def test_a_small_file_is_sent_to_the_datanode(serve: Callable[..., Server]) -> None:
+    datanode = serve((201, {}))
+    standby, active = serve(bad(403, "StandbyException")), serve((307, datanode.address))
+    WebHdfs(f"{standby.address},{active.address}").write("/a b", b"text", overwrite=True)
+    assert [len(one.asked) for one in (standby, active, datanode)] == [1, 1, 1]
+    assert datanode.asked[0].startswith("/webhdfs/v1/a%20b?op=CREATE&overwrite=true&user.name=")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (bad(403, "FileAlreadyExistsException"), FileExistsError),
+        (bad(403, "AccessControlException"), PermissionError),
+        (bad(403, "StandbyException"), OSError),
+        (bad(500, "RuntimeException"), ReplicationError),
+    ],
+)
+def test_files_that_cannot_be_written(serve: Callable[..., Server], answer: Answer, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        WebHdfs(serve(answer).address).write("/x", b"", overwrite=False)
+
+
+def test_nothing_is_sent_to_hosts_outside_the_cluster(serve: Callable[..., Server]) -> None:
+    stranger = serve(GOOD)
+    namenode = serve((307, stranger.address))
+    namenode.datanodes = {}
+    hdfs = WebHdfs(namenode.address)
+    with pytest.raises(ReplicationError, match=r"no live DataNode of its cluster.*webhdfs_hosts"):
+        hdfs.checksum("/x")
+    with pytest.raises(ReplicationError, match="no live DataNode of its cluster"):
+        hdfs.write("/x", b"secret", overwrite=True)
+    assert stranger.asked == []
+    named = WebHdfs(namenode.address, [stranger.address.removeprefix("http://")])
+    assert named.checksum("/x").value == "ab" * 28
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://user@127.0.0.1:1", "//", "http://[", ""])
+def test_odd_redirects_are_refused(serve: Callable[..., Server], location: str) -> None:
+    with pytest.raises(ReplicationError, match="redirects"):
+        WebHdfs(serve((307, location)).address).write("/x", b"", overwrite=True)
+
+
+@pytest.mark.parametrize("body", ["<html>Log in</html>", "[]", "[" * 100_000, '{"FileChecksum": 1}', '{"FileChecksum": {}}'])
+def test_a_login_page_is_one_clear_error(serve: Callable[..., Server], body: str) -> None:
+    hdfs = WebHdfs(serve((200, body)).address)
+    with pytest.raises(ReplicationError, match="set webhdfs of the storage root"):
+        hdfs.checksum("/x")
+    with pytest.raises(ReplicationError, match="set webhdfs of the storage root"):
+        hdfs.examine()
+    with pytest.raises(ReplicationError, match="answered 200"):
+        hdfs.write("/x", b"", overwrite=True)
+    assert hdfs.space() is None
+
+
+def test_an_answer_without_end_is_not_read(serve: Callable[..., Server]) -> None:
+    with pytest.raises(ReplicationError, match="longer than"):
+        WebHdfs(serve((200, " " * (2 << 20))).address).checksum("/x")
+
+
+def test_examined(serve: Callable[..., Server]) -> None:
+    WebHdfs(serve((200, {"FileStatus": {"type": "DIRECTORY"}})).address).examine()
+
+
+def test_many_threads_wait_for_the_first_list_of_datanodes(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    datanode = serve(GOOD)
+    hdfs = WebHdfs(serve((307, datanode.address)).address)
+    listed = ClusterHosts._listed
+
+    def slowly(hosts: ClusterHosts, address: str) -> frozenset[str] | None:
+        time.sleep(0.2)
+        return listed(hosts, address)
+
+    monkeypatch.setattr(ClusterHosts, "_listed", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        assert {found.value for found in pool.map(hdfs.checksum, [f"/{number}" for number in range(8)])} == {"ab" * 28}
+
+
+def test_a_lost_list_of_datanodes_is_asked_for_again(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    datanode = serve(GOOD)
+    hdfs = WebHdfs(serve((307, datanode.address)).address)
+    answers: list[Callable[..., frozenset[str] | None]] = [lambda *_: None, ClusterHosts._listed]
+    monkeypatch.setattr(ClusterHosts, "_listed", lambda *given: answers.pop(0)(*given))
+    assert hdfs.checksum("/x").value == "ab" * 28

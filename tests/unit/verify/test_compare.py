@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hive_replication.verify.compare import MOST_DIFFERENCES, Comparer, Listed, Pair
+
+SOURCE, TARGET = "hdfs://source:8020", "hdfs://target:8020"
+
+
+def never(source: FileRef, target: FileRef) -> bool:
+    raise AssertionError(f"{source} and {target} need not be read")
+
+
+COMPARER = Comparer([f"{SOURCE}/"], [f"{TARGET}/"], never)
+
+
+def descriptor(root: str, below: str = "", *columns: str, **serde: str) -> StorageDescriptor:
+    return StorageDescriptor(
+        cols=[FieldSchema(name=name, type="int") for name in columns or ("id",)],
+        location=f"{root}/warehouse/t{below}",
+        inputFormat="Text",
+        outputFormat="Text",
+        serdeInfo=SerDeInfo(serializationLib="Lazy", parameters=serde),
+        bucketCols=[],
+        sortCols=[],
+    )
+
+
+def table(root: str, *, kind: str = "MANAGED_TABLE", sd: StorageDescriptor | None = None, **parameters: str) -> Table:
+    return Table(tableName="t", dbName="d", tableType=kind, sd=sd or descriptor(root), partitionKeys=[], parameters=parameters)
+
+
+def partition(root: str, value: str, *columns: str) -> Partition:
+    return Partition(values=[value], sd=descriptor(root, f"/ds={value}", *columns), parameters={})
+
+
+def file(root: str, name: str, checksum: str = "abc", subdir: str = "") -> FileRef:
+    return FileRef(f"{root}/warehouse/t/{name}", checksum, "", subdir)
+
+
+def compared(source: Table, target: Table, *, comparer: Comparer = COMPARER) -> tuple[str, ...]:
+    return comparer.table("t", [Pair("", Listed(source, ()), Listed(target, ()))]).differences
+
+
+def test_an_equal_table_is_proven_file_by_file() -> None:
+    pairs = [Pair("", Listed(table(SOURCE), ()), Listed(table(TARGET, **{"repl.last.id": "7", "numFiles": "2"}), ()))]
+    for day in ("1", "2"):
+        files = [(file(root, "a"), file(root, "b", "def", "sub")) for root in (SOURCE, TARGET)]
+        pairs.append(
+            Pair(f"ds={day}", *(Listed(partition(root, day), refs) for root, refs in zip((SOURCE, TARGET), files, strict=True)))
+        )
+    found = COMPARER.table("t", pairs)
+    assert (found.partitions_source, found.partitions_target) == (2, 2)
+    assert (found.files_source, found.files_target, found.files_proven) == (4, 4, 4)
+    assert found.differences == ()
+
+
+def test_every_difference_of_files_is_told() -> None:
+    read: list[tuple[str, str]] = []
+
+    def same(source: FileRef, target: FileRef) -> bool:
+        read.append((source.name, target.name))
+        return source.name == "odd"
+
+    ours = (
+        file(SOURCE, "same"),
+        file(SOURCE, "odd", "1"),
+        file(SOURCE, "other", "1"),
+        file(SOURCE, "new"),
+        file(SOURCE, "n", "", "x"),
+    )
+    theirs = (
+        file(TARGET, "same"),
+        file(TARGET, "odd", "2"),
+        file(TARGET, "other", "2"),
+        file(TARGET, "old"),
+        file(TARGET, "n", "", "y"),
+    )
+    comparer = Comparer([SOURCE], [TARGET], same)
+    found = comparer.table("t", [Pair("", Listed(table(SOURCE), ours), Listed(table(TARGET), theirs))])
+    assert found.differences == (
+        "file new is on the source only",
+        "file x/n is on the source only",
+        "file old is on the target only",
+        "file y/n is on the target only",
+        "file other has other content",
+    )
+    assert found.files_proven == 2
+    assert read == [("odd", "odd"), ("other", "other")]
+
+
+def test_files_without_a_checksum_are_read() -> None:
+    comparer = Comparer([SOURCE], [TARGET], lambda *_: False)
+    pair = Pair("", Listed(table(SOURCE), (file(SOURCE, "a", ""),)), Listed(table(TARGET), (file(TARGET, "a", ""),)))
+    assert comparer.table("t", [pair]).differences == ("file a has other content",)
+
+
+def test_objects_on_one_side_only_are_told_and_their_files_counted() -> None:
+    here = Listed(partition(SOURCE, "1"), (file(SOURCE, "a"),))
+    there = Listed(partition(TARGET, "2"), (file(TARGET, "a"), file(TARGET, "b")))
+    found = COMPARER.table("t", [Pair("", Listed(table(SOURCE), ()), None), Pair("ds=1", here, None), Pair("ds=2", None, there)])
+    assert found.differences == (
+        "the table is on the source, not on the target",
+        "partition ds=1 is on the source, not on the target",
+        "partition ds=2 is on the target, not on the source",
+    )
+    assert (found.partitions_source, found.partitions_target, found.files_source, found.files_target) == (1, 1, 1, 2)
+
+
+def test_many_differences_are_counted() -> None:
+    found = COMPARER.table(
+        "t", [Pair(f"ds={n}", Listed(partition(SOURCE, str(n)), ()), None) for n in range(MOST_DIFFERENCES + 5)]
+    )
+    assert len(found.differences) == MOST_DIFFERENCES + 1
+    assert found.differences[-1] == "and 5 more differences"
+
+
+@pytest.mark.parametrize(
+    ("target", "difference"),
+    [
+        (table(TARGET, kind="EXTERNAL_TABLE"), "type is 'EXTERNAL_TABLE' on the target, 'MANAGED_TABLE' on the source"),
+        (table(TARGET, sd=descriptor(TARGET, "", "id", "x")), "columns is 'id int, x int' on the target, 'id int' on the source"),
+        (table(TARGET, comment="x"), "parameter comment is 'x' on the target, absent on the source"),
+        (table(TARGET, sd=descriptor(TARGET, sep="|")), "serde parameter sep is '|' on the target, absent on the source"),
+    ],
+)
+def test_a_difference_of_schema_names_both_sides(target: Table, difference: str) -> None:
+    assert compared(table(SOURCE), target) == (difference,)
+
+
+def test_partitions_keep_their_own_columns() -> None:
+    pair = Pair("ds=1", Listed(partition(SOURCE, "1", "a"), ()), Listed(partition(TARGET, "1", "a", "b"), ()))
+    assert COMPARER.table("t", [pair]).differences == (
+        "partition ds=1: columns is 'a int, b int' on the target, 'a int' on the source",
+    )
+
+
+def test_what_hive_4_makes_of_managed_tables_is_no_difference() -> None:
+    made = {"EXTERNAL": "TRUE", "external.table.purge": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE"}
+    assert compared(table(SOURCE), table(TARGET, kind="EXTERNAL_TABLE", **made)) == ()
+    assert compared(table(SOURCE), table(TARGET, EXTERNAL="TRUE")) != ()
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        (table(SOURCE), "location"),
+        (table(TARGET, sd=descriptor(TARGET, path=f"{SOURCE}/warehouse/t")), "serde parameter path"),
+        (table(TARGET, **{"avro.schema.url": f"{SOURCE}/schemas/t.avsc"}), "parameter avro.schema.url"),
+        (table(TARGET, jars=f"{TARGET}/a.jar,{SOURCE.upper()}/b.jar"), "parameter jars"),
+    ],
+)
+def test_nothing_on_the_target_points_at_the_source(target: Table, place: str) -> None:
+    found = [difference for difference in compared(table(SOURCE), target) if "points to the source" in difference]
+    assert len(found) == 1
+    assert found[0].startswith(f"{place} points to the source: ")
+
+
+def test_paths_of_the_source_are_others_on_the_target() -> None:
+    ours = table(SOURCE, sd=descriptor(SOURCE, path=f"{SOURCE}/warehouse/t"), **{"avro.schema.url": f"{SOURCE}/t.avsc"})
+    theirs = table(TARGET, sd=descriptor(TARGET, path=f"{TARGET}/warehouse/t"), **{"avro.schema.url": f"{TARGET}/t.avsc"})
+    assert compared(ours, theirs) == ()
+    assert compared(ours, table(TARGET, sd=descriptor(TARGET, path=f"{TARGET}/warehouse/t"))) == (
+        f"parameter avro.schema.url is absent on the target, '{SOURCE}/t.avsc' on the source",
+    )
+
+
+def test_a_stale_path_of_spark_is_a_difference() -> None:
+    ours = table(SOURCE, sd=descriptor(SOURCE, path=f"{SOURCE}/warehouse/t/"))
+    theirs = table(TARGET, sd=descriptor(TARGET, path=f"{TARGET}/warehouse/old"))
+    assert compared(ours, theirs) == (f"serde parameter path is {TARGET}/warehouse/old, location is {TARGET}/warehouse/t",)
+
+
+def test_a_target_root_below_a_source_root_is_the_target() -> None:
+    comparer = Comparer(["hdfs://one:8020/"], ["hdfs://one:8020/replica/"], never)
+    assert compared(table("hdfs://one:8020"), table("hdfs://one:8020/replica"), comparer=comparer) == ()
+    assert "location points to the source" in compared(table("hdfs://one:8020"), table("hdfs://one:8020"), comparer=comparer)[0]
+    assert compared(table("hdfs://one:80"), table("hdfs://one:8020"), comparer=Comparer(["hdfs://one:80/"], [], never)) == ()

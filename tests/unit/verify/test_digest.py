@@ -1,0 +1,63 @@
+"""Digests of listings: what changes them, and which files are still being written."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+from hive_replication.verify.digest import is_being_written, is_unfinished, listing_digest, observe
+
+NOW = time.time()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage((Root(uri=f"file://{tmp_path}"),))
+
+
+def write(path: Path, *, age: float = 0.0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x", encoding="utf-8")
+    os.utime(path, (NOW - age, NOW - age))
+
+
+def test_names_sizes_and_times_make_the_digest_and_order_does_not() -> None:
+    files = {"a": (1, 10.0), "b": (2, 20.0)}
+    digest = listing_digest(files)
+    assert len(digest) == 16
+    assert listing_digest(dict(reversed(files.items()))) == digest
+    others = [{"a": (1, 10.0)}, files | {"c": (1, 1.0)}, files | {"a": (3, 10.0)}, files | {"a": (1, 10.5)}]
+    assert digest not in map(listing_digest, others)
+
+
+def test_hidden_files_are_no_data_and_an_absent_directory_is_empty(storage: Storage, tmp_path: Path) -> None:
+    for name in ("part-0", "_SUCCESS", ".part-0.crc", "sub/part-1"):
+        write(tmp_path / "t" / name)
+    found = observe(storage, f"file://{tmp_path}/t", NOW)
+    assert (set(found.files), found.writing) == ({"part-0", "sub/part-1"}, "")
+    assert observe(storage, f"file://{tmp_path}/absent", NOW).digest == listing_digest({})
+
+
+@pytest.mark.parametrize(
+    "name", ["_temporary/0/part-0", "_tmp.-ext-10000/000000_0", ".hive-staging_hive_1/f", ".spark-staging-1/f", "f._COPYING_"]
+)
+def test_unfinished_files_show_a_write_in_progress_for_a_day(storage: Storage, tmp_path: Path, name: str) -> None:
+    assert is_unfinished(name)
+    write(tmp_path / "t" / name)
+    assert observe(storage, f"file://{tmp_path}/t", NOW).writing == name
+    later = observe(storage, f"file://{tmp_path}/t", NOW + 90_000.0)
+    assert (later.writing, dict(later.files)) == ("", {})  # a job that died left it
+
+
+def test_scratch_directories_beside_the_partitions(storage: Storage, tmp_path: Path) -> None:
+    write(tmp_path / "t" / "ds=1" / "part-0")
+    assert not is_being_written(storage, f"file://{tmp_path}/t", NOW)
+    write(tmp_path / "t" / ".hive-staging_hive_1" / "part-0", age=90_000.0)
+    assert not is_being_written(storage, f"file://{tmp_path}/t", NOW)
+    write(tmp_path / "t" / "_temporary" / "0" / "part-0")
+    assert is_being_written(storage, f"file://{tmp_path}/t", NOW)
