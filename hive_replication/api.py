@@ -9,18 +9,18 @@ from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
 from hive_replication.doctor import Finding
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.records import DumpResult, MadeWith
+from hive_replication.dump.format.record_types import DumpResult, MadeWith
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.health import Alarm, DatabaseStatus, HistoryEntry, PolicyStatus
 from hive_replication.lag import Lag
 from hive_replication.load.command import plan_load, repl_load
-from hive_replication.load.history.undo import Undo
 from hive_replication.load.records import Record
-from hive_replication.load.records.rows import ReportRow
+from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.repl_status import HeldTable, held_tables, repl_status
 from hive_replication.load.replica.state import replica_state
-from hive_replication.load.replica.status import HeldTable, held_tables, repl_status
 from hive_replication.load.report import LoadReport
+from hive_replication.load.undo.undo import Undo
 from hive_replication.observe import Report, alarms, doctor, history, lags, policy_status, reports
 from hive_replication.operate import RepairResult, approve, pause, release, repair, resume, undo
 from hive_replication.plans import PlanReport, plan_report

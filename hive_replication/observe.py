@@ -12,7 +12,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.health import Alarm, HistoryEntry, PolicyStatus
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record, RecordStore
-from hive_replication.load.records.rows import ReportRow
+from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.policy import Policy
 
 

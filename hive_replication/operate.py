@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import BadRequest, Refused, ReplicationError
-from hive_replication.load.history import undo as undoing
-from hive_replication.load.history.undo import Undo
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.records.record import Action
@@ -19,6 +17,8 @@ from hive_replication.load.replica import pause as pausing
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
+from hive_replication.load.undo import undo as undoing
+from hive_replication.load.undo.undo import Undo
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.process import actor
 from hive_replication.progress import Progress

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
 from hive_replication.load.command import repl_load
-from hive_replication.load.history.undo import release
 from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
+from hive_replication.load.undo.undo import release
 from hive_replication.logs import about
 from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad

@@ -15,7 +15,7 @@ from repl_assets.assets.tables import dump_tables_asset, load_tables_asset
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow
 from repl_assets.catalog.keys import SAME_OBJECTS
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.asset_checks import database_checks
+from repl_assets.checks.check_definitions import database_checks
 from repl_assets.checks.checks_job import checks_job, overflow_checks
 from repl_assets.checks.same_objects import same_objects_job
 from repl_assets.jobs.plan import plan_job
@@ -30,8 +30,8 @@ from sensors.check_repairs import failed_checks_sensor
 from sensors.drift import drift_sensor
 from sensors.lag import KeptReader, lag_sensor
 from sensors.notification_log.sensor import SensorSettings, notification_log_sensor
+from sensors.record_rest import recording_sensor
 from sensors.schedules import checks_schedule, retention_schedule, same_objects_schedule
-from sensors.unrecorded import recording_sensor
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
 

@@ -10,7 +10,7 @@ import dagster as dg
 from pydantic import Field
 
 from hive_replication.connect import Connection, connect
-from hive_replication.copy.sizes import sized
+from hive_replication.copy.file_sizes import sized
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.policy import Policy

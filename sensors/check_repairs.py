@@ -13,12 +13,12 @@ import dagster as dg
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, partition_name
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.asset_checks import check_specs
+from repl_assets.checks.check_definitions import check_specs
+from repl_assets.checks.findings import EvaluationKey, last_execution, last_failure, partitions_to_repair
+from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.dagster_private import RUN_KEY_TAG
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.jobs.repair import repair_job_name, repair_op_name
-from repl_assets.recording.findings import EvaluationKey, last_execution, last_failure, partitions_to_repair
-from repl_assets.steps.table_checks import TableCheck, enabled_checks
 from repl_assets.typed import running_sensor
 
 _INTERVAL = 30

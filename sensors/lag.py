@@ -21,7 +21,7 @@ from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
-from repl_assets.checks.freshness import is_up_to_date
+from repl_assets.checks.up_to_date import is_up_to_date
 from repl_assets.recording.metadata import lag_figures, lag_metadata
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor

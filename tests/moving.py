@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from hypothesis import strategies as st
 
-from hive_replication.dump.format.records import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef

@@ -11,7 +11,7 @@ from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Names, Stage, Window
 from repl_assets.definitions import build_defs
-from sensors.unrecorded import tick as recording_tick
+from sensors.record_rest import tick as recording_tick
 from tests.warehouse import Warehouse
 
 

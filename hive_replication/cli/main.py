@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli import commands, logs
+from hive_replication.cli import logs
+from hive_replication.cli.command_table import COMMANDS, GROUPS
 from hive_replication.cli.output import print_json
 from hive_replication.cli.settings import DEFAULT_CONFIG, Json, RootConfig, Settings
 from hive_replication.cli.words import arrange, command_of
@@ -64,9 +65,9 @@ def run(argv: Sequence[str]) -> int:
 def application(words: Sequence[str]) -> typer.Typer:
     """All commands; those of other packages are loaded only where ``words`` call them or a shell asks for completions."""
     app = typer.Typer(name=PROGRAM, rich_markup_mode=None, pretty_exceptions_enable=False, callback=root)
-    for name, command in commands.COMMANDS.items():
+    for name, command in COMMANDS.items():
         app.command(name)(command)
-    for name, group in commands.GROUPS.items():
+    for name, group in GROUPS.items():
         app.add_typer(group, name=name)
     position = command_of(words)
     called = words[position] if position is not None else ""

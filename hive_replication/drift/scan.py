@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from hive_replication.drift.memory import Baseline, Memory
+from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.dump.source import Source, is_replica, why_skipped
 from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.log_event import LogEvent, ends_transaction, notifications, of_policy

@@ -9,7 +9,7 @@ from functools import partial
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.interface import DumpStore, DumpWriter
-from hive_replication.dump.format.records import DumpResult, Known, MadeWith, Scope
+from hive_replication.dump.format.record_types import DumpResult, Known, MadeWith, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused

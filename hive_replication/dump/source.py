@@ -7,10 +7,10 @@ import logging
 from dataclasses import dataclass
 from functools import cached_property
 
-from hive_replication.dump.boundary import SourceBoundary, source_boundary
 from hive_replication.dump.listing import Lister
+from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
-from hive_replication.events.records import is_function
+from hive_replication.events.event_types import is_function
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
@@ -89,7 +89,7 @@ class Source:
         return marked
 
     def boundary(self, name: str, database: Database | None) -> SourceBoundary:
-        """What may be read of a database; see :func:`~hive_replication.dump.boundary.source_boundary`."""
+        """What may be read of a database; see :func:`~hive_replication.dump.source_boundary.source_boundary`."""
         return source_boundary(self.policy, name, database, self.metastore.config_value)
 
     def lister(self, boundary: SourceBoundary) -> Lister:

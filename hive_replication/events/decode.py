@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import auxiliary as attached
-from hive_replication.events import records as r
+from hive_replication.events import constraints_statistics_functions as attached
+from hive_replication.events import event_types as r
 from hive_replication.events import transactions, unpack
 from hive_replication.events.files import FileRef
 from hive_replication.events.named import CATALOG, elsewhere, mismatch

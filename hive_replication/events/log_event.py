@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.events.named import elsewhere
 from hive_replication.events.transactions import ENDS, TransactionEvent

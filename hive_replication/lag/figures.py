@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
-from hive_replication.lag.waiting import WaitingEvent
+from hive_replication.lag.waiting_event import WaitingEvent
 from hive_replication.load.replica.state import ReplicaState
 
 #: Bytes of files together; None where that is not known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hive_replication.dump.format.records import FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles

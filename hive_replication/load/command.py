@@ -11,6 +11,7 @@ from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
+from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
 from hive_replication.load.joined_tables import with_joined_tables
 from hive_replication.load.layout.directories import new_token
@@ -19,7 +20,6 @@ from hive_replication.load.log_lookahead import LogLookahead
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.plan.model import LoadPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
-from hive_replication.load.rates import remember
 from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action

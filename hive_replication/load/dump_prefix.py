@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpReader
-from hive_replication.dump.format.records import DumpHeader, EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.state import ReplicaState

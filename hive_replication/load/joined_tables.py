@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.format.records import GONE
+from hive_replication.dump.format.record_types import GONE
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan.model import LanePlan, SegmentPlan

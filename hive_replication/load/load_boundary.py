@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hive_replication.dump.boundary import ANYWHERE, Setting, SourceBoundary, source_boundary
-from hive_replication.dump.format.records import DumpHeader
+from hive_replication.dump.format.record_types import DumpHeader
+from hive_replication.dump.source_boundary import ANYWHERE, Setting, SourceBoundary, source_boundary
 from hive_replication.errors import Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.lanes import WindowEvent

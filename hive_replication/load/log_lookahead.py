@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.log_event import notifications
 from hive_replication.events.unpack import MOST_BYTES

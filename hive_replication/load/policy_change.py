@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from hive_replication.dump.format.records import GONE
-from hive_replication.events.records import is_function
+from hive_replication.dump.format.record_types import GONE
+from hive_replication.events.event_types import is_function
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.model import LanePlan
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.copy.tasks import CopyFailure
 from hive_replication.errors import Refused
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 
 _OBJECT = re.compile(r"(?P<table>.*?)(?:/(?P<partition>[^/=]+=.*))?", re.DOTALL)
 

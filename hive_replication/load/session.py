@@ -10,7 +10,7 @@ from functools import cached_property
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.format.interface import DumpReader
 from hive_replication.errors import Refused
-from hive_replication.events.records import is_function
+from hive_replication.events.event_types import is_function
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.tally import Tally

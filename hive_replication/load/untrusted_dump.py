@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from hive_replication.dump.format.interface import DumpReader, DumpStore
-from hive_replication.dump.format.records import DumpHeader
+from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import Refused
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
 from hive_replication.events.named import images
 from hive_replication.events.transactions import CommitTransaction

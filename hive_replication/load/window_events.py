@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_replication.dump.format.records import EventRecord
+from hive_replication.dump.format.record_types import EventRecord
 from hive_replication.errors import Refused
 from hive_replication.events.named import elsewhere
 from hive_replication.load.plan.lanes import WindowEvent, refused, window_event

@@ -1,4 +1,4 @@
-"""Calls about transactions and write ids (Hive 4 on); those of replayed ones are in ``replay``."""
+"""Calls about transactions and write ids (Hive 4 on); those of replayed ones are in ``replicated_transactions``."""
 
 from __future__ import annotations
 

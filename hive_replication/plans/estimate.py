@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hive_replication.load.rates import Rates
+from hive_replication.load.copy_rate import Rates
 from hive_replication.units import count, duration, size, when
 
 # Measured with small files between two HDFS clusters; replaced by the rates of the first load.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.dump.format.records import DumpResult, Known
+from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load

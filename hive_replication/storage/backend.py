@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from hive_replication.storage.records import FileChecksum, FileStatus, Space
+from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 
 
 class Backend(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.storage.records import AlreadyExists
+from hive_replication.storage.file_status import AlreadyExists
 
 # Hadoop's exceptions and hdfs-native's errors that pass by themselves, as they stand in the text of a RuntimeError.
 _TRANSIENT = ("SafeModeException", "RetriableException", "StandbyException", "DataTransferError", "BlocksNotFound")

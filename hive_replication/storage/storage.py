@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import Refused
 from hive_replication.logs import repeats
 from hive_replication.parallel import Threads
 from hive_replication.policy import Root
@@ -19,9 +19,10 @@ from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.secrets import resolved_options
 from hive_replication.storage import paths
 from hive_replication.storage.backend import Backend
+from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.failures import is_transient, translated
-from hive_replication.storage.hdfs import HdfsBackend
-from hive_replication.storage.records import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
+from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
+from hive_replication.storage.hdfs_backend import HdfsBackend
 
 _LOG = logging.getLogger(__name__)
 
@@ -292,19 +293,5 @@ class Storage:
                 _LOG.debug("connects to the store %s", url)
                 known = root.model_copy(update={"options": resolved_options(root.options)})
                 local = [paths.split(prefix)[2] for prefix, _ in self._prefixes if prefix.startswith("file:")]
-                self._backends[key] = _connect(scheme, authority, known, local)
+                self._backends[key] = connect_backend(scheme, authority, known, local)
             return self._backends[key]
-
-
-def _connect(scheme: str, authority: str, root: Root, local: Iterable[str]) -> Backend:
-    if scheme == "hdfs":
-        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts)
-    # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
-    from hive_replication.storage.generic import FsspecBackend, LocalBackend
-
-    if scheme == "file":
-        return LocalBackend(root.options, local)
-    try:
-        return FsspecBackend(scheme, authority, root.options)
-    except (ImportError, ValueError) as error:
-        raise ReplicationError(f"no file system for {scheme}:// is installed: {error}") from error

@@ -18,7 +18,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import repeats
 from hive_replication.storage.bounded_body import TooLong, body_of
-from hive_replication.storage.records import FileChecksum, Space, StillOpen
+from hive_replication.storage.file_status import FileChecksum, Space, StillOpen
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 
 _LOG = logging.getLogger(__name__)

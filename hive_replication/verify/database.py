@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
-from hive_replication.dump.auxiliary import function_record, why_left_out, with_statistics
+from hive_replication.dump.constraints_statistics_functions import function_record, why_left_out, with_statistics
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.errors import BadRequest
+from hive_replication.events.event_types import function_name
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import function_name
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
@@ -21,8 +21,8 @@ from hive_replication.metastore.types import Function, Table
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
 from hive_replication.verify.acid import Seen
-from hive_replication.verify.auxiliary import function_differences
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
+from hive_replication.verify.constraints_statistics_functions import function_differences
 
 _BATCH = 500
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
-from hive_replication.load.history.retention import old_directories
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import live_locations
 from hive_replication.load.replica.target import Target
+from hive_replication.load.retention.sweep import old_directories
 from hive_replication.metastore.partitions import by_name
 from hive_replication.storage import paths
 from hive_replication.storage.paths import is_hidden

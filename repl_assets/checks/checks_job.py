@@ -11,11 +11,11 @@ from hive_replication.markdown import link
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import POLICY_TAG, Names, partition_name
 from repl_assets.catalog.specs import Specs
-from repl_assets.recording.findings import EvaluationKey, Finding, last_failure
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
+from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.recording.metadata import asset_url, markdown_table
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.steps.examiner import Examiner
-from repl_assets.steps.table_checks import TableCheck, enabled_checks
 from repl_assets.typed import single_op_job
 
 

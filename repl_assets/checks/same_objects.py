@@ -10,9 +10,9 @@ from hive_replication.verify.witness import witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import POLICY_TAG, SAME_OBJECTS, Names
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import EvaluationKey, Finding, last_execution
+from repl_assets.checks.same_objects_finding import remembered, round_finding
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
-from repl_assets.recording.findings import EvaluationKey, Finding, last_execution
-from repl_assets.recording.rounds import remembered, round_finding
 from repl_assets.steps.engine import Engine, connected_engine
 from repl_assets.typed import single_op_job
 

@@ -6,12 +6,12 @@ import dagster as dg
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
-from repl_assets.recording.findings import EvaluationKey, last_failure, with_failed
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
+from repl_assets.checks.held_tables import record_held
+from repl_assets.checks.table_checks import enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.steps.examiner import Examiner
-from repl_assets.steps.held import record_held
 from repl_assets.steps.repair import repair_table
-from repl_assets.steps.table_checks import enabled_checks
 from repl_assets.typed import single_op_job
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.load.history.retention import Swept, sweep
+from hive_replication.load.retention.sweep import Swept, sweep
 from hive_replication.policy import Policy
 from hive_replication.units import size, when
 from repl_assets.catalog.keys import POLICY_TAG, Names

@@ -21,17 +21,17 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage
+from repl_assets.checks.load_checks import window_checks
 from repl_assets.dagster_private import PRIORITY_TAG
-from repl_assets.recording.load_checks import window_checks
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.not_now import due, next_due, off_schedule, outside_hours, paused, undone
 from sensors.notification_log.approval import needed, pending, with_approval
-from sensors.notification_log.by_hand import observations, unobserved
 from sensors.notification_log.cursor import Cursor, read_cursor
 from sensors.notification_log.decision import Decision, Kind, Replica, Start, decide
 from sensors.notification_log.log_scan import LogScan, idle, read_log, replicas, states, with_gaps, with_since
+from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
 
 DAY = 86_400.0

@@ -19,8 +19,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest
-from hive_replication.load.history.undo import release
 from hive_replication.load.replica.state import replica_state, with_state
+from hive_replication.load.undo.undo import release
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy

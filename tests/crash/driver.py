@@ -17,9 +17,9 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
 from hive_replication.load.command import repl_load
-from hive_replication.load.history.undo import undo
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Held, LoadReport
+from hive_replication.load.undo.undo import undo
 from hive_replication.policy import Policy
 from hive_replication.recover.command import recover
 from hive_replication.repair import repair

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hive_replication.connect import Connection
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.metastore.types import copy_of
 from resources.embedded.hive import HiveDriver
 from tests.crash.states import Known, State, read_state

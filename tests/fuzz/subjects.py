@@ -20,8 +20,8 @@ import urllib3
 from hive_replication.errors import ReplicationError
 from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.replica.repl_status import held_tables, repl_status
 from hive_replication.load.replica.state import ReplicaState, object_id, replica_state
-from hive_replication.load.replica.status import held_tables, repl_status
 from hive_replication.metastore.types import Database, NotificationEvent, Table
 from hive_replication.policy import load_policy
 from hive_replication.statements import parse

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
-from hive_replication.dump.format.records import EventRecord
+from hive_replication.dump.format.record_types import EventRecord
 from hive_replication.load.report import Collapsed
 from tests.warehouse import Warehouse
 

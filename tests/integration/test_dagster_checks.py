@@ -14,8 +14,8 @@ from hive_replication.policy.model import Checks
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Window
 from repl_assets.catalog.specs import Specs
-from repl_assets.recording.findings import partitions_to_repair
-from repl_assets.steps.table_checks import TABLE_CHECKS
+from repl_assets.checks.findings import partitions_to_repair
+from repl_assets.checks.table_checks import TABLE_CHECKS
 from sensors.check_repairs import requests
 from tests.project import Project
 from tests.warehouse import Warehouse

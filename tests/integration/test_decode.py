@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import decode, notification
 from resources.embedded.cluster import Side
 from tests.fixtures.record import FOLDER, record

@@ -11,9 +11,9 @@ from hive_replication.connect import Connection, connect
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused
 from hive_replication.load.command import repl_load
-from hive_replication.load.history.undo import release, undo
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
+from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.client import Metastore
 from hive_replication.statements import ReplDump, ReplLoad
 from resources.embedded.cluster import Cluster, Side

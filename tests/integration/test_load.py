@@ -13,9 +13,9 @@ from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import plan_load, repl_load
-from hive_replication.load.history.retention import sweep
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.state import replica_state
+from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Root
 from hive_replication.repair import repair

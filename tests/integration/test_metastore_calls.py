@@ -15,8 +15,8 @@ from hive_replication.drift import DriftScan
 from hive_replication.dump.command import repl_dump
 from hive_replication.lag import LagReader
 from hive_replication.load.command import plan_load, repl_load
-from hive_replication.load.history.undo import release, undo
 from hive_replication.load.replica.state import replica_state
+from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.types import copy_of
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import replica_state
-from hive_replication.load.replica.status import held_tables
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Table, copy_of

@@ -15,7 +15,7 @@ from hive_replication.load.replica.state import LEFT_MARK, ReplicaState, replica
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.model import Acid
-from repl_assets.checks.freshness import is_up_to_date
+from repl_assets.checks.up_to_date import is_up_to_date
 from sensors.notification_log.decision import RETRY_DELAY
 from tests.faults import dying_at
 from tests.integration.test_acid import FULL

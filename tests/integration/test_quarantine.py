@@ -12,8 +12,8 @@ import pytest
 import yaml
 from hive_metastore.ThriftHiveMetastore import Client
 
+from hive_replication.load.replica.repl_status import HeldTable, held_tables
 from hive_replication.load.replica.state import replica_state
-from hive_replication.load.replica.status import HeldTable, held_tables
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
 from hive_replication.recover import UNFINISHED, recover

@@ -15,8 +15,8 @@ from hive_replication.drift.repairs import repair_drift
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
-from hive_replication.load.history.undo import undo
 from hive_replication.load.replica.state import replica_state, with_state
+from hive_replication.load.undo.undo import undo
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of

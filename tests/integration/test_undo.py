@@ -10,10 +10,10 @@ import pytest
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
-from hive_replication.load.history.retention import sweep
-from hive_replication.load.history.undo import release, undo
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.replica.state import LAST_ID, replica_state
+from hive_replication.load.retention.sweep import sweep
+from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad

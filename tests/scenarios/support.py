@@ -14,7 +14,7 @@ import pytest
 from hive_replication.connect import Connection
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format import resume as attempts
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
 from hive_replication.statements import ReplDump

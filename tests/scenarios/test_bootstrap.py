@@ -13,10 +13,10 @@ import pytest
 from hive_replication.connect import Connection
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import Refused
-from hive_replication.load.apply.flip import Flipper
+from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.command import repl_load
 from hive_replication.load.plan import call_groups as groups
 from hive_replication.load.plan import object_planner as plan_objects

@@ -13,11 +13,11 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.format.resume import WriterClaim
 from hive_replication.dump.format.tree import TreeStore, TreeWriter
 from hive_replication.errors import BadRequest, ReplicationError
-from hive_replication.load.history.retention import sweep
+from hive_replication.load.retention.sweep import sweep
 from hive_replication.parallel import Threads
 from resources.embedded.hive import HiveDriver
 from tests.faults import DyingCopier, Killed

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import LoadReport

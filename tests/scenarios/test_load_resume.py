@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.database import TargetDatabase
-from hive_replication.load.apply.flip import Flipper
 from hive_replication.load.command import repl_load
 from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplLoad

@@ -9,7 +9,7 @@ import pytest
 from hive_replication import dump
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import BadRequest
 from hive_replication.lag import lag

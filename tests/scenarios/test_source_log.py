@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import decode
 from hive_replication.events.log_event import notifications
 from resources.embedded.hive import HiveDriver

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from hive_replication.cli.commands import COMMANDS, GROUPS
+from hive_replication.cli.command_table import COMMANDS, GROUPS
 from resources.embedded.cli import app as embedded
 
 ROOT = Path(__file__).parents[2]

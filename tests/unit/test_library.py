@@ -38,7 +38,7 @@ def test_a_program_may_import_subpackages_first() -> None:
     code = (
         "import hive_replication.dump.command, hive_replication.verify.database\n"
         "from hive_replication import connect, dump, load, plan, status, verify\n"
-        "import hive_replication.load.history.undo\n"
+        "import hive_replication.load.undo.undo\n"
         "from hive_replication.load import command\n"
         "import hive_replication as package\n"
         "assert all(map(callable, (connect, dump, load, verify, package.connect, package.dump, package.load, package.verify)))\n"

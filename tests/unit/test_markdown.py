@@ -7,8 +7,8 @@ import pytest
 
 from hive_replication.markdown import Markdown, code, code_block, escaped, link, paragraph
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase
+from repl_assets.checks.findings import EvaluationKey, Finding
 from repl_assets.definitions import build_defs
-from repl_assets.recording.findings import EvaluationKey, Finding
 from repl_assets.recording.metadata import markdown_table
 from tests.unit.repl_assets.test_dagster_definitions import policy, table
 

@@ -1,52 +1,5 @@
-"""The commands of ``hive-repl``, one module per verb, and the table of their names.
+"""The commands of ``hive-repl``, one module per verb; ``cli.command_table`` has their names.
 
 Keep out of here: imports of the rest of the library at the top of a module (commands import it when they run), and formatting
 that several commands share (``cli``).
 """
-
-from __future__ import annotations
-
-from collections.abc import Callable
-
-import typer
-
-from hive_replication.cli.commands.alarms import alarms
-from hive_replication.cli.commands.approve import approve
-from hive_replication.cli.commands.doctor import doctor
-from hive_replication.cli.commands.drift import drift
-from hive_replication.cli.commands.history import history
-from hive_replication.cli.commands.lag import lag
-from hive_replication.cli.commands.metrics import metrics
-from hive_replication.cli.commands.pause import pause, resume
-from hive_replication.cli.commands.plan import plan
-from hive_replication.cli.commands.policy import app as policy
-from hive_replication.cli.commands.recover import recover
-from hive_replication.cli.commands.repair import repair
-from hive_replication.cli.commands.repl import repl
-from hive_replication.cli.commands.report import report
-from hive_replication.cli.commands.retention import retention
-from hive_replication.cli.commands.status import status
-from hive_replication.cli.commands.undo import undo
-from hive_replication.cli.commands.verify import verify
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "REPL": repl,
-    "plan": plan,
-    "verify": verify,
-    "status": status,
-    "alarms": alarms,
-    "lag": lag,
-    "metrics": metrics,
-    "history": history,
-    "report": report,
-    "doctor": doctor,
-    "repair": repair,
-    "recover": recover,
-    "drift": drift,
-    "approve": approve,
-    "pause": pause,
-    "resume": resume,
-    "undo": undo,
-    "retention": retention,
-}
-GROUPS: dict[str, typer.Typer] = {"policy": policy}

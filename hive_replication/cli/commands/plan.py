@@ -52,7 +52,7 @@ def plan(
     wanted = _form(form, output)
     from hive_replication import plan as plan_of
     from hive_replication.plans import figures
-    from hive_replication.plans.rows import COLUMNS
+    from hive_replication.plans.plan_rows import COLUMNS
 
     chosen = settings(context, config, json)
     with shown() as progress:

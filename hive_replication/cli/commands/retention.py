@@ -29,7 +29,7 @@ def retention(
 
     Never touches what a location of the target database points at.
     """
-    from hive_replication.load.history.retention import Swept, sweep
+    from hive_replication.load.retention.sweep import Swept, sweep
 
     chosen = settings(context, config, json)
     connection = chosen.connect()

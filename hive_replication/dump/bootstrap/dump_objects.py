@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from hive_replication.dump.auxiliary import function_record, why_left_out
 from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.bootstrap.fold import Fold
 from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
-from hive_replication.dump.boundary import SourceBoundary
+from hive_replication.dump.constraints_statistics_functions import function_record, why_left_out
 from hive_replication.dump.format.interface import DumpWriter
-from hive_replication.dump.format.records import DumpHeader, DumpResult, Known, Scope
+from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.source import Source
+from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events.event_types import function_name
 from hive_replication.events.log_event import notifications
 from hive_replication.events.named import elsewhere
-from hive_replication.events.records import function_name
 from hive_replication.logs import about
 from hive_replication.metastore.types import Function
 from hive_replication.progress import Progress

@@ -12,13 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from hive_replication.dump.auxiliary import changed_constraints, changed_statistics, statistics_of, with_statistics
 from hive_replication.dump.bootstrap.table_reader import Read
+from hive_replication.dump.constraints_statistics_functions import (
+    changed_constraints,
+    changed_statistics,
+    statistics_of,
+    with_statistics,
+)
 from hive_replication.dump.format.interface import DumpWriter
-from hive_replication.dump.format.records import PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.source import why_skipped
 from hive_replication.errors import BadRequest
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.table_kinds import has_files, is_external
 from hive_replication.metastore.types import Database, Function, Table

@@ -15,7 +15,7 @@ from hive_replication.bounded_json import parsed
 from hive_replication.dump.format import wire
 from hive_replication.dump.format.digests import MOST
 from hive_replication.dump.format.objects import whole_database, whole_function, whole_partition, whole_table
-from hive_replication.dump.format.records import (
+from hive_replication.dump.format.record_types import (
     DumpHeader,
     EventRecord,
     FileGroup,
@@ -27,8 +27,8 @@ from hive_replication.dump.format.records import (
 from hive_replication.dump.format.wire import VERSION
 from hive_replication.dump.format.wire import fields as fields
 from hive_replication.events import redumps
+from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import Notification
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, Constraint, grouped

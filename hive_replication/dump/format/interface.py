@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from hive_replication.dump.format.records import (
+from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,
     EventRecord,

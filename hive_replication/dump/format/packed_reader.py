@@ -12,7 +12,7 @@ from typing import cast
 from hive_replication.dump.format.ack import Ack
 from hive_replication.dump.format.parquet_parts import Key, Kind, Part, Record, read_part, summary
 from hive_replication.dump.format.reader_base import ReaderBase
-from hive_replication.dump.format.records import EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import BadRequest
 from hive_replication.storage import Storage
 

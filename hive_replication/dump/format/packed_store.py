@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hive_replication.dump.format.ack import Ack
 from hive_replication.dump.format.interface import DumpWriter, VerifiedReader
-from hive_replication.dump.format.records import Scope
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.format.resume import WriterClaim
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.signing import SigningKey

@@ -21,7 +21,7 @@ from typing import Any, cast
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.digests import digest_of
 from hive_replication.dump.format.parquet_parts import Key, Part, Record, key_of, number_of_files, part_of, read_part, weight
-from hive_replication.dump.format.records import (
+from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,
     EventRecord,

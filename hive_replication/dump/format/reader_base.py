@@ -10,7 +10,7 @@ from thrift.Thrift import TException
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import Ack
 from hive_replication.dump.format.digests import DumpFiles
-from hive_replication.dump.format.records import DumpHeader
+from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import BadRequest
 from hive_replication.storage import Storage
 

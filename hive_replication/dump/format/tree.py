@@ -26,7 +26,7 @@ from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import ACK, Ack, read_ack
 from hive_replication.dump.format.digests import digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
-from hive_replication.dump.format.records import (
+from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,
     EventRecord,

@@ -12,7 +12,7 @@ from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import ACK, Ack
 from hive_replication.dump.format.digests import most_of
 from hive_replication.dump.format.reader_base import ReaderBase
-from hive_replication.dump.format.records import EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Storage, paths

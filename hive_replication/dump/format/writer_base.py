@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from hive_replication.dump.format.ack import ACK, ack_text
-from hive_replication.dump.format.records import DumpHeader, DumpResult
+from hive_replication.dump.format.record_types import DumpHeader, DumpResult
 from hive_replication.dump.format.resume import ResumableWriter, WriterClaim, Written
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hive_replication.acid.directories import base_name
-from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
 from hive_replication.events.log_event import LogEvent, ends_transaction

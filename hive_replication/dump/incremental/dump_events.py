@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from hive_replication.dump.format.interface import DumpWriter
-from hive_replication.dump.format.records import DumpHeader, DumpResult, EventRecord, MadeWith, Scope
+from hive_replication.dump.format.record_types import DumpHeader, DumpResult, EventRecord, MadeWith, Scope
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.event_files import EventFiles

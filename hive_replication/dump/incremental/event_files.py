@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from hive_replication.dump.auxiliary import function_record
-from hive_replication.dump.boundary import ANYWHERE, SourceBoundary
-from hive_replication.dump.format.records import FileGroup
+from hive_replication.dump.constraints_statistics_functions import function_record
+from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
 from hive_replication.dump.source import Source
-from hive_replication.events import records as r
+from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
+from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
 from hive_replication.events.log_event import LogEvent
 from hive_replication.logs import About, about

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import notification
 from hive_replication.events.log_event import LogEvent, notifications
 from hive_replication.events.unpack import MOST_BYTES

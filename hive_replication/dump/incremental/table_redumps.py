@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from hive_replication.dump.format.records import DumpResult
+from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hive_replication.errors import ReplicationError
-from hive_replication.load.layout.retire import retire, retire_database
+from hive_replication.load.layout.move_to_retired import retire, retire_database
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table

@@ -15,9 +15,9 @@ from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
 from hive_replication.load.apply.database import TargetDatabase
-from hive_replication.load.apply.flip import Flipper
 from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
 from hive_replication.load.apply.placement import DataKey, LanePlacement, Placer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_replication.errors import ReplicationError
-from hive_replication.load.layout.retire import retire
+from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.replica.drops import MARK, drop_table, is_placeholder, vacate
 from hive_replication.load.replica.hive4_translation import TRANSLATION, is_managed, is_translated
 from hive_replication.load.replica.target import Target

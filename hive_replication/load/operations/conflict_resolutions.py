@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
-from hive_replication.load.layout.retire import retire
+from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.name_mapping import object_name, point_at

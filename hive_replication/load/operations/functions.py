@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
+from hive_replication.events.event_types import function_name
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import function_name
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.operations.kinds import Content, CustomOperation
 from hive_replication.load.replica.name_mapping import NameMapping

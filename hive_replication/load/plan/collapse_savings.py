@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hive_replication.copy.sizes import source_sizes
+from hive_replication.copy.file_sizes import source_sizes
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.model import LanePlan

@@ -6,13 +6,13 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.source import why_skipped
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.log_event import renamed_into
 from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.plan.handlers import handlers, tables
+from hive_replication.load.plan.handlers.by_event_type import handlers, tables
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica, require_within
 from hive_replication.load.plan.lanes import Lane, WindowEvent

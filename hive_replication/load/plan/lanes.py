@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hive_replication.dump.format.records import EventRecord, FileGroup
-from hive_replication.events import records as r
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
+from hive_replication.events import event_types as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.decode import UnreadableMessage, decode
-from hive_replication.events.records import Notification
+from hive_replication.events.event_types import Notification
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,6 @@ Keep out of here: decisions about loads, and how records are shown (``cli``, ``r
 """
 
 from hive_replication.load.records.record import Figures, Record, is_unused, window_name
-from hive_replication.load.records.store import RecordStore, last_asked
+from hive_replication.load.records.record_store import RecordStore, last_asked
 
 __all__ = ["Figures", "Record", "RecordStore", "is_unused", "last_asked", "window_name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hive_replication.dump.format.records import MadeWith
+from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy
 

@@ -22,9 +22,9 @@ from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 from hive_replication.load.replica.quarantine import Quarantine
-from hive_replication.load.replica.status import HeldTable
+from hive_replication.load.replica.repl_status import HeldTable
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
 from hive_replication.units import count_figure, duration_figure, size, size_figure, time_figure

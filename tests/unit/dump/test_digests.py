@@ -20,12 +20,12 @@ from hive_replication.dump.format.ack import ACK
 from hive_replication.dump.format.interface import DumpStore, DumpWriter
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.parquet_parts import SCHEMA
-from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
+from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import Notification
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.signing import SigningKey

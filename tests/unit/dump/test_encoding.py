@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.dump.format import encoding
-from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, Scope
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
+from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import Notification
 from hive_replication.metastore.types import Database
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

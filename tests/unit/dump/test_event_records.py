@@ -11,9 +11,9 @@ import pytest
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.packed_store import PackedStore
-from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, Scope
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
 from hive_replication.dump.format.tree import TreeStore
-from hive_replication.events.records import Notification
+from hive_replication.events.event_types import Notification
 from hive_replication.events.transactions import CommitTransaction, TransactionWrite
 from hive_replication.load.plan.lanes import window_event
 from hive_replication.metastore.types import Database

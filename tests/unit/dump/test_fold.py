@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
-from hive_replication.dump.format.records import Scope
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.progress import Silent
 from tests import model
 from tests.moving import MOVING_KINDS, Draft, moving_source, paces

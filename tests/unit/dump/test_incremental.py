@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump.format.records import Scope
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings

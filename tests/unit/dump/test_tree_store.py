@@ -11,11 +11,11 @@ from threading import Event
 
 import pytest
 
-from hive_replication.dump.format.records import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
+from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest
+from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
-from hive_replication.events.records import Notification
 from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.dump.format.records import DumpHeader, DumpResult, Scope
+from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Scope
 from hive_replication.dump.format.resume import Checkpoint, WriterClaim
 from hive_replication.dump.format.tree_reader import ACK
 from hive_replication.dump.format.writer_base import WriterBase

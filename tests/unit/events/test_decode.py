@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.log_event import LogEvent, of_policy

@@ -9,7 +9,7 @@ import pytest
 from hive_replication.health import advice_on
 from hive_replication.health.alarms import conditions
 from hive_replication.health.history import merged
-from hive_replication.health.status import condition_of, held_status
+from hive_replication.health.policy_status import condition_of, held_status
 from hive_replication.lag import Lag
 from hive_replication.load.journal.journal import Entry
 from hive_replication.load.records import Record

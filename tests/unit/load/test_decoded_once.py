@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
-from hive_replication.dump.format.records import Scope
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.incremental import dump_events as incremental
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.progress import Silent

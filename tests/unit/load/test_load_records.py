@@ -12,7 +12,7 @@ import pytest
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore, last_asked
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of

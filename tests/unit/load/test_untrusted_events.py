@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
-from hive_replication.events import records as r
+from hive_replication.events import event_types as r
 from hive_replication.events.decode import notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite

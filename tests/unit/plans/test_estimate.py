@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.load.rates import Rates
+from hive_replication.load.copy_rate import Rates
 from hive_replication.plans.estimate import estimate
 
 RATES = Rates(files=100, bytes=1_000_000, copy_seconds=10.0, operations=20, apply_seconds=4.0, measured=0.0)

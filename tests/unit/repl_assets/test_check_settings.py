@@ -6,8 +6,8 @@ import dagster as dg
 import pytest
 
 from hive_replication.policy.model import Checks
+from repl_assets.checks.findings import WHOLE_TABLE, EvaluationKey, Finding, partitions_to_repair, with_failed
 from repl_assets.definitions import build_defs
-from repl_assets.recording.findings import WHOLE_TABLE, EvaluationKey, Finding, partitions_to_repair, with_failed
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG, policy
 
 KEY = EvaluationKey(dg.AssetCheckKey(dg.AssetKey("orders"), "replica_equal"))

@@ -10,7 +10,7 @@ import sqlalchemy
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 from hive_replication.load.report import LoadReport, Touched
 from repl_assets.catalog.keys import Names, partition_key
 from repl_assets.recording.recorder import MOST_EVENTS, MOST_PARTITIONS, Recorder

@@ -7,10 +7,10 @@ import pytest
 
 from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.events.files import FileRef
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 from hive_replication.load.report import Held, LoadReport
 from hive_replication.policy.model import Checks
-from repl_assets.recording.load_checks import check_results, load_checks, window_checks
+from repl_assets.checks.load_checks import check_results, load_checks, window_checks
 
 KEY = dg.AssetKey(["p", "db__load"])
 

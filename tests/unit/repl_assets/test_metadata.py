@@ -8,7 +8,7 @@ import pytest
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag
-from hive_replication.load.copies import Copies
+from hive_replication.load.copied_files import Copies
 from hive_replication.load.report import Collapsed, Commit, Held, LoadReport, Touched
 from hive_replication.recover import Gap, Recovery, TableFinding
 from repl_assets.catalog.keys import Names

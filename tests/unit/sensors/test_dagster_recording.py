@@ -9,7 +9,7 @@ from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.process import this_process
 from repl_assets.catalog.keys import PROCESS_TAG, UNRECORDED_TAG, Names
-from sensors.unrecorded import RETRY_DELAY, tick
+from sensors.record_rest import RETRY_DELAY, tick
 
 NAMES = Names("p")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_replication.dump.boundary import SourceBoundary, source_boundary
+from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database, Function, ResourceUri, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Policy

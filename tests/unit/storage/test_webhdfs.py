@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from hive_replication.errors import ReplicationError
-from hive_replication.storage.records import FileChecksum
+from hive_replication.storage.file_status import FileChecksum
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 

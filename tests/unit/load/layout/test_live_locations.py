@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.load.layout.live_locations import Locations
-from hive_replication.load.layout.retire import retire
+from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 

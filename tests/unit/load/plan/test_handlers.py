@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from hive_replication.dump.format.records import FileGroup
-from hive_replication.events import records as r
+from hive_replication.dump.format.record_types import FileGroup
+from hive_replication.events import event_types as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns
 from hive_replication.load.operations.conflict_resolutions import KeepPartitionsAside
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.plan.handlers import handlers
+from hive_replication.load.plan.handlers.by_event_type import handlers
 from hive_replication.load.plan.incarnations import Incarnation
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica
 from hive_replication.load.plan.lanes import WindowEvent

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from hive_replication.dump.format.records import EventRecord, FileGroup
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
+from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.log_event import LogEvent, ends_transaction
-from hive_replication.events.records import Notification
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.load.apply.commit_places import directory_in_lane, files_of_commits
 from hive_replication.load.operations import kinds as op

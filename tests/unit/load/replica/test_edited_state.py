@@ -11,8 +11,8 @@ from hive_replication.connect import Connection
 from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.lag.reader import LagReader
+from hive_replication.load.replica.repl_status import repl_status
 from hive_replication.load.replica.state import ReplicaState, object_id, replica_state
-from hive_replication.load.replica.status import repl_status
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, Table

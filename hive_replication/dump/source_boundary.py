@@ -1,0 +1,152 @@
+"""What of the source may be read for a database: the directories that its policy allows, and the paths that objects name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from hive_replication.events import event_types as r
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
+from hive_replication.policy import Policy
+from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
+
+#: Reads a setting of the source's metastore; the default where it is not set.
+Setting = Callable[[str, str], str]
+
+#: Parameters of tables and serdes that name data or schemas to read, in lower case.
+_PATHS = frozenset({"path", "avro.schema.url"})
+_ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
+_NONE = frozenset({"", "none"})  # what Hive takes for no avro.schema.url
+
+
+@dataclass(frozen=True)
+class SourceBoundary:
+    """What may be read of one source database.
+
+    Args:
+        data: of tables, partitions, and what they and functions name.
+        deleted: of deleted files: cmroot.
+        beside: the database's directory, on whose store paths without a scheme lie; "" where it is not known.
+    """
+
+    data: Boundary
+    deleted: Boundary
+    beside: str = ""
+
+    def why_outside(self, thing: Table | Partition | Function) -> str:
+        """Why an object may not be read, or "" where it may."""
+        for what, uri in _paths(thing):
+            if reason := self.data.why_outside(qualified(uri, self.beside)):
+                return f"{what}: {reason}"
+        return ""
+
+    def why_files_outside(self, files: tuple[FileRef, ...]) -> str:
+        """Why one of several files may not be read, or "" where all may."""
+        checked: set[str] = set()
+        for file in files:
+            directory = file.uri.rpartition("/")[0]
+            if directory not in checked:
+                if self.data.holds(directory):
+                    checked.add(directory)
+                elif reason := self.data.why_outside(file.uri):
+                    return f"a file: {reason}"
+            if file.cm_root and file.cm_root not in checked:
+                if (reason := self.deleted.why_outside(file.cm_root)) and not file.cm_root.rstrip("/").endswith(_ZONE):
+                    return f"the cmroot of {file.uri}: {reason}"
+                checked.add(file.cm_root)
+        return ""
+
+    def why_event_outside(self, event: r.Event | None) -> str:
+        """Why an object may not be read as an event leaves it, or "" where it may."""
+        return next((reason for image in _images(event) if (reason := self.why_outside(image))), "")
+
+
+#: Of loads and dumps that read no data.
+ANYWHERE = SourceBoundary(EVERYWHERE, EVERYWHERE)
+
+
+def source_boundary(policy: Policy, name: str, database: Database | None, setting: Setting | None) -> SourceBoundary:
+    """The boundary of a source database.
+
+    Args:
+        policy: the policy.
+        name: of the database.
+        database: as the source has it; None where it has none of the name.
+        setting: reads settings of the source's metastore; called only where the database's own directory does not suffice. None
+            where it cannot be asked: then its warehouses are not known, and any cmroot is taken.
+    """
+    own = (database.locationUri, database.managedLocationUri) if database else ()
+    locations = tuple(one.rstrip("/") for one in own if one)
+    beside = locations[0] if locations else policy.source.roots[0].uri
+    if policy.metadata_only:
+        return SourceBoundary(EVERYWHERE, EVERYWHERE, beside)
+
+    @cache
+    def warehouses() -> tuple[str, ...]:
+        keys = ("hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir")
+        found = (setting(key, "").rstrip("/") for key in keys) if setting else ()
+        return tuple(qualified(one, beside) for one in found if one)
+
+    @cache
+    def further() -> tuple[str, ...]:
+        names = dict.fromkeys((name, *policy.databases))
+        return tuple(f"{one}/{other}.db" for one in warehouses() for other in names if other != "default")
+
+    @cache
+    def cm_roots() -> tuple[str, ...]:
+        keys = ("hive.repl.cmrootdir", "hive.repl.cm.nonencryptionzone.rootdir")
+        found = (setting(key, "") for key in keys) if setting else ()
+        return tuple(qualified(one, beside) for one in found if one)
+
+    paths_of_policy = policy.source.paths
+    replica = locations[0] if locations and _is_replica(database) else ""
+    shared = locations if name == "default" else ()
+    data = Boundary("source.paths", (*locations, *paths_of_policy), further, shared, replica)
+    deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
+    return SourceBoundary(data, deleted, beside)
+
+
+def _is_replica(database: Database | None) -> bool:
+    return any(key.startswith("hive_replication.") for key in (database and database.parameters) or {})
+
+
+def _images(event: r.Event | None) -> Iterator[Table | Partition | Function]:
+    """The objects whose data an event brings, as they are after it."""
+    match event:
+        case r.CreateTable() | r.AlterTable() | r.CreateFunction():
+            yield event.after
+        case r.AddPartition():
+            yield from (added.partition for added in event.partitions)
+        case r.AlterPartition():
+            yield from (change.after for change in event.changes)
+        case r.Insert():
+            yield event.partition or event.table_object
+        case _:
+            pass
+
+
+def _paths(thing: Table | Partition | Function) -> Iterator[tuple[str, str]]:
+    """What an object names that is read, or that its replica would name."""
+    if isinstance(thing, Function):
+        yield from ((f"the resource of the function {thing.functionName}", one.uri) for one in thing.resourceUris or ())
+        return
+    owner = f"{thing.tableName}/{'/'.join(thing.values or ())}" if isinstance(thing, Partition) else thing.tableName
+    if thing.sd is None or (  # pyright: ignore[reportUnnecessaryComparison] - of a view in a message
+        isinstance(thing, Table) and thing.tableType == "VIRTUAL_VIEW"
+    ):
+        return
+    if thing.sd.location:
+        yield f"the location of {owner}", thing.sd.location
+    for name, value in _named(thing.parameters, thing.sd):
+        yield f"the parameter {name} of {owner}", value
+
+
+def _named(parameters: Mapping[str, str] | None, sd: StorageDescriptor) -> Iterator[tuple[str, str]]:
+    for found in (parameters, sd.parameters, sd.serdeInfo.parameters if sd.serdeInfo else None):
+        for key, value in (found or {}).items():
+            if key.lower() in _PATHS and (value or "").lower() not in _NONE:
+                yield key, value
+    skewed = sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None
+    yield from (("skewed location", value) for value in (skewed or {}).values())

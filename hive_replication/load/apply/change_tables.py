@@ -1,0 +1,114 @@
+"""Carries out one operation on the target's metastore, after its files are copied and proven.
+
+Locations are read again from the metastore before each change; each change sets the object's state id in the same call.
+Directories that no location points at any more stay in place for running queries: see ``load.retention.sweep``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from hive_replication.load.apply.change_data import file_names, merged_image, with_data
+from hive_replication.load.apply.change_partitions import PartitionFlipper, our_table, require_ours
+from hive_replication.load.apply.insert_events import ChangedData, write_insert_events
+from hive_replication.load.apply.placement import FlipMode, LanePlacement
+from hive_replication.load.apply.renames import clear_destination, rename_table
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.statistics import SetStatistics, set_together
+from hive_replication.load.replica.drops import drop_table, vacate
+from hive_replication.load.replica.fingerprint import with_fingerprint
+from hive_replication.load.replica.name_mapping import object_name, point_at
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.names import table_directory
+from hive_replication.metastore.types import Table, copy_of, directory_of
+
+
+class Flipper:
+    """Carries out operations in one target database.
+
+    Args:
+        target: the target side.
+        database: its database.
+        source: identity of the source, recorded on every replica.
+    """
+
+    def __init__(self, target: Target, database: str, source: str) -> None:
+        self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
+        self._partitions = PartitionFlipper(target, database, source)
+
+    def flip(self, lane: LanePlacement, number: int) -> None:
+        """Carries out one operation of a placed lane.
+
+        Raises:
+            Refused: an object of that name is not our replica.
+            ReplicationError: it failed.
+        """
+        operation = lane.lane.operations[number]
+        match operation:
+            case op.CreateTable():
+                self._create_table(operation, lane.directories.get((number, "")))
+            case op.AlterTable():
+                self._alter_table(operation)
+            case op.RenameTable():
+                self._rename_table(operation)
+            case op.DropTable():
+                self._drop_table(operation)
+            case op.ReplaceData() | op.AppendData() if not operation.partition:
+                self._change_data(operation, lane.directories[number, ""], lane.modes[number, ""])
+            case op.CustomOperation():
+                operation.carry_out(self._target, self._database)
+            case _:
+                self.flip_together(lane, [number])
+
+    def flip_together(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
+        """Carries out operations of a group of ``load.plan.call_groups``, with as few calls as the metastore takes.
+
+        Raises:
+            Refused: the table is not our replica.
+            ReplicationError: it failed; all of it may be carried out again.
+        """
+        operations = [lane.lane.operations[number] for number in numbers]
+        if isinstance(operations[0], SetStatistics):
+            set_together(self._target, self._database, cast("list[SetStatistics]", operations))
+        else:
+            self._partitions.flip(lane, numbers)
+
+    def _create_table(self, operation: op.CreateTable, directory: str | None) -> None:
+        image = copy_of(operation.image)
+        if directory is not None:
+            point_at(image.sd, directory)
+        vacate(self._metastore, image)
+        self._metastore.create_table(with_fingerprint(image, file_names(operation.content)))
+
+    def _alter_table(self, operation: op.AlterTable) -> None:
+        current = self._table(operation.table)
+        self._metastore.alter_table(self._database, operation.table, merged_image(operation.image, current, current.sd.location))
+
+    def _rename_table(self, operation: op.RenameTable) -> None:
+        current = self._table(operation.table)
+        place = f"{directory_of(current).rpartition('/')[0]}/{table_directory(operation.image.tableName)}"
+        clear_destination(self._target, current, place, operation.evid)
+        rename_table(self._metastore, current, merged_image(operation.image, current, current.sd.location))
+        new = operation.image.tableName
+        moved = self._table(new)
+        image = merged_image(moved, moved, moved.sd.location)
+        if image != moved:  # the metastore moved the data nevertheless: set the parameter path
+            self._metastore.alter_table(self._database, new, image)
+
+    def _drop_table(self, operation: op.DropTable) -> None:
+        current = self._metastore.table(self._database, operation.table)
+        if current is not None:
+            require_ours(current, self._source)
+            drop_table(self._metastore, current)
+
+    def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: FlipMode) -> None:
+        current = self._table(operation.table)
+        shown = object_name(self._database, operation.table)
+        changed = with_data(self._target.storage, current, operation, shown, directory, mode)
+        if changed != current:
+            write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])
+            self._metastore.alter_table(self._database, operation.table, changed)
+
+    def _table(self, name: str) -> Table:
+        return our_table(self._metastore, self._database, name, self._source)

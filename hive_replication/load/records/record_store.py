@@ -1,0 +1,197 @@
+"""Records and reports below the dump root: ``.reports/<target database>/<id>-<window>.json`` and ``.parquet``.
+
+The report is written before the record, so a record that names one can be trusted to have it. Nothing here fails a load: what
+cannot be written is a warning, and what cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote
+
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.load.layout.directories import token_time
+from hive_replication.load.records.record import Record, record_of, record_text
+from hive_replication.load.report import LoadReport
+from hive_replication.logs import about
+from hive_replication.storage import Storage, paths
+
+if TYPE_CHECKING:
+    from hive_replication.load.records.report_rows import ReportRow
+
+_LOG = logging.getLogger(__name__)
+
+_NAME = re.compile(r"(?P<id>\d{13}[0-9a-f]{8})-(?P<what>[a-z0-9-]+)\.(?P<ending>json|parquet)")
+_WINDOW = re.compile(r"(?:(\d+)|bootstrap|repair|recovery)-(\d+)")
+_CHUNK = 1 << 20  # bytes
+_SMALL = 4 << 20  # bytes that are sent in one request
+_MOST = 1 << 20  # bytes of a record
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record by its file's name: who reads names only need not read the records.
+
+    Args:
+        uri: of the record.
+        id: of the record.
+        what: the window of a load, else what was done.
+    """
+
+    uri: str
+    id: str
+    what: str
+
+
+class RecordStore:
+    """The records of one target database.
+
+    Args:
+        storage: of the dump root.
+        root: the dump root.
+        database: target database.
+    """
+
+    def __init__(self, storage: Storage, root: str, database: str) -> None:
+        self._storage = storage
+        self._place = f"{root.rstrip('/')}/.reports/{quote(database, safe='')}"
+        self._mark = f"{_marks(root)}/{quote(database, safe='')}"
+
+    def prepare(self) -> None:
+        """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers."""
+        threading.Thread(target=import_module, args=("hive_replication.load.records.report_rows",), daemon=True).start()
+
+    def keep(self, record: Record, report: LoadReport | None = None) -> Record:
+        """Writes a record, and the whole report of a load with it; what was done by hand makes sensors look again.
+
+        Returns:
+            The record with the report's URI; without one if it could not be written.
+        """
+        name = f"{self._place}/{record.id}-{record.window or record.action.replace(' ', '-')}"
+        try:
+            if report is not None:
+                record = replace(record, report=f"{name}.parquet")
+                self._write(record, report)
+            self._storage.write_once(f"{name}.json", record_text(record))
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("the record of the %s could not be kept: %s", record.action, error, extra=about(record.database))
+            return replace(record, report="")
+        if record.by_hand:
+            self._notify(record)
+        return record
+
+    def _notify(self, record: Record) -> None:
+        try:
+            self._storage.write(self._mark, record.id.encode())
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("sensors notice the %s later: %s", record.action, error, extra=about(record.database))
+
+    def _write(self, record: Record, report: LoadReport) -> None:
+        from hive_replication.load.records.report_rows import report_rows, write_rows
+
+        with TemporaryFile() as file:
+            write_rows(file, report_rows(report), record_text(record))
+            size = file.seek(0, 2)
+            file.seek(0)
+            if size <= _SMALL:
+                self._storage.write_once(record.report, file.read())
+                return
+            unfinished = f"{paths.parent(record.report)}/.{paths.name(record.report)}.new"
+            self._storage.create(unfinished, iter(lambda: file.read(_CHUNK), b""), overwrite=True)
+            self._storage.rename(unfinished, record.report)
+
+    def names(self) -> list[Kept]:
+        """All records by their names, the newest first."""
+        found = ((status.uri, _NAME.fullmatch(paths.name(status.uri))) for status in self._storage.ls(self._place))
+        kept = [Kept(uri, match["id"], match["what"]) for uri, match in found if match and match["ending"] == "json"]
+        return sorted(kept, key=lambda one: one.id, reverse=True)
+
+    def newest(self, most: int | None = None) -> list[Record]:
+        """The newest records, the newest first; those that cannot be read are left out."""
+        names = self.names()[:most]
+        return [record for record in self._storage.threads.map(self._read, names) if record is not None]
+
+    def find(self, window: str) -> list[Record]:
+        """The loads of a window, the newest first.
+
+        A database that stood beyond the window's begin was loaded from there: without a load of exactly this window, those that
+        begin in it and end with it are found.
+        """
+        asked = _WINDOW.fullmatch(window)
+        if asked is None:
+            raise BadRequest(f"{window!r} is no window such as 170-1400, bootstrap-170, repair-170 or recovery-170")
+        names = self.names()
+        found = [one for one in names if one.what == window] or [one for one in names if _is_part(one.what, asked)]
+        return [record for record in self._storage.threads.map(self._read, found) if record is not None]
+
+    def _read(self, kept: Kept) -> Record | None:
+        try:
+            status = self._storage.status(kept.uri)
+            record = record_of(self._storage.read(kept.uri)) if status is not None and status.size <= _MOST else None
+        except (ReplicationError, OSError) as error:
+            _LOG.warning("the record %s cannot be read: %s", kept.uri, error)
+            return None
+        if record is None:
+            _LOG.warning("the record %s is damaged and left out", kept.uri)
+        elif record.report:  # what a record says is never taken for a path
+            return replace(record, report=f"{kept.uri.removesuffix('.json')}.parquet")
+        return record
+
+    def rows(self, record: Record) -> Iterator[ReportRow]:
+        """The rows of a load's report, read in batches.
+
+        Raises:
+            BadRequest: the load has no report.
+            ReplicationError: it is damaged, or cannot be read.
+        """
+        from hive_replication.load.records.report_rows import read_rows
+
+        if not record.report:
+            raise BadRequest(f"the {record.action} {record.window} of {record.database} left no report: {record.text}")
+        with TemporaryFile() as file:
+            self._fetch(record.report, file)
+            yield from read_rows(file)
+
+    def _fetch(self, uri: str, file: IO[bytes]) -> None:
+        try:
+            for chunk in self._storage.stream(uri):
+                file.write(chunk)
+        except FileNotFoundError as error:
+            raise BadRequest(f"the report {uri} is not kept any more") from error
+        file.seek(0)
+
+    def expired(self, before: float) -> list[str]:
+        """Files of records from before a time, seconds since the epoch."""
+        found = ((status.uri, _NAME.fullmatch(paths.name(status.uri))) for status in self._storage.ls(self._place))
+        return [uri for uri, match in found if match and token_time(match["id"]) < before]
+
+
+def last_asked(storage: Storage, root: str, databases: Iterable[str]) -> float:
+    """When something was last done by hand to one of these target databases, seconds since the epoch; 0 if never.
+
+    Sensors look again when this changes: an undo that is released, or a pause, writes no event at the source. It takes one call.
+
+    Raises:
+        Unreachable: the dump root does not answer.
+    """
+    names = {quote(database, safe="") for database in databases}
+    return max((status.modified for status in storage.ls(_marks(root)) if paths.name(status.uri) in names), default=0.0)
+
+
+def _marks(root: str) -> str:
+    return f"{root.rstrip('/')}/.reports/.by-hand"
+
+
+def _is_part(what: str, asked: re.Match[str]) -> bool:
+    """Whether a load's window begins inside an asked one, and ends with it."""
+    found = _WINDOW.fullmatch(what)
+    if found is None or not (found[1] and asked[1]):
+        return False
+    return found[2] == asked[2] and int(found[1]) >= int(asked[1])

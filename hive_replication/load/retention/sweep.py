@@ -1,0 +1,234 @@
+"""Retention: retires old data after the grace time, and deletes it after the retention time, with journals and dumps.
+
+Old data is listed without the database's lock. The lock is only taken for the changes, for a short time each, and loads wait for
+it. Nothing at, above or below a location of the target database is ever touched: the locations are read again under the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from hive_replication.dump.format.interface import DumpStore
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal.journal import Entry, Journal, LaneFile
+from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
+from hive_replication.load.layout.live_locations import Locations, live_locations
+from hive_replication.load.records import RecordStore
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.target import Target
+from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
+from hive_replication.logs import about
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.progress import Progress, Silent
+from hive_replication.storage import paths
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds after which the lock is released for waiting loads, and seconds until it is taken again.
+_HOLD, _PAUSE = 30.0, 3.0
+_DAY = 86_400
+
+
+def sweep(
+    target: Target,
+    database: str,
+    store: DumpStore | None = None,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> list[Swept]:
+    """Retires data older than the policy's ``grace_seconds``, and deletes what is older than its ``retention_seconds``.
+
+    Args:
+        target: the target side.
+        database: target database; if it does not exist, its directories from before it was dropped are swept.
+        store: the store of its dumps; None keeps all dumps.
+        dry_run: only report what would be done.
+        progress: shows the progress.
+
+    Returns:
+        What was retired or deleted, or would be.
+
+    Raises:
+        Refused: there is something to do, and a load of the database is running.
+        BadRequest: the target has no such database, and no directory of it from before a drop.
+    """
+    sweeper = _Sweeper(target, database, progress or Silent())
+    for removals in sweeper.rounds(store):
+        if dry_run:
+            sweeper.swept += [removal.swept for removal in removals]
+        elif not sweeper.carry_out(removals):
+            break
+    return sweeper.swept
+
+
+class _Sweeper:
+    def __init__(self, target: Target, database: str, progress: Progress) -> None:
+        self._target, self._storage, self._database = target, target.storage, database
+        self._progress = progress
+        now, policy = time.time(), target.policy
+        self._grace, self._expiry = now - policy.grace_seconds, now - policy.retention_seconds
+        self._removals = Removals(self._storage, self._expiry)
+        self._undone: frozenset[str] = frozenset()
+        self.swept: list[Swept] = []
+        found = target.metastore.database(database)
+        self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
+        defaults = target.default_locations(database)
+        location = found.locationUri if found is not None and found.locationUri else defaults[0]
+        self._layout, self._journal = Layout(location), Journal(self._storage, location)
+        beside = ((paths.parent(one), Layout(one)) for one in (*defaults, location) if "://" in one)
+        self._beside = {layout.dropped_databases: layout for parent, layout in beside if self._storage.holds(parent)}
+
+    def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
+        """Removals in two rounds, of which the second is prepared after the first is carried out. Takes no lock."""
+        reports = [] if store is None else list(self._reports(store))
+        if not self._exists:
+            dropped = [*self._dropped(), *reports]
+            if not dropped:
+                raise BadRequest(f"the target has no database {self._database!r}")
+            yield dropped
+            return
+        entries = self._journal.entries()
+        self._undone = _undone(entries)
+        left = old_directories(self._journal.lanes_of(entries))
+        expired = [entry for entry in entries if token_time(entry.token) < self._expiry]
+        tokens = {entry.token for entry in expired}
+        live = live_locations(self._target.metastore, self._database)
+        yield list(self._old_data(left, live))
+        needed = Locations(paths.normalise(one) for one, entry in left.items() if entry.token not in tokens)
+        rest = [*self._unused("retired", self._expired_retired(), live, needed)]
+        points = [entry for entry in expired if entry.status == "done"]
+        kept = points[-1:]  # the loads after it can be undone to this one
+        rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
+        rest += self._unused("staging", self._staged(), live, needed)
+        rest += [self._removals.deletion("temporary file", uri) for uri in self._temporary()]
+        rest += self._dropped()
+        if store is not None and self._state.source:
+            rest += self._dumps(store)
+        yield rest + reports
+
+    def carry_out(self, removals: Iterable[Removal]) -> bool:
+        """Carries out the removals that are still due, under the lock, which is released in between.
+
+        Returns:
+            False if a load or an undo came in between; the rest is left for the next sweep.
+        """
+        waiting = deque(removals)
+        try:
+            while waiting:
+                with MetastoreLock(self._target.metastore, self._database, brief=True) as lock:
+                    if _undone(self._journal.entries()) != self._undone:
+                        _LOG.info("an undo came in between: the rest is left for the next time", extra=about(self._database))
+                        return False  # the listings are outdated
+                    self._remove(lock, waiting)
+                if waiting:
+                    time.sleep(_PAUSE)
+        except Refused as error:
+            if not self.swept:
+                raise
+            _LOG.info("the rest is left for the next time: %s", error, extra=about(self._database))
+            return False
+        return True
+
+    def _remove(self, lock: MetastoreLock, waiting: deque[Removal]) -> None:
+        metastore, began = self._target.metastore, time.monotonic()
+        found = metastore.database(self._database)
+        live = live_locations(metastore, self._database) if found is not None else Locations(())
+        in_use = InUse(live, replica_state(found))
+        end = time.monotonic() + max(_HOLD, time.monotonic() - began)
+        while waiting:
+            removal = waiting.popleft()
+            if removal.is_due(in_use):
+                lock.check()
+                self.swept.append(replace(removal.swept, size=removal.carry_out()))
+            if time.monotonic() > end:
+                break
+
+    def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
+        for place, entry in self._progress.over(list(left.items()), "old directories"):
+            if entry.time < self._grace and paths.is_under(place, self._layout.location) and self._storage.exists(place):
+                for part in live.unused_parts(self._storage, place):
+                    yield self._removals.move("old data", part, self._layout.retired(entry.token, part))
+
+    def _expired_retired(self) -> Iterator[str]:
+        for status in self._storage.ls(self._layout.retired_root):
+            name = paths.name(status.uri)
+            since = token_time(name) if is_token(name) else status.modified
+            if since < self._expiry:
+                yield status.uri
+
+    def _staged(self) -> Iterator[str]:
+        for root in self._layout.staging_roots:
+            for status in self._storage.ls(root):
+                if is_staging(status.uri) and self._removals.is_idle(status.uri):
+                    yield status.uri
+
+    def _temporary(self) -> Iterator[str]:
+        for child in self._progress.over(self._storage.ls(self._layout.location), "tables looked through"):
+            for file in self._storage.files(child.uri, hidden=True):
+                if is_temporary(file.uri) and file.modified < self._expiry:
+                    yield file.uri
+
+    def _dropped(self) -> Iterator[Removal]:
+        """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""
+        for directory, layout in self._beside.items():
+            for uri in [status.uri for status in self._storage.ls(directory)]:
+                dropped = layout.dropped(uri)
+                if dropped is not None and dropped.since is None:
+                    yield self._removals.move("dropped database", uri, layout.dropped_database(dropped.evid))
+                elif dropped is not None and dropped.since is not None and dropped.since < self._expiry:
+                    yield self._removals.deletion("dropped database", uri, unused=True)
+
+    def _dumps(self, store: DumpStore) -> Iterator[Removal]:
+        """Dumps that are loaded, and unfinished dumps of long ago."""
+        names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
+        for directory in (one for name in names for one in store.dumps(name)):
+            try:
+                header = store.header(directory)
+            except (BadRequest, Refused) as error:  # it is nobody's reason to keep the others
+                _LOG.warning("a dump is kept, since nobody can tell what it is of: %s", error, extra=about(self._database))
+                continue
+            source, end = f"{header.source}/{header.scope.database}", header.to_evid
+
+            def is_due(in_use: InUse, directory: str = directory, source: str = source, end: int = end) -> bool:
+                state = in_use.state
+                return source == state.source and covers(state.last_id, end) and state.checkpoint != directory
+
+            if is_due(InUse(Locations(()), self._state)) and header.created < self._expiry:
+                yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))
+        for directory in (one for name in names for one in store.unfinished(name, self._expiry)):
+            yield Removal(Swept("dump", directory, "", 0), lambda _: True, lambda directory=directory: store.remove(directory))
+
+    def _reports(self, store: DumpStore) -> Iterator[Removal]:
+        """Reports of loads, and records, that are kept no longer."""
+        days = self._target.policy.keep_reports_days
+        if days is not None:
+            removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
+            for uri in RecordStore(store.storage, store.root, self._database).expired(before):
+                yield removals.deletion("report", uri)
+
+    def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
+        """The parts of directories that no location points at and no undo needs."""
+        for directory in directories:
+            for free in live.unused_parts(self._storage, directory):
+                for part in needed.unused_parts(self._storage, free):
+                    yield self._removals.deletion(what, part, unused=True)
+
+
+def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:
+    """Directories that loads left behind or undone loads had put into use, each with the newest load that says so."""
+    found: dict[str, Entry] = {}
+    for entry, lanes in loads:
+        for lane in lanes:
+            placed = lane.record.placed if lane.undone else ()
+            found |= dict.fromkeys((*lane.record.left, *placed), entry)
+    return found
+
+
+def _undone(entries: Iterable[Entry]) -> frozenset[str]:
+    return frozenset(entry.token for entry in entries if entry.status == "undone")

@@ -1,0 +1,246 @@
+"""Undo: restores the state of a replica at the end of an earlier load, as long as the journals and old data are kept.
+
+Loads are reversed from the newest to the oldest, lane by lane. What is as before already is left alone, so running undo again
+after a crash finishes it. Nothing is deleted: data that the undone loads had put into use becomes old data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal.journal import Entry, Journal, LaneFile
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.operations.kinds import DropPartitions, DropTable
+from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.state import UNDONE_REASON, ReplicaState, database_with_state, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.load.undo.reverse_lane import LaneReverser, OldDataLocator
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Database
+from hive_replication.progress import Progress, Silent
+
+#: Kinds of operations that remove data.
+_DROPS = frozenset({DropTable.kind, DropPartitions.kind})
+_COMMITS = frozenset({ReplayCommit.kind, ImpressWriteIds.kind})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneStep:
+    """An operation that an undo reverses."""
+
+    evid: int
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What an undo did, or would do.
+
+    Args:
+        database: target database.
+        to_evid: the event id to which it was undone.
+        tables: the tables that were undone; () for all.
+        loads: number of reversed loads.
+        steps: the reversed operations, newest first.
+    """
+
+    database: str
+    to_evid: int
+    tables: tuple[str, ...]
+    loads: int
+    steps: tuple[UndoneStep, ...]
+
+
+def undo(
+    target: Target,
+    database: str,
+    table: str | None,
+    evid: int,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Undo:
+    """Restores an earlier state; it stays until :func:`release`, a repair of the table, or a rebuild of the database.
+
+    Args:
+        target: the target side.
+        database: target database.
+        table: one table (with all tables that renames joined to it since), or None for all.
+        evid: event id at which a load of the database ended.
+        dry_run: only report what would be done.
+        progress: shows the progress.
+
+    Raises:
+        BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
+        Refused: old data is not kept any more, or a load of the database is running.
+    """
+    with MetastoreLock(target.metastore, database) as lock:
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        if found is None or state.applied is None:
+            raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
+        work = _Undo(target, database, found, state, lock.check)
+        return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
+
+
+def release(target: Target, database: str, table: str | None = None) -> bool:
+    """Ends an undo: later events are loaded again.
+
+    Args:
+        target: the target side.
+        database: target database.
+        table: one table, or None for the database and all its tables.
+
+    Returns:
+        Whether anything was undone.
+
+    Raises:
+        Refused: a load of the database is running.
+    """
+    with MetastoreLock(target.metastore, database) as lock:
+        found = target.metastore.database(database)
+        state = replica_state(found)
+        released = state.released(table)
+        if found is None or released == state:
+            return False
+        _write(target, found, released, lock.check)
+        return True
+
+
+class _Undo:
+    def __init__(self, target: Target, database: str, found: Database, state: ReplicaState, check: Callable[[], None]) -> None:
+        self._target, self._database, self._found, self._state, self._check = target, database, found, state, check
+        self._location = (found.locationUri or "").rstrip("/")
+        self._journal = Journal(target.storage, self._location)
+
+    def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
+        entries = self._journal.entries() if dry_run else self._journal.mark_finished(self._journal.entries(), self._state)
+        point = self._point(entries, evid)
+        loads = self._journal.lanes_of(entries)
+        newer = [(entry, lanes) for entry, lanes in loads if entry.token > point.token and entry.status != "undone"]
+        names = None if table is None else _joined(newer, table)
+        chosen = [
+            (entry, [lane for lane in lanes if not lane.undone and (names is None or names & set(lane.record.names))])
+            for entry, lanes in reversed(newer)
+        ]
+        locator = OldDataLocator(self._target.storage, self._location, loads)
+        _require_no_transactions(self._database, chosen)
+        self._require_data(chosen, locator)
+        if not dry_run:
+            self._carry_out(chosen, point, locator, names, progress)
+        return Undo(
+            self._database,
+            evid,
+            tuple(sorted(names or ())),
+            sum(bool(lanes) for _, lanes in chosen),
+            tuple(UndoneStep(*step) for _, lanes in chosen for step in _steps(self._database, lanes)),
+        )
+
+    def _point(self, entries: list[Entry], evid: int) -> Entry:
+        points = [entry for entry in entries if entry.status == "done"]
+        found = [entry for entry in points if entry.to_evid == evid]
+        if found:
+            return found[-1]
+        near = sorted({entry.to_evid for entry in points}, key=lambda one: abs(one - evid))[:_SHOWN]
+        known = f"the nearest that can be undone to: {', '.join(map(str, sorted(near)))}" if near else "no load is kept any more"
+        raise BadRequest(
+            f"no load of the target database {self._database!r} that is still kept ended at event {evid} since its "
+            f"creation there; {known}"
+        )
+
+    def _require_data(self, chosen: Iterable[tuple[Entry, list[LaneFile]]], locator: OldDataLocator) -> None:
+        for entry, lanes in chosen:
+            for place in sorted({place for lane in lanes for place in lane.record.kept}):
+                if not self._target.storage.exists(locator.locate(place, entry.token)):
+                    raise Refused(f"{place}, which event {entry.to_evid} replaced or dropped, is not kept any more")
+
+    def _carry_out(
+        self,
+        chosen: list[tuple[Entry, list[LaneFile]]],
+        point: Entry,
+        locator: OldDataLocator,
+        names: set[str] | None,
+        progress: Progress,
+    ) -> None:
+        before = self._journal.state(point) or self._state
+        # From here on no load continues from a state that is neither the old nor the new one.
+        self._write(replace(self._state, undone=point.to_evid) if names is None else _held(self._state, names, before, point))
+        for entry, lanes in progress.over(chosen, "loads taken back"):
+            for lane in reversed(lanes):  # a table may have several, each with the images of its time
+                LaneReverser(self._target, self._database, lane.record, entry.token, locator, self._check).run()
+                self._journal.mark_undone(lane)
+            if names is None:
+                self._restore_database(entry)
+                self._journal.mark(entry, "undone")
+        if names is None:
+            self._write(replace(before, undone=point.to_evid))
+
+    def _restore_database(self, entry: Entry) -> None:
+        image = self._journal.database(entry)
+        if image is not None:
+            current = self._current()
+            self._check()
+            self._target.metastore.alter_database(self._database, database_with_state(current, replica_state(current), image))
+
+    def _current(self) -> Database:
+        return self._target.metastore.database(self._database) or self._found
+
+    def _write(self, state: ReplicaState) -> None:
+        _write(self._target, self._current(), state, self._check)
+
+
+def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
+    check()
+    target.metastore.alter_database(current.name, database_with_state(current, state))
+
+
+def _require_no_transactions(database: str, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
+    """Commits cannot be reversed, nor drops of transactional data, whose write ids are dropped with it."""
+    records = [lane.record for _, lanes in chosen for lane in lanes]
+    tables = sorted({step.table for record in records for step in record.steps if _of_transactions(record, step)})
+    if tables:
+        raise Refused(
+            f"{database}.{{{', '.join(tables)}}} had transactions committed, or data of transactions dropped, since, which "
+            "cannot be undone; "
+            "name a table that is not transactional"
+        )
+
+
+def _of_transactions(record: LaneRecord, step: Step) -> bool:
+    image = record.tables.get(step.origin or step.table)
+    return step.kind in _COMMITS or (step.kind in _DROPS and image is not None and is_transactional(image))
+
+
+def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:
+    for name in names:
+        state = state.quarantine(name, before.position(name), f"{UNDONE_REASON}{point.to_evid} by request")
+    return state
+
+
+def _joined(loads: Iterable[tuple[Entry, list[LaneFile]]], table: str) -> set[str]:
+    """The table and all tables that lanes joined to it."""
+    names, before = {table}, set[str]()
+    lanes = [set(lane.record.names) for _, lanes in loads for lane in lanes]
+    while names != before:
+        before = set(names)
+        for lane in lanes:
+            names |= lane if lane & names else set()
+    return names
+
+
+def _steps(database: str, lanes: Iterable[LaneFile]) -> Iterable[tuple[int, str, str]]:
+    found: list[tuple[int, str, str]] = []
+    for lane in lanes:
+        for step in lane.record.steps:
+            shown = object_name(database, step.table, ", ".join(step.partitions[:_SHOWN]))
+            more = len(step.partitions) - _SHOWN
+            name = f"{shown}, and {more} more" if more > 0 else shown
+            found.append((step.evid, step.kind, f"{name} -> {step.new_name}" if step.new_name else name))
+    found.sort(key=lambda step: step[0])
+    return reversed(found)

@@ -1,0 +1,35 @@
+"""Which backend serves a storage root, by the scheme of its URI: a new store gets its line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hive_replication.errors import ReplicationError
+from hive_replication.policy import Root
+from hive_replication.storage.backend import Backend
+from hive_replication.storage.hdfs_backend import HdfsBackend
+
+
+def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str]) -> Backend:
+    """Connects to a store.
+
+    Args:
+        scheme: of the root's URI, e.g. ``hdfs``, ``s3`` or ``file``.
+        authority: the NameNode or nameservice, or the bucket; "" for local files.
+        root: the root, its secrets resolved.
+        local: paths of all local roots, which no symbolic link may lead out of.
+
+    Raises:
+        ReplicationError: no file system for the scheme is installed.
+    """
+    if scheme == "hdfs":
+        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts)
+    # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
+    from hive_replication.storage.fsspec_backend import FsspecBackend, LocalBackend
+
+    if scheme == "file":
+        return LocalBackend(root.options, local)
+    try:
+        return FsspecBackend(scheme, authority, root.options)
+    except (ImportError, ValueError) as error:
+        raise ReplicationError(f"no file system for {scheme}:// is installed: {error}") from error

@@ -1,0 +1,202 @@
+"""Every store but HDFS, through fsspec: local files and, with ``s3fs``, S3. Only calls that take names literally are used.
+
+fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in names.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+import fsspec  # pyright: ignore[reportMissingTypeStubs]
+from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
+
+from hive_replication.errors import Refused
+from hive_replication.storage.boundary import is_reserved
+from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+
+_LOG = logging.getLogger(__name__)
+
+
+class _FileSystem(Protocol):
+    """The part of fsspec's interface in use (fsspec has no types of its own)."""
+
+    def info(self, path: str) -> dict[str, Any]: ...
+    def ls(self, path: str, detail: bool = True) -> list[dict[str, Any]]: ...
+    def find(self, path: str, *, withdirs: bool = False, detail: bool = True) -> dict[str, dict[str, Any]]: ...
+    def open(self, path: str, mode: str) -> IO[bytes]: ...
+    def exists(self, path: str) -> bool: ...
+    def makedirs(self, path: str, exist_ok: bool = False) -> None: ...
+    def cp_file(self, path1: str, path2: str) -> None: ...
+    def rm_file(self, path: str) -> None: ...
+
+
+class FsspecBackend:
+    """A store that fsspec knows.
+
+    Args:
+        scheme: fsspec's protocol, e.g. ``file`` or ``s3``.
+        authority: the bucket, "" for local files.
+        options: of the fsspec class, e.g. ``endpoint_url`` for S3.
+    """
+
+    has_checksums = False
+
+    def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
+        self._url = f"{scheme}://{authority}"
+        self._prefix = authority
+        make = cast("Any", fsspec).filesystem
+        self._files = cast("_FileSystem", make(scheme, use_listings_cache=False, skip_instance_cache=True, **options))
+
+    def status(self, path: str) -> FileStatus:
+        """Status of a file or directory."""
+        return self._status(self._files.info(self._key(path)))
+
+    def ls(self, path: str) -> list[FileStatus]:
+        """What a directory holds, one level."""
+        return [self._status(info) for info in self._files.ls(self._key(path), detail=True)]
+
+    def walk(self, path: str) -> list[FileStatus]:
+        """All files below a directory."""
+        self._files.info(self._key(path))  # find() says nothing about an absent directory.
+        return [self._status(info) for info in self._files.find(self._key(path), detail=True).values()]
+
+    def stream(self, path: str, size: int) -> Iterator[bytes]:
+        """Content in pieces."""
+        with self._files.open(self._key(path), "rb") as file:
+            while piece := file.read(size):
+                yield piece
+
+    def create(self, path: str, chunks: Iterable[bytes], *, overwrite: bool, **_hdfs_only: int | None) -> int:
+        """Writes a file; block size and replication mean nothing here."""
+        key = self._key(path)
+        self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+        file = self._files.open(key, "wb" if overwrite else "xb")
+        try:
+            size = sum(file.write(chunk) for chunk in chunks)
+            file.close()
+        except BaseException as error:
+            if isinstance(file, AbstractBufferedFile):  # it is no object before its close: what has the name is somebody else's
+                upload = cast("Any", file)
+                with suppress(OSError):
+                    upload.discard()
+                upload.closed = True  # or its end would publish what there is
+            else:
+                with suppress(OSError):
+                    file.close()
+                if not isinstance(error, FileExistsError):
+                    self._remove(key)
+            raise
+        return size
+
+    def _remove(self, key: str) -> None:
+        try:
+            self._files.rm_file(key)
+        except OSError as error:
+            _LOG.warning("what was written of %s could not be removed: %s", key, error)
+
+    def write(self, path: str, data: bytes, *, overwrite: bool, **_hdfs_only: int | None) -> None:
+        """Writes a small file; block size means nothing here."""
+        self.create(path, [data], overwrite=overwrite)
+
+    def rename(self, source: str, target: str) -> None:
+        """Moves a file or directory to a free name."""
+        source, target = self._key(source), self._key(target)
+        if self._files.exists(target):
+            raise FileExistsError(target)
+        self._rename(source, target)
+
+    def delete(self, path: str, *, recursive: bool) -> bool:
+        """Removes a file or directory; False where there was none."""
+        key = self._key(path)
+        try:
+            info = self._files.info(key)
+        except FileNotFoundError:
+            return False
+        if info["type"] != "directory":
+            self._files.rm_file(key)
+            return True
+        if not recursive and self._files.ls(key, detail=True):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), key)
+        self._delete_directory(key)
+        return True
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a directory and its parents."""
+        self._files.makedirs(self._key(path), exist_ok=True)
+
+    def checksum(self, path: str) -> FileChecksum:
+        """None of these stores has one that Hive knows."""
+        raise NotImplementedError(f"{self._url} keeps no checksums that Hive knows; asked for {path}")
+
+    def space(self, path: str) -> Space | None:  # noqa: ARG002
+        """Unknown."""
+        return None
+
+    def _rename(self, source: str, target: str) -> None:
+        # Object stores cannot rename: copy, then delete.
+        keys = [source] if self._files.info(source)["type"] != "directory" else list(self._files.find(source, detail=True))
+        for key in keys:
+            self._files.cp_file(key, target + key[len(source) :])
+        for key in keys:
+            self._files.rm_file(key)
+
+    def _delete_directory(self, key: str) -> None:
+        for child in self._files.find(key, detail=True):
+            self._files.rm_file(child)
+
+    def _key(self, path: str) -> str:
+        return self._prefix + path
+
+    def _status(self, info: dict[str, Any]) -> FileStatus:
+        is_dir = info["type"] == "directory"
+        uri = self._url + cast("str", info["name"]).removeprefix(self._prefix).rstrip("/")
+        return FileStatus(uri, 0 if is_dir else int(info["size"] or 0), is_dir, _modified(info))
+
+
+class LocalBackend(FsspecBackend):
+    """Local files, and whatever is mounted there.
+
+    Args:
+        roots: paths of the storage roots: no symbolic link leads out of them, or into replication's own directory.
+    """
+
+    def __init__(self, options: Mapping[str, str], roots: Iterable[str]) -> None:
+        super().__init__("file", "", options)
+        self._roots = tuple(f"{os.path.realpath(root).rstrip('/')}/" for root in roots)
+
+    def _key(self, path: str) -> str:
+        real = os.path.realpath(path)
+        if not f"{real}/".startswith(self._roots):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, outside the storage roots of the policy")
+        if is_reserved(real) and not is_reserved(path):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, which is replication's own")
+        return path
+
+    def space(self, path: str) -> Space | None:
+        """Of the file system that the path lies, or would lie, on."""
+        usage = shutil.disk_usage(next(place for place in (Path(path), *Path(path).parents) if place.exists()))
+        return Space(usage.total, usage.free)
+
+    def _rename(self, source: str, target: str) -> None:
+        if Path(source).is_dir():
+            Path(source).rename(target)
+        else:
+            # A link, unlike a rename, fails where another process made the target meanwhile.
+            Path(target).hardlink_to(source)
+            Path(source).unlink()
+
+    def _delete_directory(self, key: str) -> None:
+        shutil.rmtree(key)
+
+
+def _modified(info: Mapping[str, Any]) -> float:
+    value = info.get("mtime") or info.get("LastModified") or 0.0
+    return value.timestamp() if isinstance(value, datetime) else float(value)

@@ -1,0 +1,128 @@
+"""HDFS through ``hdfs-native`` (no JVM) and, for checksums and small files, WebHDFS.
+
+``hdfs-native``'s own fsspec class cuts paths at ``#`` and ``?``; its client takes them literally, so the client is used.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+import hdfs_native
+
+from hive_replication.errors import ReplicationError
+from hive_replication.logs import reason
+from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+from hive_replication.storage.webhdfs import WebHdfs
+
+_LOG = logging.getLogger(__name__)
+
+# hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
+_DEFAULTS = {"dfs.client.failover.max.attempts": "3"}
+_SMALL = 8 << 20  # bytes that are sent in one request
+
+
+class HdfsBackend:
+    """One HDFS.
+
+    Args:
+        url: ``hdfs://host:port`` or ``hdfs://nameservice``.
+        options: Hadoop settings such as ``dfs.ha.namenodes.<nameservice>``.
+        webhdfs: HTTP address of the NameNode, comma-separated where there are several; None: no checksums.
+        hosts: to which it may redirect besides its DataNodes.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = ()) -> None:
+        self._url = url
+        self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))
+        self._webhdfs = WebHdfs(webhdfs, hosts) if webhdfs else None
+        self.has_checksums = webhdfs is not None
+        self._warned = False
+
+    def status(self, path: str) -> FileStatus:
+        """Status of a file or directory."""
+        return self._status(self._client.get_file_info(path), path)
+
+    def ls(self, path: str) -> list[FileStatus]:
+        """What a directory holds, one level."""
+        return [self._status(status) for status in self._client.list_status(path)]
+
+    def walk(self, path: str) -> list[FileStatus]:
+        """All files below a directory."""
+        return [self._status(status) for status in self._client.list_status(path, recursive=True) if not status.isdir]
+
+    def stream(self, path: str, size: int) -> Iterator[bytes]:
+        """Content, read block by block."""
+        reader = self._client.read(path)
+        while piece := reader.read(size):
+            yield piece
+
+    def create(
+        self, path: str, chunks: Iterable[bytes], *, block_size: int | None, replication: int | None, overwrite: bool
+    ) -> int:
+        """Writes a file; HDFS's own block size and replication where None."""
+        options = hdfs_native.WriteOptions(
+            block_size=block_size, replication=replication, overwrite=overwrite, create_parent=True
+        )
+        writer = self._client.create(path, options)
+        try:
+            size = sum(writer.write(chunk) for chunk in chunks)
+            writer.close()
+        except BaseException:
+            try:
+                self._client.delete(path)
+            except (OSError, RuntimeError) as error:
+                _LOG.warning("what was written of %s%s could not be removed: %s", self._url, path, reason(error))
+            raise
+        return size
+
+    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool) -> None:
+        """Writes a small file, over WebHDFS if it can be: ``hdfs-native`` waits half a second at each close."""
+        if self._webhdfs and len(data) <= _SMALL:
+            try:
+                self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size)
+            except (FileExistsError, PermissionError):
+                raise
+            except (OSError, ReplicationError) as error:  # it may be closed to writers
+                self._not_written(path, error)
+            else:
+                return
+        self.create(path, [data], block_size=block_size, replication=None, overwrite=overwrite)
+
+    def rename(self, source: str, target: str) -> None:
+        """Moves a file or directory to a free name."""
+        self._client.rename(source, target)
+
+    def delete(self, path: str, *, recursive: bool) -> bool:
+        """Removes a file or directory; False where there was none."""
+        return self._client.delete(path, recursive)
+
+    def mkdirs(self, path: str) -> None:
+        """Makes a directory and its parents."""
+        self._client.mkdirs(path, create_parent=True)
+
+    def checksum(self, path: str) -> FileChecksum:
+        """What ``getFileChecksum`` gives, over WebHDFS."""
+        assert self._webhdfs is not None  # noqa: S101 (the caller asks has_checksums first)
+        return self._webhdfs.checksum(path)
+
+    def space(self, path: str) -> Space | None:  # noqa: ARG002
+        """What the NameNode says of itself; None where its HTTP address is not known."""
+        return self._webhdfs.space() if self._webhdfs else None
+
+    def examine(self) -> None:
+        """Asks WebHDFS, where there is one; see :meth:`WebHdfs.examine`."""
+        if self._webhdfs:
+            self._webhdfs.examine()
+
+    def _not_written(self, path: str, error: Exception) -> None:
+        """Warns once: where WebHDFS takes no files, it takes none of many."""
+        level, self._warned = logging.DEBUG if self._warned else logging.WARNING, True
+        message = "WebHDFS did not take %s%s; hdfs-native writes it and others that follow: %s"
+        _LOG.log(level, message, self._url, path, reason(error))
+
+    def _status(self, status: hdfs_native.FileStatus, path: str | None = None) -> FileStatus:
+        # Directories have neither blocks nor copies; HDFS says 0 for both.
+        modified = status.modification_time / 1000
+        uri = self._url + (path or status.path)
+        return FileStatus(uri, status.length, status.isdir, modified, status.blocksize or None, status.replication or None)

@@ -1,0 +1,134 @@
+"""Asset checks apart from those that each load answers: they run by hand and after repairs.
+
+A check of a table covers the whole table. A run for some partitions examines these and the ones that failed last, so that the
+check passes when everything found is repaired. In such a run checks that need Spark are skipped unless they failed last.
+"""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+
+import dagster as dg
+
+from hive_replication.errors import ReplicationError, Unreachable
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import SAME_OBJECTS, Names, partition_name
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import EvaluationKey, Partitions, last_failure, with_failed
+from repl_assets.checks.same_objects import same_objects_check
+from repl_assets.checks.table_checks import TableCheck, enabled_checks
+from repl_assets.checks.up_to_date import up_to_date_check
+from repl_assets.dagster_private import (
+    ASSET_PARTITION_RANGE_END_TAG,
+    ASSET_PARTITION_RANGE_START_TAG,
+    PARTITION_NAME_TAG,
+)
+from repl_assets.steps.engine import as_dagster_failure, connected_engine
+
+
+def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
+    """All checks of a database apart from those that each load answers."""
+    yield up_to_date_check(specs, database)
+    if SAME_OBJECTS in specs.policy.checks.run:
+        yield same_objects_check(specs, database)
+    if "no_strays" in specs.policy.checks.run:
+        yield _no_strays(specs, database)
+    if checked := _table_checks(specs, database):
+        yield checked
+
+
+def check_specs(specs: Specs, database: CatalogDatabase, check: TableCheck) -> dict[str, dg.AssetCheckSpec]:
+    """The specs of a check, by table."""
+    return {
+        table.name: dg.AssetCheckSpec(
+            check.name,
+            asset=specs.names.table(database.name, table.name, "load"),
+            description=check.description,
+            blocking=check.name in specs.policy.checks.blocking,
+        )
+        for table in database.tables
+        if not (check.spark and table.view)
+    }
+
+
+def _table_checks(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition | None:
+    """All kinds in one step: Dagster makes an input for each table of a step, most of the cost of definitions."""
+    names = specs.names
+    checks = [
+        (check, table, spec)
+        for check in enabled_checks(specs.policy)
+        for table, spec in check_specs(specs, database, check).items()
+    ]
+    if not checks:
+        return None
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__checks"),
+        specs=[spec for _, _, spec in checks],
+        can_subset=True,
+        required_resource_keys=names.resources,
+    )
+    def examine(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        examiner = Examiner(connected_engine(context, names).connection, specs.policy, database.name)
+        errors: list[str] = []
+        with as_dagster_failure():
+            for check, table, spec in checks:
+                if spec.key not in context.selected_asset_check_keys:
+                    continue
+                partitions: Partitions = None
+                if context.run.asset_selection:  # a repair
+                    failed = last_failure(context.instance, EvaluationKey(spec.key))
+                    if check.spark and failed is None:
+                        continue
+                    partitions = with_failed(_partitions(context, names, database.name, table), failed)
+                try:
+                    yield check.find(examiner, table, partitions).result(spec, partitions)
+                except Unreachable:
+                    raise
+                except ReplicationError as error:  # the other checks run all the same
+                    context.log.warning("%s of %s has no answer: %s", check.name, table, error)
+                    errors.append(f"{check.name} of {table}: {error}")
+        if errors:
+            raise dg.Failure(f"{len(errors)} checks have no answer: {errors[0]}")
+
+    return examine
+
+
+def _partitions(context: dg.AssetCheckExecutionContext, names: Names, database: str, table: str) -> Partitions:
+    """Hive names of the run's partitions; None without any."""
+    tags = context.run.tags
+    if one := tags.get(PARTITION_NAME_TAG):
+        return (partition_name(one),)
+    first, last = tags.get(ASSET_PARTITION_RANGE_START_TAG), tags.get(ASSET_PARTITION_RANGE_END_TAG)
+    if not first or not last:
+        return None
+    known = list(context.instance.get_dynamic_partitions(str(names.partitions(database, table).name)))
+    if first not in known or last not in known or (first, last) == (known[0], known[-1]):
+        return None
+    return tuple(map(partition_name, known[known.index(first) : known.index(last) + 1]))
+
+
+def _no_strays(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    names = specs.names
+
+    spec = dg.AssetCheckSpec(
+        "no_strays",
+        asset=names.database(database.name, "load"),
+        description="The target has no table or partition that the source lacks, and no directory that nothing points at.",
+        blocking="no_strays" in specs.policy.checks.blocking,
+    )
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__no_strays"),
+        specs=[spec],
+        can_subset=True,
+        required_resource_keys=names.resources,
+    )
+    def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        if context.run.asset_selection and last_failure(context.instance, EvaluationKey(spec.key)) is None:
+            return  # a window does not wait until all partitions and directories are listed
+        examiner = Examiner(connected_engine(context, names).connection, specs.policy, database.name)
+        with as_dagster_failure():
+            yield examiner.no_strays().result(spec)
+
+    return no_strays

@@ -1,0 +1,63 @@
+"""The checks of tables: a new one is a method of ``Examiner``, a line in ``TABLE_CHECKS`` and a ``CheckName`` of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.policy import Policy
+from hive_replication.policy.model import CheckName
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import Finding, Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """A kind of check of tables.
+
+    Args:
+        name: its name in the policy.
+        description: what holds when it passes.
+        examine: compares a table, or some of its partitions.
+        spark: whether it reads rows with Spark; views have none.
+    """
+
+    name: CheckName
+    description: str
+    examine: Callable[[Examiner, str, Partitions], Finding]
+    spark: bool = False
+
+    def find(self, examiner: Examiner, table: str, partitions: Partitions) -> Finding:
+        """Compares a table or partitions; if that is impossible the finding says why, so that other checks still run."""
+        try:
+            return self.examine(examiner, table, partitions)
+        except BadRequest as error:
+            return Finding(undecided=str(error))
+        except Exception as error:
+            if not self.spark or isinstance(error, ReplicationError):
+                raise
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            return Finding(undecided=f"Spark cannot read the rows of both sides: {reason}")
+
+    def find_in_table(self, examiner: Examiner, table: str) -> Finding | None:
+        """Compares a whole table; None for the rows of a view."""
+        return None if self.spark and examiner.is_view(table) else self.find(examiner, table, None)
+
+
+TABLE_CHECKS = (
+    TableCheck("not_held", "All events that the replica has passed are applied to the table: none failed.", Examiner.not_held),
+    TableCheck("schema_equal", "Columns, types, formats and parameters are as at the source now.", Examiner.schema_equal),
+    TableCheck(
+        "replica_equal",
+        "Schema, parameters, partitions, and each file by checksum are as at the source now.",
+        Examiner.replica_equal,
+    ),
+    TableCheck("row_counts", "Spark counts as many rows in the replica as at the source.", Examiner.row_counts, spark=True),
+    TableCheck("row_diff", "Spark finds the same rows as at the source, by all columns.", Examiner.row_diff, spark=True),
+)
+
+
+def enabled_checks(policy: Policy) -> list[TableCheck]:
+    """The checks of tables that the policy enables."""
+    return [check for check in TABLE_CHECKS if check.name in policy.checks.run]

@@ -1,0 +1,38 @@
+"""Baselines of drift: kept for each table, and computed again if they are lost."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from hive_replication.drift.baselines import Baseline, Memory
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(Storage((Root(uri=f"file://{tmp_path}"),)), f"file://{tmp_path}/db")
+
+
+def test_baselines_are_read_as_written_for_each_table(memory: Memory, tmp_path: Path) -> None:
+    assert memory.read("t") == {}
+    known = {"": Baseline("00ff", 7), "ds=1/country=Österreich %2F": Baseline("11ee", 0)}
+    memory.write("t", known)
+    assert (memory.read("t"), memory.read("other")) == (known, {})
+    memory.write("t", {"ds=2": Baseline("22dd", 9)})
+    assert memory.read("t") == {"ds=2": Baseline("22dd", 9)}
+    assert [path.name for path in (tmp_path / "db" / ".repl" / "listing").iterdir()] == ["t.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"": "digest"}', '{"": ["digest", "seven"]}', '{"": 5}'])
+def test_an_unreadable_file_is_no_baseline_and_is_logged(
+    memory: Memory, tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.write("t", {})
+    (tmp_path / "db" / ".repl" / "listing" / "t.json").write_text(text, encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert memory.read("t") == {}
+    assert "the baseline is unreadable" in caplog.text

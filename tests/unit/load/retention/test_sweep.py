@@ -1,0 +1,246 @@
+"""Retention against a metastore in memory and local files: whose time is over, and what happens while loads run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.dump.format.tree import TreeStore
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.move_to_retired import retire_database
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import Target
+from hive_replication.load.retention import sweep as retention
+from hive_replication.load.retention.sweep import sweep
+from hive_replication.metastore.types import Database, StorageDescriptor, Table
+from hive_replication.policy import Policy, Root
+from hive_replication.policy.model import Warehouse
+from hive_replication.storage import Storage
+
+DAY = 86_400.0
+
+
+class Metastore:
+    """One database, or none."""
+
+    def __init__(self, warehouse: str) -> None:
+        self.warehouse = warehouse
+        self.found: Database | None = Database(name="sales", locationUri=f"{warehouse}/sales.db", parameters={})
+        self.held: dict[str, str] = {}
+
+    def database(self, _: str) -> Database | None:
+        return self.found
+
+    def table_names(self, _: str) -> list[str]:
+        return sorted(self.held)
+
+    def tables(self, _: str, names: list[str]) -> Iterator[Table]:
+        return (Table(tableName=name, sd=StorageDescriptor(location=self.held[name]), partitionKeys=[]) for name in names)
+
+    def config_value(self, name: str, default: str) -> str:
+        return {"hive.metastore.warehouse.dir": self.warehouse}.get(name, default)
+
+
+class Lock:
+    """The lock of the database, as :class:`MetastoreLock`; others hold it as long as ``refuses``."""
+
+    refuses = False
+    held = False
+
+    def __init__(self, *_: object, brief: bool = False) -> None:
+        assert brief
+
+    def __enter__(self) -> Lock:
+        if Lock.refuses:
+            raise Refused("another load of sales runs")
+        Lock.held = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Lock.held = False
+
+    def check(self) -> None:
+        assert Lock.held
+
+
+@pytest.fixture
+def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+    monkeypatch.setattr(retention, "MetastoreLock", Lock)
+    monkeypatch.setattr(Lock, "refuses", False)
+    root = Root(uri=tmp_path.as_uri())
+    side = Warehouse(metastore="thrift://127.0.0.1:1", roots=(root,))
+    policy = Policy(source=side, target=side, dump_root=f"{tmp_path.as_uri()}/dumps", databases={"sales": "sales"})
+    storage = Storage((root,))
+    return Target(Metastore(f"{tmp_path.as_uri()}/w"), storage, policy, storage)  # type: ignore[arg-type]
+
+
+def metastore(target: Target) -> Metastore:
+    return target.metastore  # type: ignore[return-value]
+
+
+def location(target: Target) -> str:
+    return f"{metastore(target).warehouse}/sales.db"
+
+
+def written(target: Target, below: str, days: float = 0.0) -> str:
+    """A file of so many days ago, in a directory of that time."""
+    uri = f"{location(target)}/{below}"
+    target.storage.write(uri, b"123")
+    path = Path(uri.removeprefix("file://"))
+    while path.name not in ("w", "sales.db"):
+        os.utime(path, (time.time() - days * DAY,) * 2)
+        path = path.parent
+    if days:
+        os.utime(path, (time.time() - days * DAY,) * 2)
+    return uri
+
+
+def after(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
+    """From here on it is so many days later for retention."""
+    now = time.time() + days * DAY
+    monkeypatch.setattr(retention.time, "time", lambda: now)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["it stays dropped", "it is created again"])
+def test_a_dropped_database_is_kept_for_the_retention_time(target: Target, monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
+    """Counted from when it was dropped: its directory may have been quiet for a year."""
+    written(target, "orders/f", days=365)
+    found, metastore(target).found = metastore(target).found, None
+    retire_database(target.storage, location(target), 170)
+    (kept,) = target.storage.ls(Layout(location(target)).dropped_databases)
+    if again:
+        metastore(target).found = found
+    days = target.policy.retention_seconds / DAY
+    if again:
+        assert sweep(target, "sales") == []
+    else:
+        with pytest.raises(BadRequest, match="has no database"):
+            sweep(target, "sales")
+    after(monkeypatch, days + 0.1)
+    (swept,) = sweep(target, "sales")
+    assert (swept.what, swept.path, swept.moved_to, swept.size) == ("dropped database", kept.uri, "", 3)
+    assert target.storage.ls(Layout(location(target)).dropped_databases) == []
+
+
+def test_one_that_an_earlier_version_dropped_is_kept_from_now_on(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name does not say since when, so its time begins when it is first seen."""
+    metastore(target).found = None
+    written(target, "orders/f", days=365)
+    old = f"{Layout(location(target)).dropped_databases}/sales.db-170-0a1b2c3d"
+    target.storage.rename(location(target), old)
+    (planned,) = sweep(target, "sales", dry_run=True)
+    assert (planned.path, bool(planned.moved_to), target.storage.exists(old)) == (old, True, True)
+    (moved,) = sweep(target, "sales")
+    assert target.storage.read(f"{moved.moved_to}/orders/f") == b"123"
+    with pytest.raises(BadRequest, match="has no database"):
+        sweep(target, "sales")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
+    assert [one.path for one in sweep(target, "sales")] == [moved.moved_to]
+    assert not target.storage.exists(moved.moved_to)
+
+
+def test_a_dropped_database_in_which_a_table_lies_again_is_kept(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody took a table back from it by hand."""
+    written(target, "orders/f")
+    retire_database(target.storage, location(target), 170)
+    (kept,) = target.storage.ls(Layout(location(target)).dropped_databases)
+    metastore(target).held["orders"] = f"{kept.uri}/orders"
+    after(monkeypatch, 365)
+    assert sweep(target, "sales") == []
+    assert target.storage.exists(f"{kept.uri}/orders/f")
+
+
+def test_listings_are_made_without_the_lock(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads wait for what changes only: all that is slow was done before, and what is old is looked at again alone."""
+    for number in range(20):
+        written(target, f".repl/{number}-0/f", days=365)
+        written(target, f"orders/ds={number}/.f.0123456789abcdef.tmp", days=365)
+    metastore(target).held["orders"] = f"{location(target)}/orders"
+    listed: list[tuple[bool, str]] = []
+    files = Storage.files
+
+    def counted(storage: Storage, uri: str, *, hidden: bool = False) -> Any:
+        listed.append((Lock.held, uri))
+        return files(storage, uri, hidden=hidden)
+
+    monkeypatch.setattr(Storage, "files", counted)
+    swept = sweep(target, "sales")
+    assert sorted(one.what for one in swept) == ["staging"] * 20 + ["temporary file"] * 20
+    assert {uri for held, uri in listed if held} == {f"{location(target)}/.repl/{number}-0" for number in range(20)}
+
+
+def test_nothing_to_do_and_a_dry_run_take_no_lock(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lock, "refuses", True)
+    assert sweep(target, "sales") == []
+    written(target, ".repl/170-0/f", days=365)
+    assert [one.what for one in sweep(target, "sales", dry_run=True)] == ["staging"]
+    with pytest.raises(Refused, match="another load"):
+        sweep(target, "sales")
+    assert target.storage.exists(f"{location(target)}/.repl/170-0/f")
+
+
+@pytest.mark.parametrize("change", ["a table points there", "a file came"])
+def test_what_a_load_took_into_use_since_it_was_listed_stays(
+    target: Target, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    uri = written(target, ".repl/170-0/f", days=365)
+    written(target, ".repl/180-0/f", days=365)
+    enter = Lock.__enter__
+
+    def load(lock: Lock) -> Lock:
+        if change == "a file came":
+            target.storage.write(f"{location(target)}/.repl/170-0/g", b"1")
+        else:
+            metastore(target).held["orders"] = f"{location(target)}/.repl/170-0"
+        return enter(lock)
+
+    monkeypatch.setattr(Lock, "__enter__", load)
+    assert [one.path for one in sweep(target, "sales")] == [f"{location(target)}/.repl/180-0"]
+    assert target.storage.exists(uri)
+
+
+def test_the_lock_is_given_to_loads_in_between(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        written(target, f".repl/{number}-0/f", days=365)
+    monkeypatch.setattr(retention, "_HOLD", 0.0)
+    clock = iter(range(1_000))
+    monkeypatch.setattr(retention.time, "monotonic", lambda: next(clock) / 2)
+    pauses: list[bool] = []
+    monkeypatch.setattr(retention.time, "sleep", lambda _: pauses.append(Lock.held))
+    assert len(sweep(target, "sales")) == 3
+    assert pauses
+    assert not any(pauses)
+
+
+def test_a_load_that_comes_in_between_ends_the_sweep(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done is told; the rest is for the next time."""
+    for number in range(3):
+        written(target, f".repl/{number}-0/f", days=365)
+    clock = iter(range(1_000))
+    monkeypatch.setattr(retention, "_HOLD", 0.0)
+    monkeypatch.setattr(retention.time, "monotonic", lambda: next(clock) / 2)
+    monkeypatch.setattr(retention.time, "sleep", lambda _: monkeypatch.setattr(Lock, "refuses", True))
+    assert 0 < len(sweep(target, "sales")) < 3
+
+
+def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = target.policy.dump_root
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    directories: list[str] = []
+    for _ in range(3):
+        header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+        directories.append(store.create(Scope("sales")).finish(header).directory)
+    target.storage.write(f"{directories[0]}/_dumpmetadata", b"{}")
+    target.storage.write(f"{directories[1]}/_finished_dump", b"[1]")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store) if one.what == "dump"] == [directories[2]]
+    assert [target.storage.exists(one) for one in directories] == [True, True, False]

@@ -1,0 +1,207 @@
+"""Constraints, column statistics and functions: names, claims, folds, comparisons, and what a load plans for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hive_metastore import ttypes as t
+
+from hive_replication.dump.constraints_statistics_functions import (
+    changed_constraints,
+    changed_statistics,
+    statistics_of,
+    why_left_out,
+    with_statistics,
+)
+from hive_replication.dump.format.encoding import constraints_fields, constraints_of
+from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
+from hive_replication.events import event_types as r
+from hive_replication.events.files import FileRef
+from hive_replication.load.operations.constraints import on_target
+from hive_replication.load.operations.functions import create_function, home_of, state_id
+from hive_replication.load.plan.function_planner import plan_functions
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target_view import TargetView
+from hive_replication.metastore.constraints import Constraint, grouped
+from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
+from hive_replication.metastore.types import Function, Partition, ResourceUri
+from hive_replication.verify.constraints_statistics_functions import (
+    constraint_differences,
+    function_differences,
+    statistics_differences,
+)
+from tests import model
+from tests.replica import MAPPING, TARGET
+from tests.statistics import of_column
+
+HEAD = (7, 8, "TYPE", "db", "t")
+JAR = "hdfs://src/jars/f.jar"
+
+
+def key(name: str, *columns: str, table: str = "t") -> Constraint:
+    rows = [
+        t.SQLPrimaryKey(table_db="db", table_name=table, column_name=column, key_seq=n, pk_name=name)
+        for n, column in enumerate(columns)
+    ]
+    return grouped("pks", reversed(rows))[0]
+
+
+def foreign(parent: str, database: str = "db", name: str = "fk") -> Constraint:
+    row = t.SQLForeignKey(database, parent, "a", "db", "t", "b", 1, 0, 0, name, None)
+    return Constraint("fks", (row,))
+
+
+def function(*uris: str, name: str = "f", class_name: str = "C") -> Function:
+    return Function(name, "db", class_name, "me", 1, 0, 1, [ResourceUri(1, uri) for uri in uris])
+
+
+def test_a_constraint_of_several_columns_is_one() -> None:
+    found = grouped("pks", [*key("K", "a", "b").rows, *key("k", "c", table="u").rows])
+    assert [(one.table, one.name, [row.column_name for row in one.rows]) for one in found] == [
+        ("t", "k", ["a", "b"]),
+        ("u", "k", ["c"]),
+    ]
+    assert constraints_of(constraints_fields([key("k", "a"), foreign("p")])) == (key("k", "a"), foreign("p"))
+
+
+def test_names_of_constraints_have_no_case_and_no_place() -> None:
+    assert key("K", "A").on("other", "u").described() == key("k", "a").described() != key("k", "b").described()
+    assert foreign("p").on("other", "u", "q").described() == foreign("x").described()
+
+
+def test_foreign_keys_join_the_tables_of_both_ends() -> None:
+    event = r.AddConstraints(*HEAD, constraints=(foreign("p"), foreign("q", "elsewhere", "fk2")))
+    assert event.names == ("t", "p")
+
+
+def test_foreign_keys_out_of_the_policy_are_left_out() -> None:
+    kept, left = on_target(
+        (key("k", "a"), foreign("p"), foreign("out"), foreign("p", "elsewhere")), MAPPING, "t", lambda name: name != "out"
+    )
+    assert [(one.kind, one.parent) for one in kept] == [("pks", None), ("fks", ("db", "p"))]
+    assert ["db.out" in left[0], "elsewhere.p" in left[1], len(left)] == [True, True, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "kept"),
+    [
+        (
+            '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}',
+            {"a"},
+            '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}',
+        ),
+        ('{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}', set(), '{"BASIC_STATS":"true"}'),
+        ('{"COLUMN_STATS":{"a":"true"}}', set(), None),
+        ('{"COLUMN_STATS": {"a": "true"}}', {"a"}, '{"COLUMN_STATS": {"a": "true"}}'),
+        ("true", set(), "true"),
+        (None, {"a"}, '{"COLUMN_STATS":{"a":"true"}}'),
+    ],
+)
+def test_claims(text: str | None, columns: set[str], kept: str | None) -> None:
+    parameters = {"k": "v"} | ({ACCURATE: text} if text else {})
+    changed = with_claims(parameters, columns)
+    assert changed == {"k": "v"} | ({ACCURATE: kept} if kept else {})
+    assert claimed(changed) == columns
+
+
+def test_folding_constraints_twice_does_no_harm() -> None:
+    record = TableRecord(model.table_image("t", model.Tab(1, "l", False)), (), (key("k", "a"),))
+    added = r.AddConstraints(*HEAD, constraints=(key("n", "b"), key("k", "c")))
+    once = changed_constraints(record, added)
+    assert {one.name: one.rows[0].column_name for one in once.constraints} == {"n": "b", "k": "c"}
+    assert changed_constraints(once, added) == once
+    dropped = changed_constraints(once, r.DropConstraint(*HEAD, constraint="k"))
+    assert [one.name for one in changed_constraints(dropped, r.DropConstraint(*HEAD, constraint="k")).constraints] == ["n"]
+
+
+def test_folding_statistics_twice_does_no_harm() -> None:
+    part = with_statistics(Partition(parameters={"k": "v", ACCURATE: '{"COLUMN_STATS":{"a":"true"}}'}), [of_column("a", 1, 1)])
+    text = '{"COLUMN_STATS":{"a":"true","b":"true"}}'
+    update = r.UpdateStatistics(*HEAD, partition_name="p=1", columns=(of_column("b", 2, 3),), accurate=text)
+    once = changed_statistics(part, update)
+    assert (statistics_of(once), once.parameters) == ([of_column("a", 1, 1), of_column("b", 2, 3)], {"k": "v", ACCURATE: text})
+    assert changed_statistics(once, update) == once
+    delete = r.DeleteStatistics(*HEAD, partition_name="p=1", column="a")
+    after = changed_statistics(changed_statistics(once, delete), delete)
+    assert (statistics_of(after), claimed(after.parameters)) == ([of_column("b", 2, 3)], {"b"})
+    everything = changed_statistics(once, replace(delete, column=""))
+    assert (statistics_of(everything), everything.parameters) == ([], {"k": "v"})
+
+
+def test_which_functions_are_replicated() -> None:
+    assert "without USING" in why_left_out(function(), ())
+    assert "outside the source's storage roots" in why_left_out(function(JAR, "hdfs://else/g.jar"), (FileRef(JAR),))
+    assert "somebody else" in why_left_out(function("ivy://a:b:1"), ())
+    assert why_left_out(function(JAR, "ivy://a:b:1"), (FileRef(JAR),)) == ""
+
+
+def test_a_functions_paths_tell_its_event() -> None:
+    made = create_function(
+        MAPPING,
+        function(JAR, "hdfs://src/other/f.jar", "ivy://a:b:1"),
+        (FileRef(JAR), FileRef("hdfs://src/other/f.jar", subdir="1")),
+        9,
+    )
+    home = f"{TARGET}/.repl/functions/db/f"
+    assert [one.uri for one in made.image.resourceUris or ()] == [f"{home}/9/f.jar", f"{home}/9/1/f.jar", "ivy://a:b:1"]
+    assert (state_id(made.image, home_of(MAPPING, "f")), state_id(function(JAR), home), made.table) == (9, None, "f()")
+
+
+def test_functions_of_a_bootstrap() -> None:
+    def replica(name: str, evid: int) -> Function:
+        return create_function(MAPPING, function(JAR, name=name), (FileRef(JAR),), evid).image
+
+    found = {name: replica(name, evid) for name, evid in {"same": 50, "older": 40, "later": 60, "gone": 40, "new": 60}.items()}
+    found["stranger"] = function("hdfs://dst/mine.jar", name="stranger")
+    records = [FunctionRecord(function(JAR, name=name), (FileRef(JAR),)) for name in ("same", "older", "later", "missing")]
+
+    def planned(**options: bool) -> dict[str, str]:
+        lanes = plan_functions(MAPPING, TargetView(ReplicaState("s", 40)), records, found, 50, **options)
+        return {lane.names[0]: lane.operations[0].kind for lane in lanes}
+
+    create, drop = "CreateFunction", "DropFunction"
+    assert planned() == {"older()": create, "missing()": create, "gone()": drop}
+    assert planned(other_history=True) == dict.fromkeys(("same()", "older()", "later()", "missing()"), create) | {
+        "gone()": drop,
+        "new()": drop,
+    }
+
+
+def test_comparison() -> None:
+    assert list(constraint_differences([key("k", "a"), foreign("p")], [key("k", "a"), foreign("p")])) == []
+    ours, theirs = constraint_differences([foreign("p")], [foreign("q")])
+    assert (ours.endswith("-> p is on the source only"), theirs.endswith("-> q is on the target only")) == (True, True)
+    assert list(function_differences(function(JAR), function("hdfs://dst/x/9/f.jar"))) == []
+    assert list(function_differences(function(JAR), function(JAR, class_name="D"))) == [
+        "class is 'D' on the target, 'C' on the source"
+    ]
+    assert list(function_differences(None, function(JAR))) == ["the function is on the target only"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "claims", "logged", "differences"),
+    [
+        ([of_column("a", 1, 2)], [of_column("a", 1, 2)], ("a", "a"), True, []),
+        (
+            [of_column("a", 1, 2)],
+            [of_column("a", 1, 2)],
+            ("", "a"),
+            False,
+            ["statistics of column a are accurate on the target only, as it says"],
+        ),
+        ([of_column("a", 1, 3)], [of_column("a", 1, 2)], ("a", "a"), False, ["statistics of column a differ"]),
+        ([of_column("a", 1, 3)], [of_column("a", 1, 2)], ("a", ""), False, []),
+        ([of_column("a", 1, 3)], [of_column("a", 1, 2)], ("", ""), True, ["statistics of column a differ"]),
+        ([of_column("a", 1, 3)], [], ("a", "a"), False, []),
+        ([of_column("a", 1, 3)], [], ("a", "a"), True, ["statistics of column a differ"]),
+    ],
+)
+def test_comparison_of_statistics(
+    source: list[object], target: list[object], claims: tuple[str, str], logged: bool, differences: list[str]
+) -> None:
+    things = [
+        with_statistics(Partition(parameters=with_claims({}, {claim} - {""})), found)  # type: ignore[arg-type]
+        for claim, found in zip(claims, (source, target), strict=True)
+    ]
+    assert list(statistics_differences(*things, logged=logged)) == differences

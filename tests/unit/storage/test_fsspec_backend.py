@@ -1,0 +1,133 @@
+"""Stores through fsspec: what is refused leaves what is there, and no link leads out of a root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+from hive_replication.errors import Refused
+from hive_replication.policy import Root
+from hive_replication.storage import AlreadyExists, Storage
+from hive_replication.storage.fsspec_backend import FsspecBackend
+
+
+class _Upload(AbstractBufferedFile):
+    """A file that becomes an object, or is refused, when it is closed: as with S3."""
+
+    def _upload_chunk(self, final: bool = False) -> bool:
+        if final and "x" in self.mode and self.path in self.fs.objects:
+            raise FileExistsError(self.path)
+        if final:
+            self.fs.objects[self.path] = self.buffer.getvalue()
+        return final
+
+    def _initiate_upload(self) -> None:
+        pass
+
+
+class _Objects(AbstractFileSystem):
+    cachable = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.objects: dict[str, bytes] = {}
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        if mode == "rb":
+            return BytesIO(self.objects[path])
+        made = _Upload(self, path, "wb")
+        made.mode = mode
+        return made
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        pass
+
+    def rm_file(self, path: str) -> None:
+        del self.objects[path]
+
+
+@pytest.fixture
+def store() -> FsspecBackend:
+    made = FsspecBackend("memory", "bucket", {})
+    made._files = _Objects()  # type: ignore[assignment]
+    return made
+
+
+def failing() -> Iterator[bytes]:
+    yield b"half"
+    raise OSError("the source went away")
+
+
+def test_a_refused_exclusive_create_leaves_the_object(store: FsspecBackend) -> None:
+    """A7: it deleted the object that was in the way."""
+    store.create("/a", [b"first"], overwrite=False)
+    with pytest.raises(FileExistsError):
+        store.create("/a", [b"second"], overwrite=False)
+    assert store._files.objects == {"bucket/a": b"first"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_was_not_written_whole_is_no_object_and_removes_none(store: FsspecBackend, *, overwrite: bool) -> None:
+    store.create("/a", [b"first"], overwrite=False)
+    for name in ("/a", "/b"):
+        with pytest.raises(OSError, match="went away"):
+            store.create(name, failing(), overwrite=overwrite)
+    assert store._files.objects == {"bucket/a": b"first"}  # type: ignore[attr-defined]
+
+
+def test_local_files_not_written_whole_are_removed(tmp_path: Path) -> None:
+    storage = Storage((Root(uri=f"file://{tmp_path}"),))
+    with pytest.raises(Exception, match="went away"):
+        storage.create(f"file://{tmp_path}/a", failing())
+    assert list(tmp_path.iterdir()) == []
+    storage.create(f"file://{tmp_path}/a", [b"first"])
+    with pytest.raises(AlreadyExists):
+        storage.create(f"file://{tmp_path}/a", [b"second"])
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_links_lead_out_of_no_local_root(tmp_path: Path) -> None:
+    """C12."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "db.db" / ".repl" / "journal").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret").write_text("s")
+    (root / "away").symlink_to(outside)
+    (root / "one").symlink_to(outside / "secret")
+    (root / "own").symlink_to(root / "db.db" / ".repl")
+    (root / "near").symlink_to(root / "db.db")
+    storage = Storage((Root(uri=f"file://{root}"),))
+    for name in ("away/secret", "one", "away", "away/new", "own/journal/x"):
+        uri = f"file://{root}/{name}"
+        calls = (storage.read, storage.status, storage.files, storage.delete, storage.mkdirs)
+        for call in (*calls, lambda one: storage.write(one, b"x")):
+            with pytest.raises(Refused, match="by a symbolic link"):
+                call(uri)
+    storage.write(f"file://{root}/near/t", b"inside")
+    assert storage.read(f"file://{root}/db.db/t") == b"inside"
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+def test_a_root_may_be_a_link_itself(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "root").symlink_to(tmp_path / "real")
+    storage = Storage((Root(uri=f"file://{tmp_path}/root"),))
+    storage.write(f"file://{tmp_path}/root/a", b"1")
+    assert storage.read(f"file://{tmp_path}/root/a") == b"1"
+
+
+def test_no_planted_name_is_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.write_text("before")
+    monkeypatch.setattr("hive_replication.storage.storage.secrets.token_hex", lambda _: "0" * 16)
+    (root / f".f.{'0' * 16}.new").write_text("planted")
+    storage = Storage((Root(uri=f"file://{root}"),))
+    with pytest.raises(AlreadyExists):
+        storage.write_once(f"file://{root}/f", b"mine")
+    assert not (root / "f").exists()
