@@ -9,8 +9,6 @@ from pathlib import Path
 
 from hive_replication.errors import BadRequest
 
-#: Prefixes of a reference to a key, which never stands in a policy itself.
-_ENVIRONMENT, _FILE = "env:", "file:"
 _LEAST = 16
 
 
@@ -45,24 +43,23 @@ def signing_key(reference: str | None) -> SigningKey | None:
     """The key that a policy refers to; None where it refers to none.
 
     Args:
-        reference: ``env:NAME`` or ``file:/path``; read in the process that signs or verifies.
+        reference: ``${env:NAME}`` or ``${file:/path}``; read in the process that signs or verifies.
 
     Raises:
         BadRequest: there is no key, or it is short.
     """
     if reference is None:
         return None
-    if reference.startswith(_ENVIRONMENT):
-        name = reference.removeprefix(_ENVIRONMENT)
+    kind, _, name = reference.removeprefix("${").removesuffix("}").partition(":")
+    if kind == "env":
         secret = os.environ.get(name, "").encode(errors="surrogateescape")
         if not secret:
             raise BadRequest(f"the environment has no {name}, which the policy names as its signing_key: set it")
     else:
-        path = reference.removeprefix(_FILE)
         try:
-            secret = Path(path).read_bytes().strip()
+            secret = Path(name).read_bytes().strip()
         except OSError as error:
-            raise BadRequest(f"the signing_key of the policy cannot be read from {path}: {error.strerror}") from error
+            raise BadRequest(f"the signing_key of the policy cannot be read from {name}: {error.strerror}") from error
     if len(secret) < _LEAST:
         raise BadRequest(f"the signing_key of the policy ({reference}) is shorter than {_LEAST} characters: make a longer one")
     return SigningKey(secret)

@@ -13,7 +13,7 @@ from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.places import Settings, Warehouse, valid_directory
 from hive_replication.policy.scope import PolicyScope, matches
-from hive_replication.policy.secrets import only_references
+from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.yaml_text import parse, place
 
 #: What a load does with an object of the target that is in the way and no replica.
@@ -213,10 +213,10 @@ class Policy(Settings):
         default=900, gt=0, description="How long an event may wait: the check up_to_date and alarms go by it"
     )
     acid: Acid = Field(default_factory=Acid, description="Transactional tables")
-    signing_key: Annotated[str, Field(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$")] | None = Field(
+    signing_key: Annotated[str, Field(pattern=KEY), AfterValidator(as_reference)] | None = Field(
         default=None,
-        description="Where the key is that signs dumps and approvals, env:NAME or file:/path; those that it has not signed are "
-        "refused. Not signed where absent",
+        description="Where the key is that signs dumps and approvals, ${env:NAME} or ${file:/path}; those that it has not signed "
+        "are refused. Not signed where absent",
     )
     drift: Drift | None = Field(default=None, description="Look for writes that leave no event; not at all where absent")
     checks: Checks = Field(default=Checks(), description="What is checked of replicas (Dagster)")

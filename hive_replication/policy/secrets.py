@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from hive_replication.errors import BadRequest
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^${}]+)\}")
+#: References to a key; also as the first version wrote them, without the braces.
+KEY = r"^(\$\{env:[A-Za-z_][A-Za-z0-9_]*\}|\$\{file:/[^${}]+\}|env:[A-Za-z_][A-Za-z0-9_]*|file:/[^${}]+)$"
 # What Hadoop, Spark and fsspec call their secrets; not the places of key stores, nor names of classes and algorithms.
 _SECRET = re.compile(
     r"secret|passw|token$|credentials?$|access[._-]?key|account[._-]?key|api[._-]?key|private[._-]?key$"
@@ -31,6 +33,11 @@ _LIMIT = 64 * 1024  # bytes of a file with a secret
 def is_reference(value: str) -> bool:
     """Whether a value is a reference to a secret."""
     return bool(_REFERENCE.fullmatch(value))
+
+
+def as_reference(value: str) -> str:
+    """A reference to a key as it is written today."""
+    return value if is_reference(value) else f"${{{value}}}"
 
 
 def names_secret(option: str) -> bool:

@@ -105,7 +105,7 @@ class WebHdfs:
     def space(self) -> Space | None:
         """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
         for address in self._addresses:
-            with suppress(_Busy, ReplicationError, ValueError, LookupError, TypeError, RecursionError):
+            with suppress(_Busy, ReplicationError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
                 _, _, body = self._request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
                 found: _Filesystem = json.loads(body)["beans"][0]
                 return Space(int(found["CapacityTotal"]), int(found["CapacityRemaining"]))
@@ -219,7 +219,7 @@ class WebHdfs:
         try:
             # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
             return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise _not_webhdfs(path, body) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -145,7 +146,7 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
 def policy(chance: random.Random) -> Callable[[], Outcome]:
     """A policy file."""
     path = Path(gettempdir()) / f"hive-repl-fuzz-{chance.random()}.yaml"
-    plain = POLICY.model_copy(update={"signing_key": "env:KEY", "schedule": "*/5 * * * *"}).model_dump(mode="json")
+    plain = POLICY.model_copy(update={"signing_key": "${env:KEY}", "schedule": "*/5 * * * *"}).model_dump(mode="json")
     text = json.dumps(changed_value(chance, plain), ensure_ascii=False).encode(errors="replace")
     data = mutated(chance, text) if chance.random() < 0.4 else text
 
@@ -195,22 +196,9 @@ def webhdfs(chance: random.Random) -> Callable[[], Outcome]:
     headers = {} if chance.random() < 0.7 else {"Location": chance.choice(TEXTS).encode(errors="replace").decode()}
     status = status if chance.random() < 0.8 else chance.choice((200, 201, 307, 400, 401, 500, 503))
 
-    class Body:
-        """Says each time the same."""
-
-        def __init__(self) -> None:
-            self.left = body
-
-        def read(self, amount: int | None = None, *_: object, **__: object) -> bytes:
-            piece, self.left = (self.left, b"") if amount is None else (self.left[:amount], self.left[amount:])
-            return piece
-
-        def close(self) -> None:
-            pass
-
     def answer(*_: object, **more: Any) -> urllib3.HTTPResponse:
         return urllib3.HTTPResponse(
-            Body(), headers, status, preload_content=more.get("preload_content", True), request_url="http://nn/x"
+            io.BytesIO(body), headers, status, preload_content=more.get("preload_content", True), request_url="http://nn/x"
         )
 
     number = chance.randrange(3)

@@ -191,6 +191,14 @@ def test_a_login_page_is_one_clear_error(serve: Callable[..., Server], body: str
     assert hdfs.space() is None
 
 
+def test_numbers_that_are_none_are_one_clear_error(serve: Callable[..., Server]) -> None:
+    endless = serve((200, '{"FileChecksum": {"algorithm": "MD5", "bytes": "ab", "length": Infinity}}'))
+    with pytest.raises(ReplicationError, match="is not answered by WebHDFS"):
+        WebHdfs(endless.address).checksum("/a")
+    full = serve((200, '{"beans": [{"CapacityTotal": 1e999, "CapacityRemaining": 1}]}'))
+    assert WebHdfs(full.address).space() is None
+
+
 def test_an_answer_without_end_is_not_read(serve: Callable[..., Server]) -> None:
     with pytest.raises(ReplicationError, match="longer than"):
         WebHdfs(serve((200, " " * (2 << 20))).address).checksum("/x")
