@@ -14,6 +14,7 @@ from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
+from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import LagReader
@@ -24,7 +25,6 @@ from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
 
-_CLOCK = 60.0  # seconds by which clocks may differ
 _FREE = 0.1  # part of a store that should be free
 _GIB = 2**30
 
@@ -33,7 +33,8 @@ def examine(connection: Connection, reached: Reachable | None = None) -> Iterato
     """Examines everything that replication needs: source, target and dump root at the same time, told in this order.
 
     Args:
-        connection: both sides. A probe file is written to the target's warehouse and to the dump root, and removed again.
+        connection: both sides. A probe file is written to the target's warehouse, to what the policy names on the target,
+            and to the dump root, and removed again.
         reached: which metastores answer, where that is known already.
     """
     reached = reached or reach(connection.source.policy)
@@ -66,7 +67,7 @@ def _target_side(connection: Connection, problem: str) -> Iterator[Finding]:
 def _dump_root(connection: Connection) -> Iterator[Finding]:
     storage = connection.store.storage
     found = [one for one in roots(storage, "dump root") if one.verdict == "error"]
-    yield from found or _writable(storage, connection.store.root, "dump root")
+    yield from found or writable(storage, connection.store.root, "dump root", "write")
 
 
 def _caught(side: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -134,7 +135,7 @@ def _log(metastore: Metastore) -> Finding:
         advice = "set hive.metastore.event.db.notification.api.auth=false, or let the user be a proxy superuser of the metastore"
         return error("source", "read the log", str(problem), advice)
     ahead = rows[0].eventTime - time.time() if rows else 0.0
-    if ahead > _CLOCK:
+    if ahead > CLOCK:
         return warning(
             "source", "clock", f"the newest event is {ahead:.0f} s in the future", "set the clocks by NTP: lags are wrong"
         )
@@ -183,7 +184,9 @@ def _target(connection: Connection, *, storage: bool) -> Iterator[Finding]:
     if storage:
         yield from _webhdfs(target.storage, "target")
         warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
-        yield from _writable(target.storage, warehouse, "target")
+        yield from writable(target.storage, warehouse, "target", "write to the warehouse")
+        for setting, directory in named_directories(target.policy):
+            yield from writable(target.storage, directory, "target", f"write to {setting}")
         yield from _space(target.storage, warehouse)
 
 
@@ -223,24 +226,6 @@ def _transactions(metastore: Metastore) -> Finding:
         "HiveServer2, which without them reads no transactional table; what is set there the metastore does not know"
     )
     return warning("target", check, shown, advice)
-
-
-def _writable(storage: Storage, directory: str, side: str) -> Iterator[Finding]:
-    """A file can be written, renamed and removed, and the store's clock is right."""
-    check = "write" if side == "dump root" else "write to the warehouse"
-    probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
-    try:
-        storage.write(probe, b"probe")
-        storage.rename(probe, f"{probe}-renamed")
-        written = storage.status(f"{probe}-renamed")
-        storage.delete(f"{probe}-renamed")
-    except ReplicationError as problem:
-        yield error(side, check, str(problem), f"let this user write to {directory}, and name its store under target.roots")
-        return
-    yield ok(side, check, directory)
-    apart = abs(written.modified - time.time()) if written else 0.0
-    if apart > _CLOCK:
-        yield warning(side, "clock", f"its files' times differ from this clock by {apart:.0f} s", "set the clocks by NTP")
 
 
 def _space(storage: Storage, directory: str) -> Iterator[Finding]:

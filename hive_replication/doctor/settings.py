@@ -12,6 +12,7 @@ Setting = Callable[[str, str], str]
 
 LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 DAY = 86_400
+_CATALOG = "metastore.catalog.default"
 _UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": DAY, "day": DAY, "ms": 0.001, "msec": 0.001}
 
 
@@ -30,6 +31,7 @@ def source_settings(setting: Setting, lag: float) -> Iterator[Finding]:
         setting: reads its settings.
         lag: seconds that the slowest replica is behind now.
     """
+    yield from _catalog(setting)
     yield _listener(setting)
     if setting("hive.metastore.dml.events", "false").lower() == "true":
         yield ok("source", "insert events", "hive.metastore.dml.events=true")
@@ -64,6 +66,14 @@ def target_settings(setting: Setting, major: int) -> Iterator[Finding]:
             f"{name}=false",
             f"set {name}=true on one metastore of the target, else the lock of a load that was killed stays until it is removed",
         )
+
+
+def _catalog(setting: Setting) -> Iterator[Finding]:
+    """Calls and events that name no catalog are of the metastore's default one: replication reads and compares those of hive."""
+    default = setting(_CATALOG, "hive")
+    if default.lower() != "hive":
+        advice = f"set {_CATALOG}=hive and restart the metastore, or replicate from one whose default catalog is hive"
+        yield error("source", "catalog", f"{_CATALOG}={default}, and only databases of the catalog hive are replicated", advice)
 
 
 def _listener(setting: Setting) -> Finding:

@@ -17,6 +17,12 @@ from resources.embedded.policy import write_policy
 
 pytestmark = pytest.mark.servers
 
+_BARE = {
+    "hive.metastore.transactional.event.listeners": "",
+    "hive.repl.cm.enabled": "false",
+    "metastore.catalog.default": "other",
+}
+
 
 @pytest.fixture
 def policy(cluster: Cluster, tmp_path: Path, unique: str) -> Path:
@@ -50,7 +56,7 @@ def test_servers_that_cannot_work(policy: Path, cluster: Cluster) -> None:
     assert verdicts(elsewhere)["target", "metastore"] == "error"
     bare = Cluster(
         cluster.directory,
-        {"source-bare": {"hive.metastore.transactional.event.listeners": "", "hive.repl.cm.enabled": "false"}},
+        {"source-bare": _BARE},
     )
     bare.up(["source-bare"])
     try:
@@ -60,6 +66,19 @@ def test_servers_that_cannot_work(policy: Path, cluster: Cluster) -> None:
         bare.down(["source-bare.metastore"])
     assert found["source", "notification log"] == "error"
     assert found["source", "change management"] == "warning"
+    assert found["source", "catalog"] == "error"
+
+
+def test_named_directories_are_written_to_and_left_as_they_were(policy: Path, target: Side, unique: str) -> None:
+    made = {"external_root": f"{target.hdfs}{unique}/a/b", "functions_root": f"{target.hdfs}{unique}-locked/f"}
+    whole = load_policy(policy).model_copy(update=made)
+    storage = connect(whole).target.storage
+    storage.mkdirs(f"{target.hdfs}{unique}")
+    storage.write(f"{target.hdfs}{unique}-locked", b"a file, where a directory is needed")
+    found = verdicts(whole)
+    assert found["target", "write to external_root"] == "ok"
+    assert storage.ls(f"{target.hdfs}{unique}") == []
+    assert found["target", "write to functions_root"] == "error"
 
 
 def test_targets_of_transactional_tables(cluster: Cluster, source4: Side, target: Side, target4: Side, unique: str) -> None:

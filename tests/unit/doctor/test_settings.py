@@ -54,6 +54,7 @@ def test_a_good_source_is_told_nothing() -> None:
             "warning",
             "hive.metastore.transactional.event.listeners instead",
         ),
+        ({"metastore.catalog.default": "spark"}, "catalog", "error", "metastore.catalog.default=hive"),
         ({"hive.metastore.dml.events": "false"}, "insert events", "warning", "hive.metastore.dml.events=true"),
         ({"hive.repl.cm.enabled": "false"}, "change management", "warning", "hive.repl.cm.enabled=true"),
         ({"hive.repl.cmrootdir": ""}, "change management", "error", "hive.repl.cmrootdir"),

@@ -51,6 +51,12 @@ def test_names_and_patterns(tmp_path: Path) -> None:
         (("source:\n", "source\n"), "is not YAML"),
         ((TEXT, ""), "top level: "),
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
+        (('exclude: ["*_tmp"]', "external_root: external"), "'external' is not a directory such as"),
+        (
+            ('exclude: ["*_tmp"]', 'external_root: "file:///"'),
+            "external_root file:/// lies under none of the target's storage roots",
+        ),
+        (('exclude: ["*_tmp"]', 'external_root: "hdfs://source:8020/x"'), "lies under none of the target's storage roots"),
     ],
 )
 def test_a_wrong_policy_names_the_place(tmp_path: Path, change: tuple[str, str], message: str) -> None:
