@@ -85,7 +85,7 @@ def policy_definitions(
             *(job(specs, database) for database in databases for job in (plan_job, rebuild_job)),
             *repairs,
             record,
-            retention_job(specs, policy),
+            retention_job(specs),
             checks_job(specs, databases),
             *([same_objects_job(specs, databases)] if SAME_OBJECTS in policy.checks.run else []),
         ],

@@ -1,4 +1,4 @@
-"""Dagster's decorators and results where their own types are not complete: each is ignored here once, for all that use it.
+"""Dagster's decorators, results and calls where their own types are not complete: each is ignored here once, for all that use it.
 
 Dagster says ``os.PathLike`` without what it holds wherever metadata may be given, which makes ``dg.job``, ``dg.sensor`` and
 ``dg.schedule`` partially unknown to pyright.
@@ -27,6 +27,11 @@ def single_op_job(op: dg.OpDefinition, *, name: str, description: str, tags: Map
         op()
 
     return job
+
+
+def log_evaluation(context: dg.OpExecutionContext, evaluation: dg.AssetCheckEvaluation) -> None:
+    """Logs the answer of a check in a step that is none."""
+    context.log_event(evaluation)  # type: ignore[arg-type] (it takes more than it says)
 
 
 def running_sensor(

@@ -21,8 +21,3 @@ def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
     current = instance.get_run_by_id(run.run_id)
     if current and not current.is_finished:
         instance.report_run_failed(current, "the process of this run ended without reporting a result")
-
-
-def ended(record: dg.RunRecord) -> float:
-    """When a finished run ended, seconds since the epoch."""
-    return record.end_time or record.update_timestamp.timestamp()

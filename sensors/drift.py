@@ -19,9 +19,9 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
 from hive_replication.policy.model import Drift
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
+from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
-from repl_assets.jobs.repair import repair_job_name, repair_op_name
+from repl_assets.jobs.repair import repair_job_name, repair_request
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
@@ -153,9 +153,5 @@ def _request(names: Names, database: str, found: TableDrift, at: Round) -> dg.Ru
     """One run for a table. The run key holds the round, so that a failed repair is requested again in the next round."""
     drifted = found.drifted[:_MOST_PARTITIONS]
     what = hashlib.sha256(repr([(one.partition, one.digest) for one in drifted]).encode()).hexdigest()[:16]
-    config = {"table": found.table, "partitions": [one.partition for one in drifted if one.partition]}
-    return dg.RunRequest(
-        run_key=f"{names.policy}:drift:{database}.{found.table}:{what}:{at.begun:.0f}",
-        run_config={"ops": {repair_op_name(names, database): {"config": config}}},
-        tags={POLICY_TAG: names.policy, DATABASE_TAG: database},
-    )
+    run_key = f"{names.policy}:drift:{database}.{found.table}:{what}:{at.begun:.0f}"
+    return repair_request(names, database, found.table, (one.partition for one in drifted if one.partition), run_key=run_key)

@@ -13,9 +13,10 @@ import dagster as dg
 
 from hive_replication.load.replica.quarantine import delay
 from repl_assets.catalog.keys import Names
+from repl_assets.catalog.run_statuses import ended
 from repl_assets.steps.record_rest import unrecorded_runs
 from repl_assets.typed import running_sensor
-from sensors.dead_runs import ended, is_dead, report_dead
+from sensors.dead_runs import is_dead, report_dead
 
 RETRY_DELAY = (60.0, 3600.0)  # seconds after a failure, as for catching up
 _INTERVAL = 30

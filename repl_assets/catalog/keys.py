@@ -10,12 +10,15 @@ from typing import Literal
 import dagster as dg
 
 from hive_replication.policy import Policy
+from repl_assets.dagster_private import PRIORITY_TAG
 
 Stage = Literal["source", "dump", "plan", "approval", "load"]
 
 POLICY_TAG = "hive_replication/policy"
 KIND_TAG = "hive_replication/kind"
 ATTEMPT_TAG = "hive_replication/attempt"
+#: Of runs that can wait for all others.
+AFTER_OTHERS = {PRIORITY_TAG: "-10"}
 DATABASE_TAG = "hive_replication/database"
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"

@@ -1,4 +1,4 @@
-"""Statuses of finished runs, and of others."""
+"""Statuses of finished runs, and of others; when a run ended."""
 
 from __future__ import annotations
 
@@ -6,3 +6,8 @@ import dagster as dg
 
 FINISHED_STATUSES = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 NOT_FINISHED_STATUSES = [status for status in dg.DagsterRunStatus if status not in FINISHED_STATUSES]
+
+
+def ended(record: dg.RunRecord) -> float:
+    """When a finished run ended, seconds since the epoch."""
+    return record.end_time or record.update_timestamp.timestamp()

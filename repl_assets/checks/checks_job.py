@@ -9,14 +9,14 @@ import dagster as dg
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.markdown import link
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, Names, partition_name
+from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.recording.metadata import asset_url, markdown_table
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.typed import single_op_job
+from repl_assets.typed import log_evaluation, single_op_job
 
 
 def overflow_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
@@ -48,10 +48,10 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         examiner = Examiner(engine.connection, specs.policy, database.name)
         if not context.has_partition_key:  # started by hand, of all tables
             with as_dagster_failure():
-                answers = list(_evaluate(engine, specs, database, check, _replicated_tables(engine, database)))
+                answers = list(_evaluate(examiner, names, check, _replicated_tables(engine, database)))
             # Dagster takes no result of a check with partitions in a run without one, but events of it.
             for answer in (*answers, _summary(answers).evaluation(EvaluationKey(spec.key))):
-                context.op_execution_context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
+                log_evaluation(context.op_execution_context, answer)
             return
         table = partition_name(context.partition_key)
         repair = bool(context.run.asset_selection)
@@ -87,7 +87,7 @@ def checks_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefi
         errors: list[str] = []
         with as_dagster_failure():
             for answer in (one for database in databases for one in _evaluate_database(engine, specs, database, errors)):
-                context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
+                log_evaluation(context, answer)
                 answers.append(answer)
         failed = [answer for answer in answers if not answer.passed]
         rows = [(_link(one), one.check_name, one.description or "") for one in failed]
@@ -106,7 +106,7 @@ def checks_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefi
         checks,
         name=checks_job_name(names),
         description=f"Answers the checks of all tables of policy {names.policy}, and looks for strays.",
-        tags={POLICY_TAG: names.policy, "dagster/priority": "-10"},
+        tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )
 
 
@@ -115,11 +115,12 @@ def _evaluate_database(
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Runs a database's checks; those that fail to run are added to ``errors``."""
     tables = _replicated_tables(engine, database)
+    examiner = Examiner(engine.connection, specs.policy, database.name)
     for check in enabled_checks(specs.policy):
         answers: list[dg.AssetCheckEvaluation] = []
         for table in tables:
             try:
-                for answer in _evaluate(engine, specs, database, check, [table]):
+                for answer in _evaluate(examiner, specs.names, check, [table]):
                     answers.append(answer)
                     yield answer
             except Unreachable:
@@ -130,19 +131,13 @@ def _evaluate_database(
         if database.overflow and tables:
             yield _summary(answers).evaluation(EvaluationKey(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
     if "no_strays" in specs.policy.checks.run and tables:
-        examiner = Examiner(engine.connection, specs.policy, database.name)
-        yield examiner.no_strays().evaluation(
-            EvaluationKey(dg.AssetCheckKey(specs.names.database(database.name, "load"), "no_strays"))
-        )
+        yield examiner.no_strays().evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
 
 
-def _evaluate(
-    engine: Engine, specs: Specs, database: CatalogDatabase, check: TableCheck, tables: Sequence[str]
-) -> Iterator[dg.AssetCheckEvaluation]:
-    examiner = Examiner(engine.connection, specs.policy, database.name)
+def _evaluate(examiner: Examiner, names: Names, check: TableCheck, tables: Sequence[str]) -> Iterator[dg.AssetCheckEvaluation]:
     for table in tables:
         if finding := check.find_in_table(examiner, table):
-            yield finding.evaluation(EvaluationKey.of(specs.names, database.name, table, check.name))
+            yield finding.evaluation(EvaluationKey.of(names, examiner.database, table, check.name))
 
 
 def _summary(answers: Sequence[dg.AssetCheckEvaluation]) -> Finding:

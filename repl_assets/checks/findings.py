@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 
 from hive_replication.markdown import escaped
-from repl_assets.catalog.keys import Names
+from repl_assets.catalog.keys import Names, partition_name
 from repl_assets.dagster_private import AssetCheckExecutionRecord, PartitionKeyFilter
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 
@@ -90,6 +90,11 @@ class EvaluationKey:
         asset, partition = names.replica(database, table)
         return cls(dg.AssetCheckKey(asset, check), partition)
 
+    @classmethod
+    def of_database(cls, names: Names, database: str, check: str) -> EvaluationKey:
+        """The key for a whole database, by its name at the source."""
+        return cls(dg.AssetCheckKey(names.database(database, "load"), check))
+
 
 def last_failure(instance: dg.DagsterInstance, key: EvaluationKey) -> dg.AssetCheckEvaluation | None:
     """The last evaluation of a check if it failed."""
@@ -103,6 +108,26 @@ def last_execution(instance: dg.DagsterInstance, key: EvaluationKey, status: set
     partition = PartitionKeyFilter(key=key.partition) if key.partition else None
     history = instance.event_log_storage.get_asset_check_execution_history
     return next(iter(history(key.check, limit=1, status=status, partition_filter=partition)), None)
+
+
+def failed_tables(instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Iterable[str]) -> list[str]:
+    """Tables of which the latest answer of a check is a failure.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        database: source name.
+        check: its name.
+        tables: those that have the check, if they have assets of their own; else all that were ever checked are looked at.
+    """
+    storage = instance.event_log_storage
+    if database in names.overflow:
+        found = storage.get_asset_check_partition_info([dg.AssetCheckKey(names.tables(database), check)])
+        partitions = [one.partition_key for one in found if one.latest_execution_status == Status.FAILED]
+        return [partition_name(partition) for partition in partitions if partition]
+    keys = {dg.AssetCheckKey(names.table(database, table, "load"), check): table for table in tables}
+    latest = storage.get_latest_asset_check_execution_by_key(list(keys))
+    return [keys[key] for key, record in latest.items() if record.status == Status.FAILED]
 
 
 def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:

@@ -8,13 +8,13 @@ import dagster as dg
 from hive_replication.errors import ReplicationError
 from hive_replication.verify.witness import witness
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, SAME_OBJECTS, Names
+from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import EvaluationKey, Finding, last_execution
 from repl_assets.checks.same_objects_finding import remembered, round_finding
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.steps.engine import Engine, connected_engine
-from repl_assets.typed import single_op_job
+from repl_assets.typed import log_evaluation, single_op_job
 
 
 def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
@@ -38,7 +38,7 @@ def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetCheck
 
 def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: str) -> Finding:
     """One round of the witness over a database; a server that does not answer leaves it undecided."""
-    key = EvaluationKey(dg.AssetCheckKey(names.database(database, "load"), SAME_OBJECTS))
+    key = EvaluationKey.of_database(names, database, SAME_OBJECTS)
     last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
     earlier = remembered(last.evaluation.metadata if last and last.evaluation else {})
     try:
@@ -72,8 +72,7 @@ def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.J
             if engine.state(database.name).applied is None:
                 continue
             found = look(context.instance, engine, names, database.name)
-            key = EvaluationKey(dg.AssetCheckKey(names.database(database.name, "load"), SAME_OBJECTS))
-            context.log_event(found.evaluation(key))  # type: ignore[arg-type] (it takes more than it says)
+            log_evaluation(context, found.evaluation(EvaluationKey.of_database(names, database.name, SAME_OBJECTS)))
             wrong += [database.name] if not found.passed else []
         yield dg.Output(None, metadata={"databases that differ": ", ".join(wrong) or "none"})
 
@@ -81,5 +80,5 @@ def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.J
         compare,
         name=same_objects_job_name(names),
         description=f"Compares what source and target of policy {names.policy} hold, from their metastores and storages alone.",
-        tags={POLICY_TAG: names.policy, "dagster/priority": "-10"},
+        tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )

@@ -1,6 +1,8 @@
 """The job that repairs a table or some of its partitions, for sensors and for tables without assets of their own."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterable
+
 import dagster as dg
 
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -12,7 +14,7 @@ from repl_assets.checks.held_tables import record_held
 from repl_assets.checks.table_checks import enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.steps.repair import repair_table
-from repl_assets.typed import single_op_job
+from repl_assets.typed import log_evaluation, single_op_job
 
 
 def repair_job_name(names: Names, database: str) -> str:
@@ -20,8 +22,19 @@ def repair_job_name(names: Names, database: str) -> str:
     return names.local(f"repair_{database}")
 
 
-def repair_op_name(names: Names, database: str) -> str:
-    """Name of the job's only op, for its configuration."""
+def repair_request(
+    names: Names, database: str, table: str, partitions: Iterable[str], *, run_key: str, checks: Iterable[str] = ()
+) -> dg.RunRequest:
+    """A run of the job for partitions of a table (all where none is named), and for checks of it afterwards."""
+    config = {"table": table, "partitions": list(partitions), "checks": list(checks)}
+    return dg.RunRequest(
+        run_key=run_key,
+        run_config={"ops": {_op_name(names, database): {"config": config}}},
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database},
+    )
+
+
+def _op_name(names: Names, database: str) -> str:
     return names.local(f"repair_{database}__partitions")
 
 
@@ -47,7 +60,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
     names = specs.names
 
     @dg.op(
-        name=repair_op_name(names, database.name),
+        name=_op_name(names, database.name),
         config_schema={
             "table": dg.Field(str, default_value="", description="The table; where it is empty, all tables that are held"),
             "partitions": dg.Field([str], default_value=[]),
@@ -74,7 +87,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
                 again = with_failed(partitions or None, last_failure(context.instance, key))
                 with as_dagster_failure():
                     answer = check.find(examiner, table, again).evaluation(key, again)
-                context.log_event(answer)  # type: ignore[arg-type] (it takes more than it says)
+                log_evaluation(context, answer)
 
     return single_op_job(
         repair,

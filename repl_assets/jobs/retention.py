@@ -11,7 +11,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.retention.sweep import Swept, sweep
 from hive_replication.policy import Policy
 from hive_replication.units import size, when
-from repl_assets.catalog.keys import POLICY_TAG, Names
+from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
 from repl_assets.recording.dagster_retention import delete_evaluations, delete_observations, delete_run, old_runs
 from repl_assets.recording.metadata import markdown_table
@@ -26,17 +26,12 @@ def retention_job_name(names: Names) -> str:
     return names.local("retention")
 
 
-def retention_op_name(names: Names) -> str:
-    """Name of the job's only op, for its configuration."""
-    return names.local("retention__sweep")
-
-
-def retention_job(specs: Specs, policy: Policy) -> dg.JobDefinition:
+def retention_job(specs: Specs) -> dg.JobDefinition:
     """``retention``: does what ``hive-repl retention`` does for each database, then deletes old runs of the policy."""
-    names = specs.names
+    names, policy = specs.names, specs.policy
 
     @dg.op(
-        name=retention_op_name(names),
+        name=names.local("retention__sweep"),
         config_schema={"dry_run": dg.Field(bool, default_value=False, description="Only report what would be done")},
         required_resource_keys=names.resources,
         pool=names.local("retention"),
@@ -67,7 +62,7 @@ def retention_job(specs: Specs, policy: Policy) -> dg.JobDefinition:
         retention,
         name=retention_job_name(names),
         description="Moves old data aside, deletes it after the policy's retention time, and forgets old runs.",
-        tags={POLICY_TAG: names.policy, "dagster/priority": "-10"},
+        tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )
 
 

@@ -16,7 +16,7 @@ import sqlalchemy as sql
 
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
-from repl_assets.catalog.run_statuses import FINISHED_STATUSES
+from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.dagster_private import (
     RUNLESS_RUN_ID,
     AssetCheckExecutionsTable,
@@ -50,7 +50,7 @@ def old_runs(instance: dg.DagsterInstance, names: Names, policy: Policy, before:
     found = (record for record in _finished(instance, before) if _is_of(record.dagster_run, names))
     old = (record for record in found if not _shown(instance, record.dagster_run.run_id, windows))
     for record in islice(old, _MOST_RUNS):
-        yield record.dagster_run, record.end_time or record.update_timestamp.timestamp()
+        yield record.dagster_run, ended(record)
 
 
 def delete_run(instance: dg.DagsterInstance, run_id: str) -> None:
@@ -115,7 +115,7 @@ def delete_observations(instance: dg.DagsterInstance, names: Names, before: floa
 
 def _finished(instance: dg.DagsterInstance, before: float) -> Iterator[dg.RunRecord]:
     """Finished runs that nothing has changed since, the oldest first."""
-    wanted = dg.RunsFilter(statuses=list(FINISHED_STATUSES), updated_before=datetime.fromtimestamp(before, UTC))
+    wanted = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_before=datetime.fromtimestamp(before, UTC))
     cursor: str | None = None
     while page := instance.get_run_records(wanted, limit=_PAGE, ascending=True, cursor=cursor):
         yield from page

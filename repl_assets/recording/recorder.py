@@ -102,9 +102,8 @@ class Recorder:
         """Makes exactly these Hive partitions known, also those that other programs replicated."""
         name = str(self.names.partitions(self.database, table).name)
         present = {partition_key(partition) for partition in partitions}
-        delete_dynamic_partitions(
-            self.context.instance, name, [key for key in self.context.instance.get_dynamic_partitions(name) if key not in present]
-        )
+        known = self.context.instance.get_dynamic_partitions(name)
+        self._delete(name, [key for key in known if key not in present])
         self.register(table, partitions)
 
     def sync_tables(self, tables: Collection[str]) -> None:

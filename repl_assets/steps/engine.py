@@ -98,6 +98,11 @@ class Engine:
         """The state of the replica of a source database."""
         return replica_state(self.connection.target.metastore.database(self.target_name(database)))
 
+    def repairs(self, database: str, kind: str) -> bool:
+        """Whether the load of a dump of this kind is a repair: a bootstrap over a finished replica replaces what differs."""
+        with as_dagster_failure():
+            return kind == "bootstrap" and self.state(database).applied is not None
+
     def dump_window(self, database: str, window: Window) -> tuple[DumpResult, Recovery | None]:
         """Dumps what brings a replica to the end of a window; after a gap also returns the comparison with the source.
 

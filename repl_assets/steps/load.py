@@ -10,7 +10,7 @@ from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import Names
 from repl_assets.recording.metadata import text_of
 from repl_assets.recording.recorder import Recorder
-from repl_assets.steps.engine import Engine, as_dagster_failure
+from repl_assets.steps.engine import Engine
 
 
 def load_dump(
@@ -20,10 +20,8 @@ def load_dump(
 
     A bootstrap dump over a finished replica compares and replaces what differs.
     """
-    directory = text_of(dump.metadata, "directory")
-    with as_dagster_failure():
-        replicated = engine.state(database.name).applied is not None
-    repair = replicated and text_of(dump.metadata, "kind") == "bootstrap"
+    directory, kind = text_of(dump.metadata, "directory"), text_of(dump.metadata, "kind")
+    repair = engine.repairs(database.name, kind)
     report = engine.load(ReplLoad(directory, engine.target_name(database.name)), repair=repair)
     new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
     partitioned = database.partitioned_tables
@@ -31,7 +29,7 @@ def load_dump(
     recorder.record(report, directory)
     if database.overflow:
         recorder.sync_tables(engine.tables(database.name))
-    if text_of(dump.metadata, "kind") == "bootstrap" and not report.held:
+    if kind == "bootstrap" and not report.held:
         for table in sorted(partitioned):
             recorder.sync(table, engine.partition_names(database.name, table))
     return report

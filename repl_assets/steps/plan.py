@@ -67,10 +67,12 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
     Raises:
         Failure: the window is not approved, or its load would now do more than was planned.
     """
+    if not specs.policy.approval:
+        return None
     target = engine.target_name(database)
     with as_dagster_failure():
         applied = engine.state(database).applied
-        if not specs.policy.approval or (applied is not None and window.end <= applied):
+        if applied is not None and window.end <= applied:
             return None
         approvals = Approvals.of(specs.policy)
         planned = approvals.waiting(target)
@@ -92,5 +94,5 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
 
 def _plan(engine: Engine, database: str, directory: str, kind: str) -> Any:
     connection, statement = engine.connection, ReplLoad(directory, engine.target_name(database))
-    repair = kind == "bootstrap" and engine.state(database).applied is not None  # as the load will
+    repair = engine.repairs(database, kind)
     return plan_load(connection.target, statement, connection.store, repair=repair, source=connection.source.metastore)

@@ -42,7 +42,7 @@ def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) ->
 
 def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
     """Ids of finished runs whose loads left objects out, the newest first."""
-    wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=list(FINISHED_STATUSES))
+    wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=FINISHED_STATUSES)
     return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
 
 

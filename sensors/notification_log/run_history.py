@@ -9,9 +9,9 @@ from typing import cast
 import dagster as dg
 
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
-from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
+from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
-from sensors.dead_runs import ended, is_dead, report_dead
+from sensors.dead_runs import is_dead, report_dead
 from sensors.notification_log.decision import Kind, PastRun
 
 _LAST_RUNS = 100

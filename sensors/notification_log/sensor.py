@@ -22,7 +22,7 @@ from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage
 from repl_assets.checks.load_checks import window_checks
-from repl_assets.dagster_private import PRIORITY_TAG
+from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
@@ -235,9 +235,10 @@ def _advance_idle(
     """Raises the applied id of idle databases without a run, before the source purges the event that it names."""
     policy = connection.source.policy
     starting = {database for start in decision.starts for database in start.databases}
+    by_name = {one.database: one for one in seen}
     for name, (applied, scanned) in idle(seen):
-        state = found[name]
-        free = name not in starting and not any(r.busy or r.unfinished(scanned) for r in seen if r.database == name)
+        state, replica = found[name], by_name[name]
+        free = name not in starting and not replica.busy and not replica.unfinished(scanned)
         old = now - state.applied_time > settings.event_ttl / 4 or scanned - applied >= policy.max_events
         if free and old:
             with suppress(Refused):  # a load is running: the database is not idle
@@ -248,5 +249,4 @@ def _forget_old_windows(instance: dg.DagsterInstance, names: Names) -> None:
     """Deletes the oldest windows, a few a tick: each run adds one, and Dagster supports at most 100,000 partitions."""
     name = str(names.windows.name)
     keys = instance.get_dynamic_partitions(name)
-    for key in keys[: max(0, min(len(keys) - _KEPT_WINDOWS, _PRUNED_A_TICK))]:
-        instance.delete_dynamic_partition(name, key)
+    delete_dynamic_partitions(instance, name, keys[: max(0, min(len(keys) - _KEPT_WINDOWS, _PRUNED_A_TICK))])
