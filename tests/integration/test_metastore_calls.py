@@ -194,7 +194,7 @@ def test_the_target_database_is_read_when_a_load_begins_and_around_each_change_o
         if step[1] in ("load", "load again")
     }
     more = {("bootstrap", "load"): 1}  # which learns where the metastore made it
-    # Whether another replication reads the target's log is asked whenever files are added to a table: a dump may begin at any time.
+    # Whether another replication reads of it is asked whenever files are added to a table: its dump may begin at any time.
     more |= {("together", "load"): 2, ("statistics", "load"): 1, ("tables created", "load"): 1}
     assert all(number <= 3 + more.get(step, 0) for step, number in reads.items()), reads
 
