@@ -203,11 +203,12 @@ def status(connection: Connection, name: str) -> Status:
     """
     database, table = parse_name(name)
     metastore = connection.target.metastore
-    left = {name: at for name, at in replica_state(metastore.database(database)).left.items() if table in (None, name)}
-    last, held = repl_status(metastore, database, table), tuple(held_tables(metastore, database, table))
+    found = metastore.database(database)
+    state, last = replica_state(found), repl_status(metastore, database, table)
+    held, left = tuple(held_tables(state, table)), {one: at for one, at in state.left.items() if table in (None, one)}
     if last is not None or held:
         return Status(last, held, left=left)
-    exists = metastore.database(database) is not None and (table is None or metastore.table(database, table) is not None)
+    exists = found is not None and (table is None or metastore.table(database, table) is not None)
     return Status(None, exists=exists)
 
 

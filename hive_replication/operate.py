@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
@@ -22,7 +22,6 @@ from hive_replication.load.undo.undo import Undo
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.process import actor
 from hive_replication.progress import Progress
-from hive_replication.repair import Repair
 from hive_replication.repair import repair as repair_objects
 from hive_replication.statements import parse_name
 from hive_replication.units import when
@@ -105,7 +104,8 @@ def repair(
         found = RepairResult(name.lower(), differ, held)
     if dry_run or not (found.needed or force):
         return found
-    done = _repair(connection, database, table, _chosen(found, table, partitions), copier, progress)
+    sides = connection.source, connection.target, connection.store, copier or connection.copier
+    done = repair_objects(*sides, database, table, _chosen(found, table, partitions), progress=progress)
     left = _different(connection, database, table, partitions, progress)
     return replace(found, repaired=done.load, events=done.events, left=left)
 
@@ -210,7 +210,7 @@ class _Notes:
     tables: tuple[str, ...] = ()
     to_evid: int | None = None
     text: str = ""
-    changed: bool = field(default=True)
+    changed: bool = True
 
 
 @contextmanager
@@ -221,12 +221,10 @@ def _recorded(connection: Connection, action: Action, database: str, table: str 
     record = Record(new_token(), action, database, actor(), 0.0)
     try:
         yield notes
-    except BadRequest:  # nothing was begun
+    except (BadRequest, Refused):  # nothing was begun
         raise
     except ReplicationError as error:
-        failed = replace(record, time=time.time(), outcome="failed", tables=notes.tables, text=str(error))
-        if not isinstance(error, Refused):
-            records.keep(failed)
+        records.keep(replace(record, time=time.time(), outcome="failed", tables=notes.tables, text=str(error)))
         raise
     if notes.changed:
         records.keep(replace(record, time=time.time(), tables=notes.tables, to_evid=notes.to_evid, text=notes.text))
@@ -256,15 +254,3 @@ def _chosen(found: RepairResult, table: str | None, partitions: Sequence[str]) -
         return None
     differ = found.found[0].repairs
     return differ if differ and "" not in differ and len(differ) <= _MOST_PARTITIONS else None
-
-
-def _repair(
-    connection: Connection,
-    database: str,
-    table: str | None,
-    partitions: tuple[str, ...] | None,
-    copier: Copier | None,
-    progress: Progress | None,
-) -> Repair:
-    sides = connection.source, connection.target, connection.store, copier or connection.copier
-    return repair_objects(*sides, database, table, partitions, progress=progress)

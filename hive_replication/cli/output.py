@@ -51,6 +51,11 @@ class Output:
             for row in rows:
                 print("\t".join(printable(" ".join(_bare(cell).split())) for cell in row))
 
+    def data(self, data: object) -> None:
+        """Prints data as JSON where it was asked for: of commands that have no table."""
+        if self.json:
+            print_json(data)
+
     @property
     def terminal(self) -> bool:
         """Whether tables are drawn for a person."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, ReplicationError
@@ -12,11 +12,9 @@ from hive_replication.health.advice import advice_on
 from hive_replication.health.alarms import Alarm, conditions, unreachable
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record, RecordStore
-from hive_replication.load.replica.quarantine import NO_HISTORY
+from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
 from hive_replication.storage.failures import plain
-
-T = TypeVar("T")
 
 Condition = Literal[
     "up to date", "behind", "tables held", "gap", "paused", "undone", "no replica", "bootstrap unfinished", "unknown"
@@ -114,7 +112,7 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
     if database is not None and database not in policy.databases:
         known = ", ".join(sorted(policy.databases)) or "none"
         raise BadRequest(f"the policy {policy.name!r} has no database {database!r}; it has: {known}")
-    lags = [one for one in lags_reachable(connection, reach) if database in (None, one.database)]
+    lags = lags_reachable(connection, reach, None if database is None else [database])
     found = tuple(_database(connection, reach, one) for one in lags)
     alarms = (*(unreachable(side, why) for side, why in reach.problems().items()), *conditions(lags, (), policy))
     return PolicyStatus(policy.name, found, alarms, reach.problems())
@@ -185,18 +183,10 @@ def _advice(condition: Condition, lag: Lag) -> str:
 
 def held_status(state: ReplicaState, lag: Lag) -> Iterator[HeldStatus]:
     """The held tables of a replica, each with advice (pure)."""
-    for name, raw in sorted(state.held.items()):
-        known, reason = state.quarantines.get(name, NO_HISTORY), plain(raw)
-        yield HeldStatus(
-            name,
-            state.position(name),
-            known.evid,
-            reason,
-            advice_on(reason, f"{lag.database}.{name}", f"{lag.target_database}.{name}"),
-            known.since,
-            known.attempts,
-            0 if state.waits(name) else known.next_attempt,
-        )
+    for one in held_tables(state):
+        reason, known = plain(one.reason), one.history
+        advice = advice_on(reason, f"{lag.database}.{one.table}", f"{lag.target_database}.{one.table}")
+        yield HeldStatus(one.table, one.after, known.evid, reason, advice, known.since, known.attempts, one.next_attempt)
 
 
 def _left_out(connection: Connection, reach: Reachable, lag: Lag) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -114,24 +114,26 @@ class LagReader:
         return replace(found, name=next(filter(policy.includes, event.event.names), found.name))
 
 
-def lags_reachable(connection: Connection, reach: Reachable) -> tuple[Lag, ...]:
-    """The lags of all databases as far as the servers answer: without one side, what the other one says.
+def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence[str] | None = None) -> tuple[Lag, ...]:
+    """The lags of databases as far as the servers answer: without one side, what the other one says.
 
     Args:
         connection: both sides.
         reach: which of them answer.
+        databases: source databases; all of the policy where None.
 
     Raises:
         Unreachable: a metastore stopped answering.
     """
     source, target = connection.source, connection.target
     if reach.complete:
-        return LagReader(source, target).read()
+        return LagReader(source, target, databases).read()
     problem = " and ".join(f"the {side}'s metastore" for side in reach.problems())
     problem += " does not answer" if len(reach.problems()) == 1 else " do not answer"
     current = None if reach.source else source.metastore.current_event_id()
     found: list[Lag] = []
-    for name, target_name in source.policy.databases.items():
+    for name in source.policy.databases if databases is None else databases:
+        target_name = source.policy.target_of(name)
         state = ReplicaState() if reach.target else replica_state(target.metastore.database(target_name))
         held = tuple(sorted(state.held.items()))
         found.append(Lag(name, target_name, state.last_id, current, None, None, held, stopped=stopped(state), problem=problem))

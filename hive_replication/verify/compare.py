@@ -131,7 +131,7 @@ class Comparer:
             missing, present = ("target", "source") if pair.target is None else ("source", "target")
             return 0, False, [f"{what} is on the {present}, not on the {missing}"]
         proven, differences = self._files(pair.source.files, pair.target.files)
-        by_rows = bool(differences) and _same_rows(pair.source, pair.target)
+        by_rows = bool(differences) and same_rows(pair.source.rows, pair.target.rows)
         differences = [] if by_rows else differences
         differences += self._metadata(pair.source.thing, pair.target.thing)
         differences += constraint_differences(pair.source.constraints, pair.target.constraints)
@@ -165,12 +165,17 @@ def _shape(thing: Table | Partition, names: tuple[str, str]) -> dict[str, str]:
     return expected_shape(thing, names) if isinstance(thing, Table) else partition_shape(thing)
 
 
-def _same_rows(source: Listed, target: Listed) -> bool:
-    """Whether files that differ hold the same rows for readers, as after a compaction."""
-    if source.rows is None or target.rows is None:
+def same_rows(source: Callable[[], Rows] | None, target: Callable[[], Rows] | None) -> bool:
+    """Whether files that differ hold the same rows for readers, as after a compaction.
+
+    Args:
+        source: adds up the rows that a reader sees at the source; None where they cannot be read.
+        target: the same of the replica.
+    """
+    if source is None or target is None:
         return False
     try:
-        return source.rows() == target.rows()
+        return source() == target()
     except (ValueError, OSError) as error:  # not of the table's format, or deleted meanwhile: the differences of files stand
         _LOG.info("rows cannot be compared, files are: %s", reason(error))
         return False

@@ -62,7 +62,7 @@ def test_drop_after_a_hold(replicated: Warehouse) -> None:
     replicated.sql("DROP TABLE a")
     assert [one.tables for one in replicated.replicate().held] == [("a",)]
     assert replicated.status() == held.held[0].after
-    (shown,) = held_tables(replicated.connection.target.metastore, replicated.database)
+    (shown,) = held_tables(replica_state(replicated.connection.target.metastore.database(replicated.database)))
     assert (shown.table, shown.after, shown.reason) == ("a", held.held[0].after, held.held[0].reason)
     assert (shown.history.evid, shown.history.attempts) == (held.held[0].evid, 1)  # the second load had no reason to try it
     assert catch_up(replicated).held == ()

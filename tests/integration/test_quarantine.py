@@ -49,7 +49,8 @@ def change_type(warehouse: Warehouse, table: str, to: str) -> None:
 
 
 def held_now(warehouse: Warehouse) -> dict[str, HeldTable]:
-    return {one.table: one for one in held_tables(warehouse.connection.target.metastore, warehouse.database)}
+    state = replica_state(warehouse.connection.target.metastore.database(warehouse.database))
+    return {one.table: one for one in held_tables(state)}
 
 
 def catch_up(warehouse: Warehouse) -> LoadReport:

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.completion import databases
+from hive_replication.cli.arguments import SourceDatabase
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.errors import BadRequest
 from hive_replication.units import iso, time_figure
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Window = Annotated[str | None, typer.Argument(metavar="[WINDOW]", help="e.g. 170-1400 or bootstrap-170", show_default=False)]
 
 
-def approve(context: typer.Context, name: Name, window: Window = None, config: Config = None, json: Json = False) -> None:
+def approve(
+    context: typer.Context, name: SourceDatabase, window: Window = None, config: Config = None, json: Json = False
+) -> None:
     """Approves the window that was planned for a database, or shows which one waits.
 
     For policies with approval: nothing of a window is loaded before. The sensor starts its load with the next tick. To reject a
@@ -31,7 +32,7 @@ def approve(context: typer.Context, name: Name, window: Window = None, config: C
     if window is not None:
         found = approve_window(chosen.connect(), name, window)
         chosen.output.remark(f"{window} of {name} is approved: {found.summary}")
-        chosen.output.table((), (), {"approved": window})
+        chosen.output.data({"approved": window})
         return
     if name.lower() not in policy.databases and policy.pattern_of(name.lower()) is None:
         raise BadRequest(f"the policy {policy.name!r} has no database {name!r}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.commands.verify import Name
+from hive_replication.cli.arguments import SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
@@ -16,7 +16,12 @@ Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Time
 
 
 def drift(
-    context: typer.Context, name: Name, repair: Repair = False, settle: Settle = 10.0, config: Config = None, json: Json = False
+    context: typer.Context,
+    name: SourceObject,
+    repair: Repair = False,
+    settle: Settle = 10.0,
+    config: Config = None,
+    json: Json = False,
 ) -> None:
     """Looks for files that changed on the source without an event.
 

@@ -7,15 +7,14 @@ from typing import Annotated
 import typer
 
 from hive_replication.cli import describe
-from hive_replication.cli.completion import databases
+from hive_replication.cli.arguments import SourceDatabase
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.units import time_figure
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Last = Annotated[int, typer.Option("--last", metavar="N", min=1, help="How many entries.")]
 
 
-def history(context: typer.Context, name: Name, last: Last = 50, config: Config = None, json: Json = False) -> None:
+def history(context: typer.Context, name: SourceDatabase, last: Last = 50, config: Config = None, json: Json = False) -> None:
     """Shows the loads of a database and what operators did to it, the newest first.
 
     Windows, repairs, recoveries, undo, pauses, approvals: when, by whom (user and host, or the run of Dagster), and how they

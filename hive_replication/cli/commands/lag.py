@@ -12,11 +12,11 @@ import typer
 
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.settings import Config, Json, settings
+from hive_replication.logs import printable, printable_lines
 from hive_replication.units import Figure, count_figure, duration_figure, size_figure
 
 if TYPE_CHECKING:
     from hive_replication.lag import Lag, LagReader
-from hive_replication.logs import printable, printable_lines
 
 Tables = Annotated[bool, typer.Option("--tables", help="Also the tables that are behind or held.", show_default=False)]
 Watch = Annotated[

@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli.completion import databases
+from hive_replication.cli.arguments import SourceDatabase
 from hive_replication.cli.settings import Config, Json, settings
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
 Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="Shown to everybody until it is resumed.", show_default=False)]
 
 
-def pause(context: typer.Context, name: Name, why: Why = "", config: Config = None, json: Json = False) -> None:
+def pause(context: typer.Context, name: SourceDatabase, why: Why = "", config: Config = None, json: Json = False) -> None:
     """Stops the sensors from loading a database, in every Dagster instance.
 
     A load that runs is completed, and loads by hand remain possible.
@@ -23,14 +22,14 @@ def pause(context: typer.Context, name: Name, why: Why = "", config: Config = No
     chosen = settings(context, config, json)
     done = pause_database(chosen.connect(), name, why)
     chosen.output.remark(f"{name} is paused; to continue: hive-repl resume {name}" if done else f"{name} was paused already")
-    chosen.output.table((), (), {"paused": True, "changed": done})
+    chosen.output.data({"paused": True, "changed": done})
 
 
-def resume(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:
+def resume(context: typer.Context, name: SourceDatabase, config: Config = None, json: Json = False) -> None:
     """Lets the sensors load a paused database again."""
     from hive_replication import resume as resume_database
 
     chosen = settings(context, config, json)
     done = resume_database(chosen.connect(), name)
     chosen.output.remark(f"{name} continues with the sensor's next tick" if done else f"{name} was not paused")
-    chosen.output.table((), (), {"paused": False, "changed": done})
+    chosen.output.data({"paused": False, "changed": done})

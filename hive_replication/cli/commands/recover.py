@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from hive_replication.cli import describe
-from hive_replication.cli.completion import databases
+from hive_replication.cli.arguments import CompareOnly, SourceDatabase
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
 if TYPE_CHECKING:
     from hive_replication.recover import Recovery
 
-Name = Annotated[str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Compare only; change nothing.", show_default=False)]
 
-
-def recover(context: typer.Context, name: Name, dry_run: DryRun = False, config: Config = None, json: Json = False) -> None:
+def recover(
+    context: typer.Context, name: SourceDatabase, dry_run: CompareOnly = False, config: Config = None, json: Json = False
+) -> None:
     """Brings a replica over a gap: missing events, or a restored source or target.
 
     Compares all tables with the source and bootstraps again those that differ. Where there is no gap it does nothing.
@@ -39,7 +38,7 @@ def recover(context: typer.Context, name: Name, dry_run: DryRun = False, config:
             progress=progress,
         )
     if found is None:
-        chosen.output.table((), (), {"gap": None})
+        chosen.output.data({"gap": None})
         chosen.output.remark(f"{name} has no gap: the next events can be applied")
         return
     chosen.output.remark(f"{found.gap.kind}: {found.gap.reason}")

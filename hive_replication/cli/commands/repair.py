@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli import describe
-from hive_replication.cli.completion import objects
+from hive_replication.cli.arguments import CompareOnly, SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
 if TYPE_CHECKING:
     from hive_replication import RepairResult, TableComparison
 
-Name = Annotated[
-    str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", autocompletion=objects, show_default=False)
-]
 Partitions = Annotated[
     list[str] | None, typer.Argument(metavar="[PARTITION]...", help="Partitions of the table, e.g. ds=1/h=2", show_default=False)
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Compare only; change nothing.", show_default=False)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before the repair.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Repair also what compares as equal.", show_default=False)]
 
 
 def repair(
     context: typer.Context,
-    name: Name,
+    name: SourceObject,
     partitions: Partitions = None,
-    dry_run: DryRun = False,
+    dry_run: CompareOnly = False,
     yes: Yes = False,
     force: Force = False,
     config: Config = None,
@@ -61,8 +57,8 @@ def repair(
             found = repair_of(connection, name, parts, force=force, found=found, progress=progress)
         if not chosen.json and found.left:
             chosen.output.table(("table", "still differs"), _rows(found.left), None)
-    if chosen.json:
-        chosen.output.table((), (), _data(found, dry_run=dry_run))
+    if chosen.json:  # else the files of a large load would be read for nothing
+        chosen.output.data(_data(found, dry_run=dry_run))
     chosen.output.remark(*_remarks(found, " ".join([name, *parts])))
     raise typer.Exit(found.exit_code)
 

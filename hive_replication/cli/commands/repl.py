@@ -77,8 +77,8 @@ def _load(chosen: Settings, parsed: ReplLoad) -> None:
 
     with shown() as progress:
         report = load(chosen.connect(), parsed.directory, parsed.name, to_evid=parsed.to_evid, progress=progress)
-    if chosen.json:
-        chosen.output.table((), (), describe.load_data(report))
+    if chosen.json:  # else the files of a large load would be read for nothing
+        chosen.output.data(describe.load_data(report))
     chosen.output.remark(*describe.load_lines(report))
     raise typer.Exit(report.exit_code)
 

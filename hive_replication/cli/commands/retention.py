@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.arguments import DryRun
 from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -19,7 +20,6 @@ Database = Annotated[
         metavar="[DB]", help="Database on the target; all of the policy without one.", autocompletion=replicas, show_default=False
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.", show_default=False)]
 
 
 def retention(

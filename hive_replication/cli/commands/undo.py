@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.arguments import DryRun
 from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -17,7 +18,6 @@ Name = Annotated[
 ]
 To = Annotated[int | None, typer.Option("--to", metavar="EVID", help="A loaded event id to go back to.", show_default=False)]
 Release = Annotated[bool, typer.Option("--release", help="Load later events again after an undo.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.", show_default=False)]
 
 
 def undo(
@@ -46,7 +46,7 @@ def undo(
             f"{name} loads later events again: Dagster's sensor with its next tick, else the next REPL LOAD from where it stands"
         )
         chosen.output.remark(again if released else f"{name} was not undone")
-        chosen.output.table((), (), {"released": released})
+        chosen.output.data({"released": released})
         return
     with shown() as progress:
         done = undo_of(connection, name, to, dry_run=dry_run, progress=progress)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
-from hive_replication.cli.completion import objects
+from hive_replication.cli.arguments import SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
-Name = Annotated[
-    str, typer.Argument(metavar="DB[.TABLE]", help="Name on the source.", autocompletion=objects, show_default=False)
-]
 
-
-def verify(context: typer.Context, name: Name, config: Config = None, json: Json = False) -> None:
+def verify(context: typer.Context, name: SourceObject, config: Config = None, json: Json = False) -> None:
     """Compares source and target as they are now.
 
     Partitions, files, checksums, schema, and whether anything on the target points at the source. Exit code 1 if they differ.
@@ -38,7 +32,7 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
             c.files_source,
             c.files_target,
             c.files_proven,
-            _joined(c.differences),
+            "\n".join(c.differences),
         )
         for c in found
     ]
@@ -55,7 +49,3 @@ def verify(context: typer.Context, name: Name, config: Config = None, json: Json
     if by_rows := [f"{comparison.table} ({comparison.by_rows})" for comparison in found if comparison.by_rows]:
         chosen.output.remark(f"compared by rows, since one side was compacted: {', '.join(by_rows)}")
     raise typer.Exit(1 if different else 0)
-
-
-def _joined(sentences: Iterable[str]) -> str:
-    return "\n".join(sentences)

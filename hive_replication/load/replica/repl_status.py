@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_replication.load.replica.quarantine import NO_HISTORY, Quarantine
-from hive_replication.load.replica.state import SOURCE, object_id, replica_state
+from hive_replication.load.replica.state import SOURCE, ReplicaState, object_id, replica_state
 from hive_replication.metastore.client import Metastore
 
 
@@ -29,9 +29,8 @@ class HeldTable:
     next_attempt: int = 0
 
 
-def held_tables(metastore: Metastore, database: str, table: str | None = None) -> list[HeldTable]:
-    """Held tables of a target database; only this one, if a table is named."""
-    state = replica_state(metastore.database(database))
+def held_tables(state: ReplicaState, table: str | None = None) -> list[HeldTable]:
+    """Held tables by the state of a target database; only this one, if a table is named."""
     found: list[HeldTable] = []
     for name, reason in sorted(state.held.items()):
         if table in (None, name):

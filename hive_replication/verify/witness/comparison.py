@@ -224,10 +224,7 @@ def objects_of(differences: Iterable[Difference]) -> Objects:
 
 def names_digest(names: Iterable[str]) -> str:
     """16 hex digits of names; order does not matter."""
-    total = 0
-    for name in names:
-        total ^= int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
-    return f"{total:016x}"
+    return joined_digest(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names)
 
 
 def joined_digest(digests: Iterable[str]) -> str:

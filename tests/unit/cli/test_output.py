@@ -176,6 +176,13 @@ def test_a_pipe_gets_tabs_a_terminal_a_table(capsys: pytest.CaptureFixture[str])
     assert "[red]x" in shown
 
 
+def test_data_without_a_table_is_for_programs_only(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(json=False).data({"paused": True})
+    assert capsys.readouterr().out == ""
+    Output(json=True).data({"paused": True})
+    assert capsys.readouterr().out == '{"paused": true}\n'
+
+
 def test_figures_are_bare_in_a_pipe_and_have_units_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     row = (size_figure(2048), duration_figure(90.0), count_figure(1200), time_figure(0.0), time_figure(1e9), size_figure(None))
     Output(json=False).table(tuple("abcdef"), [row], None)
