@@ -185,6 +185,10 @@ class Moving:
         self._moves()
         return [FileStatus(f"{location}/{name}", 1, False, 0) for name in self.source.storage.get(location, {})]
 
+    def lacks_directory(self, location: str) -> bool:
+        self._moves()
+        return location not in self.source.storage
+
     def checksum(self, uri: str) -> FileChecksum:
         self._moves()
         location, _, name = uri.rpartition("/")

@@ -97,6 +97,8 @@ class _Copying:
 
     def run(self) -> CopyResult | CopyFailure:
         """One round over all candidates."""
+        if self._task.file.is_missing_directory:
+            return self._missing_directory()
         replica = self._target.status(self._task.target)
         if replica is not None:
             return self._present(replica)
@@ -243,6 +245,14 @@ class _Copying:
     def _conflict(self) -> CopyFailure:
         return self.failure(
             f"{self._task.target} has other content than {self._task.file.uri}; nothing was overwritten", "conflict"
+        )
+
+    def _missing_directory(self) -> CopyFailure:
+        directory = self._task.file.uri.rstrip("/")
+        return self.failure(
+            f"the directory {directory} was missing at the source when it was dumped, and nothing is emptied for it: bring it "
+            "back, or drop the table or partition there, then repair the table; or set missing_directories: empty in the policy",
+            "gone",
         )
 
     def _missing(self, places: list[str]) -> CopyFailure:

@@ -25,15 +25,26 @@ class Lister:
         cm_root: cmroot to record with each file, or "" where deleted files are not kept.
         nothing: whether no data is replicated, so that every directory counts as empty.
         boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
+        tell_missing: whether a directory that is missing has a file that stands for it, instead of none: a dump must not say that
+            it is empty. Every table and partition has a directory from its creation on; one that is missing was removed, or
+            what it lies on is not mounted. Of stores without directories nobody can tell.
     """
 
-    def __init__(self, storage: Storage, cm_root: str, *, nothing: bool = False, boundary: Boundary | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        cm_root: str,
+        *,
+        nothing: bool = False,
+        boundary: Boundary | None = None,
+        tell_missing: bool = False,
+    ) -> None:
         self._storage, self._boundary = storage, boundary
         self._cm_root = cm_root
-        self._nothing = nothing
+        self._nothing, self._tell_missing = nothing, tell_missing
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
-        """All data files below a directory with their checksums, if they are not still open; an absent directory holds none.
+        """All data files below a directory with their checksums, if they are not still open.
 
         Args:
             location: URI of a table's or partition's directory; None where it has none.
@@ -47,11 +58,18 @@ class Lister:
             return ()
         for _ in range(_RETRIES):
             try:
-                return tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
+                found = tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
+                return found or self._missing(location)
             except FileNotFoundError:
                 _LOG.debug("%s changed while it was listed: it is listed again", location)
                 continue  # a file went away between listing and checksum: the directory changed, list it again
         raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
+
+    def _missing(self, location: str) -> tuple[FileRef, ...]:
+        if not (self._tell_missing and self._storage.lacks_directory(location)):
+            return ()
+        _LOG.warning("%s is missing: the dump says so, and not that it is empty", location)
+        return (FileRef.missing_directory(location),)
 
     def is_barred(self, location: str) -> bool:
         """Whether a directory lies outside the boundary."""

@@ -19,12 +19,25 @@ class FileRef:
         checksum: lowercase hex of Hadoop's ``getFileChecksum`` bytes recorded at the event, or "" where none was.
         cm_root: URI of the cmroot directory that keeps the file once Hive deletes it, or "".
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
+
+    A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed.
+    It cannot be copied, so that nothing is emptied for it.
     """
 
     uri: str
     checksum: str = ""
     cm_root: str = ""
     subdir: str = ""
+
+    @classmethod
+    def missing_directory(cls, location: str) -> FileRef:
+        """What stands for all files of a directory that is missing."""
+        return cls(f"{location.rstrip('/')}/")
+
+    @property
+    def is_missing_directory(self) -> bool:
+        """Whether it stands for a directory that is missing."""
+        return self.uri.endswith("/")
 
     @property
     def name(self) -> str:

@@ -13,6 +13,11 @@ _BY_REASON = (
     ),
     (rf"^{re.escape(RELEASED_REASON)}", "nothing: the next load brings its events"),
     (
+        r"was missing at the source when it was dumped",
+        "bring the directory back at the source (an empty one, if it is to be empty) or drop what it belongs to, then "
+        "hive-repl repair {source}",
+    ),
+    (
         r"is absent|file is missing|neither at|another version",
         "look whether the source's data is good, then hive-repl repair {source}; raise hive.repl.cm.retain at the source",
     ),

@@ -9,6 +9,7 @@ from hive_replication.dump.format.record_types import FunctionRecord, PartitionR
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.transactions import why_unable
@@ -55,7 +56,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
         return
     require_recovery(session)
     repair = repair or bool(header.recovery)
-    records = [_validated(record) for record in session.reader.tables()]
+    records = [_validated(session, record) for record in session.reader.tables()]
     whole_database = header.scope.table is None
     if whole_database and not repair and _stands_at(session, header.to_evid):
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
@@ -104,16 +105,21 @@ def _stands_at(session: Session, evid: int) -> bool:
     return gate.bootstrapped(session.state.applied, evid, failed=bool(session.state.lost))
 
 
-def _validated(record: TableRecord) -> TableRecord:
+def _validated(session: Session, record: TableRecord) -> TableRecord:
     validate_name(record.name, "a table")
-    return record
+    return replace(record, files=_without_missing(session, record.files, record.name))
+
+
+def _without_missing(session: Session, files: tuple[FileRef, ...], name: str, partition: str = "") -> tuple[FileRef, ...]:
+    shown = object_name(session.database, session.mapping.table(name), partition)
+    return without_missing(session, files, session.reader.header.to_evid, shown)
 
 
 def _validated_partition(session: Session, record: PartitionRecord) -> PartitionRecord:
     validate_partition(record.name)
     if reason := _why_not_read(session, record.partition, record.files, f"{record.table}/{record.name}"):
         raise Refused(reason)  # the planner holds the table
-    return record
+    return replace(record, files=_without_missing(session, record.files, record.table, record.name))
 
 
 def _why_not_read(session: Session, thing: Table | Partition | Function, files: tuple[FileRef, ...], what: str) -> str:

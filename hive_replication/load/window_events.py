@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hive_replication.dump.format.record_types import EventRecord
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.named import elsewhere
+from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
+from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.untrusted_dump import validate_event, validate_evid
@@ -54,4 +56,13 @@ def _checked(session: Session, event: WindowEvent) -> WindowEvent:
         validate_event(session.target, event)
     except Refused as error:
         return refused(event, str(error))
-    return session.boundary.bounded(event)
+    return session.boundary.bounded(replace(event, groups=tuple(_settled(session, event, one) for one in event.groups)))
+
+
+def _settled(session: Session, event: WindowEvent, group: FileGroup) -> FileGroup:
+    """The group, without a missing directory that the policy replicates as empty."""
+    files = group.files
+    if any(file.is_missing_directory for file in files):
+        shown = object_name(session.database, group.table or event.row.table, group.partition)
+        files = without_missing(session, files, event.evid, shown)
+    return group if files is group.files else replace(group, files=files)

@@ -136,6 +136,10 @@ class Policy(Settings):
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "
         "below",
     )
+    missing_directories: Literal["hold", "empty"] = Field(
+        default="hold",
+        description="Tables and partitions whose directory the source lacks: held, or replicated as empty, as the report says",
+    )
     metadata_only: bool = Field(
         default=False, description="Tables, views and database properties only: no data, no partitions; the source is not marked"
     )

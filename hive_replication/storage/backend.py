@@ -15,6 +15,7 @@ class Backend(Protocol):
     """
 
     has_checksums: bool
+    has_directories: bool
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""

@@ -48,6 +48,7 @@ class FsspecBackend:
     """
 
     has_checksums = False
+    has_directories = False  # of object stores; whether others have them fsspec does not tell
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
@@ -167,6 +168,8 @@ class LocalBackend(FsspecBackend):
     Args:
         roots: paths of the storage roots: no symbolic link leads out of them, or into replication's own directory.
     """
+
+    has_directories = True
 
     def __init__(self, options: Mapping[str, str], roots: Iterable[str]) -> None:
         super().__init__("file", "", options)

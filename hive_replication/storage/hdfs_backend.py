@@ -32,6 +32,8 @@ class HdfsBackend:
         hosts: to which it may redirect besides its DataNodes.
     """
 
+    has_directories = True
+
     def __init__(self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = ()) -> None:
         self._url = url
         self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))

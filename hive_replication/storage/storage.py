@@ -83,6 +83,12 @@ class Storage:
         """Whether there is a file or directory."""
         return self.status(uri) is not None
 
+    def lacks_directory(self, uri: str) -> bool:
+        """Whether a directory is missing; never on stores that have none, where it cannot be told from an empty one."""
+        _, _, root = self._locate(uri)
+        with translated(uri, root.uri):
+            return self._backend(uri, root).has_directories and not self.exists(uri)
+
     def ls(self, uri: str) -> list[FileStatus]:
         """What a directory holds, one level, sorted by URI; for a file, itself; [] where there is none."""
         return self._list(uri, lambda store, path: store.ls(path))

@@ -81,7 +81,7 @@ def boot(connection: Connection, hive3: HiveDriver) -> Bootstrap:
         moves, together = watch_the_load(patch)
         patch.setattr(plan_objects, "_BATCH", 2)  # S025
         patch.setattr(groups, "_MOST", 2)
-        load = site.load(dump.directory)
+        load = site.with_policy(missing_directories="empty").load(dump.directory)
     assert load.held == ()
     return Bootstrap(site, dump, load, moves, together, before, events)
 
@@ -223,10 +223,13 @@ def test_s014_same_content_two_files(boot: Bootstrap) -> None:
 
 
 def test_s016_partition_dir_missing(boot: Bootstrap) -> None:
-    """Hive fails here. A partition whose directory is gone reads as empty at the source, and so it does on the target."""
+    """Hive fails here. Where the policy says so, a partition whose directory is gone is empty on the target, too; see also
+    tests/integration/test_missing_directories.py."""
     assert boot.site.partitions("parts_s016") == ["b=0", "b=1"]
     assert boot.site.rows("parts_s016", partition="b=1") == []
     boot.site.assert_equal(only="_s016")
+    (told,) = [one.reason for one in boot.load.skipped if one.what == f"{boot.site.database}.parts_s016/b=1"]
+    assert told.endswith("is missing at the source: replicated as empty")
 
 
 def test_s017_load_cm_path_missing(boot: Bootstrap) -> None:
