@@ -19,6 +19,7 @@ from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import LagReader
 from hive_replication.load.operations.transactions import why_unable
+from hive_replication.load.replica.own_location import own_location
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.storage import Storage
@@ -143,7 +144,7 @@ def _log(metastore: Metastore) -> Finding:
 
 
 def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[Finding]:
-    source = connection.source
+    source, policy = connection.source, connection.target.policy
     check = f"database {name}"
     found = source.metastore.database(name)
     if found is None:
@@ -153,6 +154,9 @@ def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[F
         yield ok("source", check, f"{SOURCE_FOR} is set")
     else:
         yield ok("source", check, f"the first REPL DUMP sets {SOURCE_FOR}, from when on deleted files are kept in cmroot")
+    if (own := own_location(found, source.metastore)) and policy.target_of(name) not in policy.locations:
+        advice = f"set locations in the policy, {policy.target_of(name)}: <directory>, if the replica is to have one of its own"
+        yield warning("source", check, f"lies at {own}; the target's metastore chooses where its replica lies", advice)
     if storage and found.locationUri:
         yield _listable(source.storage, found.locationUri, f"read {name}")
 

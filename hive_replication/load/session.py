@@ -23,6 +23,7 @@ from hive_replication.load.plan.model import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.replica.hive4_translation import translated_tables
 from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.own_location import own_location
 from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.state_ids import covers
@@ -212,11 +213,20 @@ class Session:
             checkpoint: the bootstrap's dump directory.
         """
         state = replace(self.taken_over(ReplicaState(), checkpoint), applied=evid)
+        self._tell_location()
         self._count("CreateDatabase", done=self.replica.create(image, state))
 
     def create_plain_database(self, image: Database) -> None:
         """Creates the target database for a table-level load: it is no replica itself."""
+        self._tell_location()
         self._count("CreateDatabase", done=self.replica.create(image, None))
+
+    def _tell_location(self) -> None:
+        """Says so where the source's users chose the database's directory: that of the replica is not theirs to choose."""
+        own = own_location(self.reader.header.source_database, self.target.source_metastore)
+        if own and self.database not in self.target.policy.locations:
+            reason = f"its location {own} is not replicated: the target's metastore chooses one, or locations in the policy"
+            self.skipped.append(Skipped(self.reader.header.to_evid, self.database, reason))
 
     def _count(self, kind: str, *, done: bool) -> None:
         self.tally.applied[kind] += done

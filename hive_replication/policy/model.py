@@ -11,7 +11,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
-from hive_replication.policy.places import Settings, Warehouse, valid_directory
+from hive_replication.policy.places import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.scope import PolicyScope, matches
 from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.yaml_text import parse, place
@@ -131,6 +131,10 @@ class Policy(Settings):
         default="warn",
         description="Views that name their own database, where that has another name on the target: replicated as is, or held",
     )
+    locations: Annotated[dict[str, Annotated[str, AfterValidator(valid_directory)]], AfterValidator(valid_locations)] = Field(
+        default_factory=dict[str, str],
+        description="Directories of target databases, by their names on the target; where absent the target's metastore chooses",
+    )
     external_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
         default=None,
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "
@@ -233,7 +237,12 @@ class Policy(Settings):
     @model_validator(mode="after")
     def _within_reach(self) -> Policy:
         """What the target is to hold lies on one of its stores: found here, not by the first table that needs it."""
-        for setting, directory in (("external_root", self.external_root), ("functions_root", self.functions_root)):
+        locations = ((f"locations.{name}", directory) for name, directory in self.locations.items())
+        for setting, directory in (
+            ("external_root", self.external_root),
+            ("functions_root", self.functions_root),
+            *locations,
+        ):
             if directory and not any((directory + "/").startswith(root.uri) for root in self.target.roots):
                 roots = ", ".join(root.uri for root in self.target.roots)
                 raise ValueError(f"{setting} {directory} lies under none of the target's storage roots ({roots})")

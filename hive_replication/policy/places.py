@@ -35,6 +35,26 @@ def valid_directory(directory: str) -> str:
     return directory.rstrip("/") if directory.rstrip("/").count("/") > 1 else directory
 
 
+def valid_locations(locations: dict[str, str]) -> dict[str, str]:
+    """Directories of databases, by their names in lower case.
+
+    Raises:
+        ValueError: two of them lie in one another, or one is replication's own.
+    """
+    places: dict[str, str] = {}
+    for name, directory in locations.items():
+        if other := next((one for one in places.values() if _in_one_another(one, directory)), None):
+            raise ValueError(f"{directory} and {other} lie in one another: each database needs a directory of its own")
+        if ".repl" in directory.split("/"):
+            raise ValueError(f"{directory} leads into replication's own directory")
+        places[name.lower()] = directory
+    return places
+
+
+def _in_one_another(first: str, second: str) -> bool:
+    return f"{first}/".startswith(f"{second}/") or f"{second}/".startswith(f"{first}/")
+
+
 class Settings(BaseModel):
     """Settings that no one changes, and in which nothing unknown may stand."""
 

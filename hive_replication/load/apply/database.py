@@ -57,9 +57,11 @@ class TargetDatabase:
         if self.dry:
             return False
         self.check()
+        image = copy_of(image)
+        image.locationUri = self.target.policy.locations.get(self.name)
         self.target.metastore.create_database(image if state is None else database_with_state(image, state))
         self._written = self.state
-        self._read()  # its directory is the metastore's choice
+        self._read()  # its directory is the metastore's choice, where it is not the policy's
         if not self.there:
             raise ReplicationError(
                 f"the metastore answers that it has created the target database {self.name!r}, and it has not: load again"

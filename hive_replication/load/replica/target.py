@@ -46,7 +46,9 @@ class Target:
         return found is not None and bool((found.parameters or {}).get(SOURCE_FOR))
 
     def default_locations(self, database: str) -> tuple[str, ...]:
-        """Directories that the metastore may choose for a database without a location; the first is the likeliest."""
+        """Directories that a database may get when it is created; the first is the policy's choice, or the likeliest."""
         warehouse = self.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
         external = self.metastore.config_value("hive.metastore.warehouse.external.dir", "")
-        return tuple(dict.fromkeys(f"{one.rstrip('/')}/{database}.db" for one in (warehouse, external) if one))
+        chosen = self.policy.locations.get(database.lower())
+        defaults = (f"{one.rstrip('/')}/{database}.db" for one in (warehouse, external) if one)
+        return tuple(dict.fromkeys([*filter(None, [chosen]), *defaults]))
