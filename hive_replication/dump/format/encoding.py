@@ -158,7 +158,7 @@ def event_text(record: EventRecord) -> bytes:
         for group in record.groups
     ]
     more: dict[str, Any] = {"writes": [astuple(one) for one in record.writes]} if record.writes else {}
-    more |= {"redump": record.redump} if record.redump else {}
+    more |= {name: value for name, value in (("redump", record.redump), ("shared", record.shared)) if value}
     values = asdict(record.notification) | {"groups": groups, "hash": record.hash} | more
     return text(values, _VERSION_2 if more else VERSION)
 
@@ -171,7 +171,7 @@ def event_of(data: bytes) -> tuple[EventRecord, list[int]]:
     if value.version == VERSION:
         value = _with_keys_in_message(value)
     writes = tuple(TransactionWrite(*one) for one in value.writes)
-    return EventRecord(row, groups, value.hash, writes, value.redump), [one.files for one in value.groups]
+    return EventRecord(row, groups, value.hash, writes, value.redump, value.shared), [one.files for one in value.groups]
 
 
 def _with_keys_in_message(value: wire.EventText) -> wire.EventText:

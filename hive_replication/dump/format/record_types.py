@@ -189,6 +189,7 @@ class EventRecord:
         hash: hash of its message as it stands in the log, to recognise another history; "" where unknown.
         writes: of a commit, what the transaction wrote to the database.
         redump: directory of the dump from which the event's table is rebuilt, "" where there is none.
+        shared: other partitions of the table at the directories of the event's, "" for none.
     """
 
     notification: Notification
@@ -196,6 +197,7 @@ class EventRecord:
     hash: str = ""
     writes: tuple[TransactionWrite, ...] = ()
     redump: str = ""
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True)

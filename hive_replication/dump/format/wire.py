@@ -95,6 +95,7 @@ class EventText(_Wire):
     hash: str = ""
     writes: list[Annotated[tuple[str, str, Evid, bool], Field(strict=False)]] = []
     redump: str = ""
+    shared: str = ""
 
 
 def fields(data: bytes, *versions: str, most: int = MOST["_metadata"]) -> dict[str, Any]:

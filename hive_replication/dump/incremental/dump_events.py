@@ -14,6 +14,7 @@ from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.event_files import EventFiles
 from hive_replication.dump.incremental.joined_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.dump.incremental.shared_directories import SharedDirectories
 from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
 from hive_replication.dump.source import Source, is_replica, message_hash
 from hive_replication.errors import BadRequest
@@ -63,7 +64,7 @@ def dump_events(
     database = _database(source, scope)
     _, from_hash = source.reach(from_evid)
     locations = PresentLocations(source.metastore, scope.database, from_evid, source.policy.max_message_bytes)
-    redumps = TableRedumps(source, locations, dump_table)
+    redumps, shared = TableRedumps(source, locations, dump_table), SharedDirectories(source, locations)
     whole = scope.table is None
     joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
     replica = is_replica(source.metastore.database(scope.database))
@@ -77,7 +78,9 @@ def dump_events(
         last = event
         joined.follow(decoded)
         if record is not None:
-            writer.put_event(replace(record, hash=message_hash(event.message), redump=redumps.redump(decoded)))
+            beside = shared.beside(decoded)
+            record = replace(record, hash=message_hash(event.message), redump=redumps.redump(decoded, beside), shared=beside)
+            writer.put_event(record)
             if writer.number_of_events == batch:
                 end = event.eventId
                 break

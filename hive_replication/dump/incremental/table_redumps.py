@@ -41,8 +41,15 @@ class TableRedumps:
     dump: DumpTable | None
     _made: dict[str, str] = field(default_factory=dict[str, str])
 
-    def redump(self, event: LogEvent) -> str:
-        """Directory of a dump of the event's table; "" where none is needed, or the table is gone or renamed by now."""
+    def redump(self, event: LogEvent, shared: str = "") -> str:
+        """Directory of a dump of the event's table; "" where none is needed, or the table is gone or renamed by now.
+
+        Args:
+            event: of the window.
+            shared: other partitions at the directories of its own (see ``shared_directories``).
+        """
+        if self.dump is not None and shared:
+            return self._directory(event.row.table, event.evid)
         if self.dump is None or event.row.type not in redumps.TYPES or not self.source.acid or event.event is None:
             return ""
         return self._directory(event.row.table, event.evid) if redumps.why_redump(event.event) else ""

@@ -270,7 +270,7 @@ class LanePlanner:
         change = event.event
         leaves = isinstance(change, r.AlterTable) and change.rename and not self._stays(change)
         # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
-        if leaves or (incarnation.dropped is not None and change is not None and (event.outside or why_redump(change))):
+        if leaves or (incarnation.dropped is not None and change is not None and (event.obstacle or why_redump(change))):
             tables.drop_table(self._planning, event, replica)
         else:
             require_within(event)

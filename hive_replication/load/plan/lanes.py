@@ -21,7 +21,8 @@ from hive_replication.events.event_types import Notification
 class WindowEvent:
     """An event of a window: decoded, or why it cannot be.
 
-    ``redump`` is the dump that its table is rebuilt from, if any; ``outside`` why its object or files may not be read, or "".
+    ``redump`` is the dump that its table is rebuilt from, if any; ``outside`` why its object or files may not be read, or "";
+    ``shared`` are other partitions at the directories of its own at the source.
     """
 
     row: Notification
@@ -30,6 +31,12 @@ class WindowEvent:
     error: str = ""
     redump: str = ""
     outside: str = ""
+    shared: str = ""
+
+    @property
+    def obstacle(self) -> str:
+        """Why the event alone does not tell what its object holds afterwards, or "": of no concern if the object goes away."""
+        return self.outside or self.shared
 
     @property
     def evid(self) -> int:
@@ -75,7 +82,7 @@ def window_event(record: EventRecord) -> WindowEvent:
         return WindowEvent(record.notification, None, record.groups, str(error), record.redump)
     if isinstance(event, tx.CommitTransaction):
         event = tx.with_writes(event, record.writes)
-    return WindowEvent(record.notification, event, record.groups, redump=record.redump)
+    return WindowEvent(record.notification, event, record.groups, redump=record.redump, shared=record.shared)
 
 
 def refused(event: WindowEvent, why: str) -> WindowEvent:

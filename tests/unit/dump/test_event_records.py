@@ -38,11 +38,12 @@ def test_what_a_dump_adds_stands_beside_the_message(layout: str, tmp_path: Path)
     written = [
         EventRecord(Notification(7, 8, "COMMIT_TXN", "db", "", MESSAGE), (FileGroup("", (), table="t"),), "aa", WRITES),
         EventRecord(Notification(8, 8, "ALTER_TABLE", "db", "t", MESSAGE), redump=OTHER),
-        EventRecord(Notification(9, 8, "INSERT", "db", "t", MESSAGE)),
+        EventRecord(Notification(9, 8, "INSERT", "db", "t", MESSAGE), redump=OTHER, shared="ds=1, ds=é"),
+        EventRecord(Notification(10, 8, "INSERT", "db", "t", MESSAGE)),
     ]
     for record in written:
         writer.put_event(record)
-    result = writer.finish(DumpHeader("incremental", Scope("db"), "uuid", Database(name="db"), 6, 9, 8, "", 1.5))
+    result = writer.finish(DumpHeader("incremental", Scope("db"), "uuid", Database(name="db"), 6, 10, 8, "", 1.5))
     assert list(dumps.open(result.directory).events()) == written
 
 

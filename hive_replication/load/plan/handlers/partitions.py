@@ -5,7 +5,7 @@ from __future__ import annotations
 from hive_replication.events import event_types as r
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.handlers import transactions
-from hive_replication.load.plan.lane_context import LanePlanning, Replica
+from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition
@@ -26,7 +26,9 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
             foreign = found = None
         if reason := lane.applied(event.evid, event.names[0], replica, found or 0):
             lane.skip(event.evid, what, reason)
-        elif foreign is not None or found is not None:
+            continue
+        _require_own_directories(event)
+        if foreign is not None or found is not None:
             if not lane.superseded(event, added.name, what):
                 content, compare = lane.content(event, added.name), lane.conflicts.compares(foreign)
                 lane.add(op.ReplaceData(event.evid, replica.name, added.name, image, content, compare=compare))
@@ -37,6 +39,17 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
             replica.partitions[added.name] = True
     if new:
         lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))
+
+
+def _require_own_directories(event: WindowEvent) -> None:
+    """Makes sure that what an event brings is read by the partitions that it names alone.
+
+    Raises:
+        LaneStopped: it is not; the table is rebuilt, if the dump could get hold of it.
+    """
+    if event.shared:
+        advice = "it is rebuilt from a dump" if event.redump else "repair it, or give each partition a directory of its own"
+        raise LaneStopped(f"at the source, {event.shared} shares the directory of a partition of event {event.evid}: {advice}")
 
 
 def _kept_aside(lane: LanePlanning, event: WindowEvent, added: r.AddedPartition, replica: Replica, foreign: Partition) -> bool:
@@ -95,6 +108,7 @@ def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     transactions.require_replayable(event)
     if name and not lane.passes(event, name, replica):
         return
+    _require_own_directories(event)
     if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):
         return
     if change.partition is not None:

@@ -1,0 +1,73 @@
+"""External partitions that lie in one directory at the source: an event names one of them, and all of them read its files."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.dump.incremental.shared_directories import SharedDirectories
+from hive_replication.dump.incremental.table_redumps import TableRedumps
+from hive_replication.verify.witness import witness
+from tests.warehouse import Warehouse
+
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
+
+
+@pytest.fixture
+def renamed(warehouse: Warehouse) -> Warehouse:
+    """Hive leaves the directory of an external partition where it is when the partition is renamed."""
+    warehouse.sql("CREATE EXTERNAL TABLE outside (a INT) PARTITIONED BY (ds STRING)", "CREATE TABLE plain (a INT)")
+    warehouse.load_data("outside PARTITION (ds='1')", "1\n")
+    warehouse.load_data("outside PARTITION (ds='5')", "5\n")
+    warehouse.replicate()
+    warehouse.sql(
+        "ALTER TABLE outside PARTITION (ds='1') RENAME TO PARTITION (ds='2')",
+        "ALTER TABLE outside PARTITION (ds='2') RENAME TO PARTITION (ds='3')",
+    )
+    return warehouse
+
+
+def differences(warehouse: Warehouse) -> list[str]:
+    connection = warehouse.connection
+    return [f"{one.table}/{one.partition}" for one in witness(connection.source, connection.target, warehouse.database).wrong]
+
+
+def nothing(*_: object) -> str:
+    return ""
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+def test_both_partitions_get_the_new_files(renamed: Warehouse, windows: int) -> None:
+    if windows == 2:
+        renamed.replicate()
+    renamed.load_data("outside PARTITION (ds='1')", "10\n")
+    renamed.load_data("plain", "1\n")
+    assert renamed.replicate().held == ()
+    renamed.assert_equal()
+    renamed.load_data("outside PARTITION (ds='3')", "30\n")
+    renamed.load_data("outside PARTITION (ds='5')", "50\n")
+    assert renamed.replicate().held == ()
+    renamed.assert_equal()
+    assert differences(renamed) == []
+
+
+def test_without_a_dump_of_the_table_it_is_held_alone(renamed: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed.replicate()
+    renamed.load_data("outside PARTITION (ds='1')", "10\n")
+    renamed.load_data("plain", "1\n")
+    with monkeypatch.context() as patch:  # as if the table had got another name before it was dumped
+        patch.setattr(TableRedumps, "redump", nothing)
+        (held,) = renamed.replicate().held
+    assert held.tables == ("outside",)
+    assert "ds=3 shares the directory of a partition of event" in held.reason
+    assert "repair it, or give each partition a directory of its own" in held.reason
+    assert renamed.load(renamed.dump(renamed.status()).directory).held == ()  # tried again, now with a dump
+    renamed.assert_equal()
+
+
+def test_the_witness_sees_what_one_partition_lacks(renamed: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: nothing was held, and the other partition lacked the file."""
+    renamed.load_data("outside PARTITION (ds='1')", "10\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedDirectories, "beside", nothing)
+        assert renamed.replicate().held == ()
+    assert set(differences(renamed)) == {"outside/ds=3"}
