@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import yaml
 
 from hive_replication.policy import Policy
+from resources.embedded.policy import save_policy
 
 ROOT = Path(__file__).parents[1]
 
@@ -109,7 +109,7 @@ def dagster_dev(policy: Policy, folder: Path) -> Generator[Dagster]:
         folder: where its file and DAGSTER_HOME go.
     """
     config = folder / "policy.yaml"
-    config.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(policy, config)
     with running(folder, "-w", "workspace.yaml", HIVE_REPL_CONFIG=str(config)) as dagster:
         yield dagster
 

@@ -19,6 +19,20 @@ class Ledger(Warehouse):
         source = self.connection.source
         return Writer.begin(source.metastore, source.storage, self.database)
 
+    def write(self, table: str, *rows: str) -> None:
+        """One transaction a row."""
+        for row in rows:
+            writer = self.begin()
+            writer.insert(table, f"{row}\n")
+            writer.commit()
+
+    def rename(self, old: str, new: str) -> None:
+        metastore = self.connection.source.metastore
+        table = metastore.table(self.database, old)
+        assert table is not None
+        table.tableName = new
+        metastore.alter_table(self.database, old, table)
+
     def files(self, *, source: bool, table: str = "a") -> dict[str, bytes]:
         side = self.connection.source if source else self.connection.target
         found = side.metastore.table(self.database, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
@@ -33,11 +34,11 @@ class Warehouse:
     def __post_init__(self) -> None:
         self._since = self.connection.target.metastore.current_event_id()
 
-    def with_policy(self, **settings: object) -> Warehouse:
+    def with_policy(self, **settings: object) -> Self:
         """The same database under a policy with other settings."""
         policy = self.connection.source.policy.model_copy(update={"databases": {self.database: self.database}, **settings})
         sides = {side: replace(getattr(self.connection, side), policy=policy) for side in ("source", "target")}
-        return Warehouse(replace(self.connection, **sides), self.hive, self.database, self.copier)
+        return replace(self, connection=replace(self.connection, **sides))
 
     def sql(self, *statements: str) -> None:
         """Runs statements on real Hive in the source database; ``{db}`` stands for its name."""

@@ -36,7 +36,11 @@ def policy(cluster: Cluster, databases: Mapping[str, str], source: str = "source
 
 def write_policy(cluster: Cluster, path: Path, databases: Mapping[str, str] | None = None, **settings: object) -> None:
     """Writes the YAML of :func:`policy` with further settings; ``sales`` to ``sales`` where no databases are given."""
-    made = policy(cluster, databases or {"sales": "sales"}).model_copy(update=settings)
+    save_policy(policy(cluster, databases or {"sales": "sales"}).model_copy(update=settings), path)
+
+
+def save_policy(made: Policy, path: Path) -> None:
+    """Writes a policy as YAML."""
     content = made.model_dump(mode="json", exclude_defaults=True)
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 

@@ -261,7 +261,6 @@ def test_a_lock_keeps_others_out_and_leaves_nothing(metastore: Metastore) -> Non
 HOLD = """
 import sys, time
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.lock import MetastoreLock
 with MetastoreLock(Metastore(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)

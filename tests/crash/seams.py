@@ -31,8 +31,7 @@ from typing import Any
 
 from thrift.transport.TTransport import TTransportException
 
-from hive_replication.copy import copy_file as one
-from hive_replication.copy import thread_copier as threads
+from hive_replication.copy import copy_file, thread_copier
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.metastore.connection import Connections
 from hive_replication.policy import Policy
@@ -113,8 +112,8 @@ class Trap:
         Storage.mkdirs = lambda owner, uri: self._effect(
             f"{self._side(uri)}.storage.mkdirs[{kind(uri)}]", lambda: mkdirs(owner, uri)
         )
-        copy = one.copy_file
-        threads.copy_file = lambda task, *args, **options: self._copy(copy, task, args, options)
+        copy = copy_file.copy_file
+        thread_copier.copy_file = lambda task, *args, **options: self._copy(copy, task, args, options)
 
     def strikes(self, key: str) -> bool:
         """Counts a moment; returns whether the process is struck there."""

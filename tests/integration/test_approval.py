@@ -8,13 +8,13 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-import yaml
 
 from hive_replication.cli.main import run
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans.approval import Approvals
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.definitions import build_defs
+from resources.embedded.policy import save_policy
 from sensors.notification_log.decision import RETRY_DELAY
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
@@ -47,7 +47,7 @@ def test_a_window_is_planned_then_approved_then_loaded(
 ) -> None:
     name, source, target = sensor.warehouse.database, sensor.source, sensor.target
     config = tmp_path / "policy.yaml"
-    config.write_text(yaml.safe_dump(sensor.policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(sensor.policy, config)
     # The bootstrap: planned, not loaded, however often the sensor looks; another window cannot be approved.
     planning = sensor.request()
     window = str(planning.partition_key)

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import dagster as dg
 import pytest
-import yaml
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -31,6 +30,7 @@ from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
+from resources.embedded.policy import save_policy
 from resources.notifier import WEBHOOK
 from tests.receivers import web_server
 from tests.warehouse import Warehouse
@@ -136,7 +136,7 @@ def test_what_waits(replicated: Warehouse) -> None:
 def policy_file(replicated: Warehouse, tmp_path: Path) -> Path:
     connection = of_one(replicated, Log(replicated.connection.source.metastore.uri))
     path = tmp_path / "policy.yaml"
-    path.write_text(yaml.safe_dump(connection.source.policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(connection.source.policy, path)
     return path
 
 

@@ -19,6 +19,7 @@ from hive_replication.cli.main import run
 from hive_replication.load.records import RecordStore
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
+from resources.embedded.policy import save_policy
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
@@ -55,7 +56,7 @@ class Shell:
 def shell(warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
     policy = warehouse.connection.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
     config = tmp_path / "policy.yaml"
-    config.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(policy, config)
     return Shell(config, capsys)
 
 
@@ -258,7 +259,7 @@ def test_a_released_table_is_caught_up_by_the_next_tick(sensor: Sensor, tmp_path
     warehouse = sensor.warehouse
     name = warehouse.database
     config = tmp_path / "policy.yaml"
-    config.write_text(yaml.safe_dump(sensor.policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(sensor.policy, config)
     hive_repl: Callable[..., int] = lambda *words: run(["--config", str(config), *words])  # noqa: E731
     sensor.replicate()
     start = warehouse.applied()

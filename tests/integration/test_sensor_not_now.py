@@ -8,11 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-import yaml
 
 from hive_replication.cli.main import run
 from hive_replication.load.replica.state import replica_state
 from repl_assets.catalog.keys import Window
+from resources.embedded.policy import save_policy
 from tests.policy_sensor import Sensor
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -23,7 +23,7 @@ def test_a_paused_database_waits_in_every_instance_until_resumed(
 ) -> None:
     name, target = sensor.warehouse.database, sensor.connection.target
     config = tmp_path / "policy.yaml"
-    config.write_text(yaml.safe_dump(sensor.policy.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    save_policy(sensor.policy, config)
     assert run(["--config", str(config), "pause", name]) == 2  # no replica yet
     sensor.replicate()
     sensor.warehouse.load_data("plain", "2\n")

@@ -178,10 +178,7 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
 
 
 def with_acid(ledger: Ledger, **settings: object) -> Ledger:
-    connection = ledger.connection
-    changed = connection.source.policy.model_copy(update={"acid": Acid(**settings)})  # type: ignore[arg-type]
-    source, target = (replace(side, policy=changed) for side in (connection.source, connection.target))
-    return Ledger(replace(connection, source=source, target=target), None, ledger.database)  # type: ignore[arg-type]
+    return ledger.with_policy(acid=Acid(**settings))  # type: ignore[arg-type]
 
 
 def test_a_bootstrap_fails_where_transactions_stay_open(ledger: Ledger) -> None:

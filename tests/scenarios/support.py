@@ -6,14 +6,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format import resume as attempts
+from hive_replication.dump.format import resume
 from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
@@ -100,12 +100,6 @@ class Site(Warehouse):
         mine = (event for event in metastore.events(after) if event.dbName == self.database)
         return [event.eventType for event in mine if table in ("", event.tableName)]
 
-    def with_policy(self, **changes: Any) -> Site:
-        """The same database under a changed policy."""
-        policy = self.connection.source.policy.model_copy(update=changes)
-        source, target = (replace(side, policy=policy) for side in (self.connection.source, self.connection.target))
-        return replace(self, connection=replace(self.connection, source=source, target=target))
-
     def dump_table(self, table: str, from_evid: int | None = None) -> DumpResult:
         """REPL DUMP of one table."""
         return repl_dump(self.connection.source, ReplDump(self.database, table, from_evid), self.connection.store)
@@ -141,7 +135,7 @@ def die_at(patch: pytest.MonkeyPatch, owner: type, method: str, when: Callable[.
 def dying(owner: type, method: str, when: Callable[..., bool], *, interval: float = 0.0) -> Iterator[None]:
     """Inside, the process ends as in :func:`die_at`; dumps note how far they are after so many seconds, by default at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempts, "INTERVAL", interval)
+        patch.setattr(resume, "INTERVAL", interval)
         die_at(patch, owner, method, when)
         with pytest.raises(Killed):
             yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -40,30 +39,14 @@ def _ledger(cluster: Cluster, source4: Side, target4: Side) -> Ledger:
     return make(connect(policy(cluster, {name: name}, source4.name, target4.name)), name)
 
 
-def _write(site: Ledger, table: str, *rows: str) -> None:
-    """One transaction a row."""
-    for row in rows:
-        writer = site.begin()
-        writer.insert(table, f"{row}\n")
-        writer.commit()
-
-
 def _make(site: Ledger, table: str, *rows: str) -> None:
     create(site.connection.source.metastore, site.connection.source.storage, site.database, table)
-    _write(site, table, *rows)
+    site.write(table, *rows)
 
 
 def _drop(site: Ledger, table: str) -> None:
     """As Hive drops it."""
     site.connection.source.metastore.drop_table(site.database, table, delete_data=True)
-
-
-def _rename(site: Ledger, old: str, new: str) -> None:
-    metastore = site.connection.source.metastore
-    table = metastore.table(site.database, old)
-    assert table is not None
-    table.tableName = new
-    metastore.alter_table(site.database, old, table)
 
 
 def _read(site: Ledger, table: str, *, source: bool) -> dict[str, bytes]:
@@ -96,10 +79,10 @@ def test_second_bootstrap_over_a_half_made_one(
     with pytest.raises(Unreachable):
         site.replicate()
     monkeypatch.undo()
-    _write(site, "t", "4", "5")
+    site.write("t", "4", "5")
     assert site.replicate().held == ()
     _assert_same(site, "t")
-    _write(site, "t", "6")
+    site.write("t", "6")
     assert site.replicate().held == ()
     _assert_same(site, "t")
 
@@ -114,8 +97,8 @@ def test_renamed_over_a_dropped_one(site: Ledger) -> None:
         _drop(site, over)
         if windows == 2:
             assert site.replicate().held == ()
-        _rename(site, new, over)
-        _write(site, over, "h")
+        site.rename(new, over)
+        site.write(over, "h")
         assert site.replicate().held == ()
         _assert_same(site, over)
 
@@ -126,9 +109,9 @@ def test_swapped(site: Ledger) -> None:
     _make(site, "right", "a")
     assert site.replicate().held == ()
     for old, new in (("left", "aside"), ("right", "left"), ("aside", "right")):
-        _rename(site, old, new)
-    _write(site, "left", "b")
-    _write(site, "right", "4")
+        site.rename(old, new)
+    site.write("left", "b")
+    site.write("right", "4")
     assert site.replicate().held == ()
     _assert_same(site, "left")
     _assert_same(site, "right")
@@ -156,21 +139,19 @@ def test_dropped_and_made_again(site: Ledger) -> None:
 
 def test_out_of_the_policy_and_in_again(site: Ledger) -> None:
     """A table leaves the policy by a rename, is written to there, and comes back by a repair."""
-    connection = site.connection
-    changed = connection.source.policy.model_copy(update={"exclude": ("out*",)})
-    source, target = (replace(side, policy=changed) for side in (connection.source, connection.target))
-    one = replace(site, connection=replace(connection, source=source, target=target))
+    one = site.with_policy(exclude=("out*",))
+    connection = one.connection
     _make(site, "leaves", "1", "2", "3")
     assert one.replicate().held == ()
-    _rename(site, "leaves", "outside")
+    site.rename("leaves", "outside")
     assert one.replicate().held == ()
     assert connection.target.metastore.table(site.database, "leaves") is None
-    _write(site, "outside", "4", "5")
-    _rename(site, "outside", "leaves")
-    sides = source, target, connection.store, connection.copier
+    site.write("outside", "4", "5")
+    site.rename("outside", "leaves")
+    sides = connection.source, connection.target, connection.store, connection.copier
     repair(*sides, site.database, "leaves")
     _assert_same(site, "leaves")
-    _write(site, "leaves", "6")
+    site.write("leaves", "6")
     assert one.replicate().held == ()
     _assert_same(site, "leaves")
 
@@ -183,7 +164,7 @@ def test_dropped_on_the_target_and_repaired(site: Ledger, left: str, monkeypatch
     assert site.replicate().held == ()
     target.metastore.drop_table(site.database, name, delete_data=False)
     assert site.highest(source=False, table=name) == 3
-    _write(site, name, "4", "5")
+    site.write(name, "4", "5")
     connection = site.connection
     sides = connection.source, target, connection.store, connection.copier
     if left == "a load that was killed":
@@ -200,7 +181,7 @@ def test_dropped_on_the_target_and_repaired(site: Ledger, left: str, monkeypatch
         monkeypatch.undo()
     assert repair(*sides, site.database, name).load.held == ()
     _assert_same(site, name)
-    _write(site, name, "6")
+    site.write(name, "6")
     assert site.replicate().held == ()
     _assert_same(site, name)
 
@@ -252,9 +233,7 @@ def test_foreign_tables_in_the_way(site: Ledger) -> None:
             writer = Writer.begin(target.metastore, target.storage, site.database)
             writer.insert(name, f"{row}\n")
             writer.commit()
-        changed = target.policy.model_copy(update={"conflicts": how})
-        sides = (replace(side, policy=changed) for side in (site.connection.source, target))
-        one = replace(site, connection=replace(site.connection, **dict(zip(("source", "target"), sides, strict=True))))
+        one = site.with_policy(conflicts=how)
         _make(site, name, "1")
         writer = site.begin()
         writer.insert(name, "2\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -58,10 +57,7 @@ def same(site: Ledger, table: str) -> bool:
 
 
 def with_acid(site: Ledger, **settings: object) -> Ledger:
-    connection = site.connection
-    changed = connection.source.policy.model_copy(update={"acid": Acid(**settings)})  # type: ignore[arg-type]
-    source, target = (replace(side, policy=changed) for side in (connection.source, connection.target))
-    return replace(site, connection=replace(connection, source=source, target=target))
+    return site.with_policy(acid=Acid(**settings))  # type: ignore[arg-type]
 
 
 def test_s157_concurrent_drop(site: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

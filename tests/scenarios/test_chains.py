@@ -65,18 +65,11 @@ def ledger(cluster: Cluster, source4: Side, target4: Side) -> Iterator[Ledger]:
 @pytest.fixture(scope="module")
 def last(cluster: Cluster, ledger: Ledger) -> Hop:
     """From the second metastore to the third; all three stand where the first does."""
-    _write(ledger, "a", "1")
+    ledger.write("a", "1")
     assert ledger.replicate().held == ()
     hop = Hop.beyond(cluster, ledger.database, "target4", "source4")
     hop.replicate()
     return hop
-
-
-def _write(ledger: Ledger, table: str, *rows: str, partition: str = "") -> None:
-    for row in rows:
-        writer = ledger.begin()
-        writer.insert(table, f"{row}\n", partition)
-        writer.commit()
 
 
 def _assert_same(ledger: Ledger, last: Hop, *tables: str) -> None:
@@ -102,7 +95,7 @@ def _open(last: Hop) -> frozenset[int]:
 def test_transactions(ledger: Ledger, last: Hop) -> None:
     """Commits, aborts, commits without rows and truncations; no transaction stays open at the third."""
     before = _open(last)
-    _write(ledger, "a", "2", "3")
+    ledger.write("a", "2", "3")
     several = ledger.begin()
     several.insert("a", "4\n")
     several.insert("b", "1\n")
@@ -129,19 +122,19 @@ def test_transactions(ledger: Ledger, last: Hop) -> None:
 def test_rebuilt_by_a_repair(ledger: Ledger, last: Hop) -> None:
     """A repair at the second makes a table with its data in no transaction: the third gets all of it."""
     create(ledger.connection.source.metastore, ledger.connection.source.storage, ledger.database, "r")
-    _write(ledger, "r", "1", "2")
+    ledger.write("r", "1", "2")
     assert ledger.replicate().held == ()
     last.replicate()
     connection = ledger.connection
     sides = connection.source, connection.target, connection.store, connection.copier
     connection.target.metastore.drop_table(ledger.database, "r", delete_data=False)
-    _write(ledger, "r", "3")
+    ledger.write("r", "3")
     assert repair(*sides, ledger.database, "r").load.held == ()
-    _write(ledger, "r", "4")
+    ledger.write("r", "4")
     assert ledger.replicate().held == ()
     last.replicate()
     _assert_same(ledger, last, "r")
-    _write(ledger, "r", "5")
+    ledger.write("r", "5")
     assert ledger.replicate().held == ()
     last.replicate()
     _assert_same(ledger, last, "r")
@@ -152,15 +145,12 @@ def test_dropped_and_renamed(ledger: Ledger, last: Hop) -> None:
     metastore = ledger.connection.source.metastore
     for name in ("old", "new"):
         create(metastore, ledger.connection.source.storage, ledger.database, name)
-        _write(ledger, name, name, name)
+        ledger.write(name, name, name)
     assert ledger.replicate().held == ()
     last.replicate()
     metastore.drop_table(ledger.database, "old", delete_data=True)
-    table = metastore.table(ledger.database, "new")
-    assert table is not None
-    table.tableName = "old"
-    metastore.alter_table(ledger.database, "new", table)
-    _write(ledger, "old", "x")
+    ledger.rename("new", "old")
+    ledger.write("old", "x")
     assert ledger.replicate().held == ()
     last.replicate()
     _assert_same(ledger, last, "old")
