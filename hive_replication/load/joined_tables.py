@@ -13,7 +13,7 @@ from hive_replication.dump.format.record_types import GONE
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan.model import LanePlan, SegmentPlan
-from hive_replication.load.rebuilt_tables import load_beside
+from hive_replication.load.rebuilt_tables import load_beside, tell
 from hive_replication.load.replica.state import LEFT_MARK, TAKEN_IN_REASON, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
@@ -45,9 +45,7 @@ def with_joined_tables(session: Session, store: DumpStore) -> Session:
             session.held[:] = [held for held in session.held if held.tables != (name,)]
     for number, held in enumerate(session.held):
         if held.tables[0] in failed and _is_awaited(held):
-            reason = f"{TAKEN_IN_REASON}and could not be loaded: {failed[held.tables[0]]}"
-            session.held[number] = replace(held, reason=reason)
-            session.replica.write_state(replace(session.state, held={**session.state.held, **dict.fromkeys(held.tables, reason)}))
+            tell(session, number, f"{TAKEN_IN_REASON}and could not be loaded: {failed[held.tables[0]]}")
     _settle_left(session)
     return session
 

@@ -47,7 +47,7 @@ def with_rebuilt_tables(session: Session, events: Sequence[WindowEvent], store: 
     again = replace(session, held=[], skipped=[], rebuilt=session.rebuilt.union(made))
     load_window(again, events=events)
     again.skipped = session.skipped
-    _tell(again, failed)
+    _tell_failed(again, failed)
     # Another table of a lane may wait for its own dump: each time there is one less.
     return with_rebuilt_tables(again, events, store) if made else again
 
@@ -83,10 +83,22 @@ def load_beside(session: Session, store: DumpStore, table: str, directory: str, 
     return not load.held
 
 
-def _tell(session: Session, failed: dict[str, str]) -> None:
+def _tell_failed(session: Session, failed: dict[str, str]) -> None:
     """Tells for tables that could not be rebuilt why."""
     for number, lane in enumerate(session.held):
         reason = next((failed[name] for name in lane.tables if name in failed), "")
         if reason:
-            session.held[number] = replace(lane, reason=reason)
-            session.replica.write_state(replace(session.state, held={**session.state.held, **dict.fromkeys(lane.tables, reason)}))
+            tell(session, number, reason)
+
+
+def tell(session: Session, number: int, reason: str) -> None:
+    """Gives a held lane another reason, in the report and in the database's state.
+
+    Args:
+        session: the load.
+        number: of the lane, among those that it holds.
+        reason: one sentence.
+    """
+    lane = session.held[number]
+    session.held[number] = replace(lane, reason=reason)
+    session.replica.write_state(replace(session.state, held={**session.state.held, **dict.fromkeys(lane.tables, reason)}))

@@ -21,7 +21,7 @@ from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.model import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
-from hive_replication.load.replica.hive4_translation import translated_tables
+from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.own_location import own_location
 from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
@@ -264,7 +264,7 @@ class Session:
         spent = dict(tally.seconds)
         spent["plan"] = round(max(time.monotonic() - began - sum(spent.values()), 0.0), 3)
         touched = tally.touched.sums(header.scope.table, self.table)
-        there = [one.table for one in touched if not one.dropped]
+        translated, broken_views = self._peculiar([one.table for one in touched if not one.dropped])
         return LoadReport(
             directory=self.reader.directory,
             database=self.database,
@@ -277,19 +277,23 @@ class Session:
             touched=touched,
             unexpected=tuple(tally.unexpected),
             changed_on_target=tuple(tally.changed),
-            translated=translated_tables(self.target.metastore, self.database, there),
+            translated=translated,
             seconds=spent,
             collapsed=tally.collapsed,
-            broken_views=self._broken_views(there),
+            broken_views=broken_views,
         )
 
-    def _broken_views(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of the target's views that read the database by the name that it has at the source only."""
-        source = self.reader.header.scope.database
-        if source == self.database or not names:
-            return ()
-        found = self.target.metastore.tables(self.database, names)
-        return tuple(sorted(table.tableName for table in found if reference(table, source)))
+    def _peculiar(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those of the target's tables that its metastore translated, and views that read the database by its source's name only.
+
+        Only a Hive 4 metastore translates, and only in a database of another name can a view read one that is not its own.
+        """
+        metastore, source = self.target.metastore, self.reader.header.scope.database
+        if metastore.features.major < 4 and source == self.database:
+            return (), ()
+        found = sorted(metastore.tables(self.database, names), key=lambda table: table.tableName)
+        broken = [table.tableName for table in found if source != self.database and reference(table, source)]
+        return tuple(table.tableName for table in found if is_translated(table)), tuple(broken)
 
     def _stands(self) -> int:
         """Where the database stands, or the table that the load is of; a repair brings one ahead of the others."""

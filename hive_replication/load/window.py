@@ -186,7 +186,8 @@ class _Planner:
             return None
         self.gone |= superseded
         again, skipped = self.plan(lane)
-        self.session.skipped.extend(one for one in skipped if one not in self.session.skipped)
+        known = set(self.session.skipped)
+        self.session.skipped.extend(one for one in dict.fromkeys(skipped) if one not in known)
         return again
 
 

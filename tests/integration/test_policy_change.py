@@ -10,6 +10,7 @@ import pytest
 import hive_replication
 from hive_replication.lag import lag
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.replica.fingerprint import FINGERPRINT
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState, replica_state
 from hive_replication.load.report import LoadReport
@@ -95,6 +96,7 @@ def test_tables_that_a_policy_takes_in_leaves_and_takes_in_again(warehouse: Ware
     left = first.connection.target.metastore.table(first.database, "facts")
     assert left is not None
     assert (list(state(first).left), left.parameters[LEFT_MARK]) == (["facts"], str(state(first).left["facts"]))
+    assert left.parameters[FINGERPRINT].startswith("location:")  # the mark takes nothing away
     warehouse.sql("ALTER TABLE facts DROP PARTITION (p='1')", _PART.format(t="facts", p=7))
     warehouse.load_data("orders PARTITION (p='1')", "other\n")
     assert step(first).held == ()
@@ -107,6 +109,8 @@ def test_tables_that_a_policy_takes_in_leaves_and_takes_in_again(warehouse: Ware
     journal = Journal(both.connection.target.storage, str(database.locationUri))
     assert all(lane.record.steps for _, lanes in journal.lanes_of(journal.entries()) for lane in lanes)  # all can be read
     assert (state(both).left, again is not None and LEFT_MARK in again.parameters) == ({}, False)
+    assert again is not None
+    assert again.parameters[FINGERPRINT].startswith("location:")
     warehouse.sql("CREATE TABLE passing (a INT)")
     assert step(warehouse.with_policy()).held == ()
     assert step(both).held == ()

@@ -87,7 +87,9 @@ def commit_as_copied(
                     started[-_AT_ONCE].result()
                 started.append(threads.begin(_end, number, before, pending, carry_out))
                 last |= dict.fromkeys(tables, started[-1])
-            elif not (all(call.result() for call in started) and carry_out(number)):
+            elif all(call.result() for call in started) and carry_out(number):
+                started.clear()  # they have ended
+            else:
                 break
         for call in started:
             call.result()

@@ -17,10 +17,11 @@ from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTas
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
+from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
-from hive_replication.load.apply.placement import DataKey, LanePlacement, Placer
+from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.tally import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.plan.call_groups import groups

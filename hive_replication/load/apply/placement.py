@@ -15,7 +15,7 @@ from typing import Literal
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
-from hive_replication.load.apply.commit_places import directory_in_lane, files_of_commits
+from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.apply.target_boundary import TargetBoundary
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
@@ -32,8 +32,6 @@ from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Partition, Table, directory_of
 from hive_replication.storage import FileStatus
 
-#: Number of the operation in its lane, and partition name ("" for the table).
-DataKey = tuple[int, str]
 #: How data becomes visible: nothing to do, move the staged files to the live directory, flip to them, or flip to both together.
 FlipMode = Literal["same", "append", "replace", "union"]
 #: Number of an operation, the operation, and what it changes.
@@ -68,14 +66,16 @@ class _LaneState:
     Args:
         placed: the directories chosen so far.
         before: the target's objects before the lane.
+        committed: files that its commits add to what it creates.
         trail: leads back to their names before the lane.
-        bases: directories of tables that the lane creates.
+        created: what the lane has created.
     """
 
     placed: LanePlacement
     before: TargetView
+    committed: Mapping[DataKey, Mapping[str, FileRef]]
     trail: NamesTrail = field(default_factory=NamesTrail)
-    bases: dict[str, str] = field(default_factory=dict[str, str])
+    created: CreatedInLane = field(default_factory=CreatedInLane)
 
     def thing(self, table: str, partition: str) -> Table | Partition | None:
         """A table or partition before the lane; None if it did not exist then."""
@@ -88,16 +88,16 @@ class _LaneState:
         thing = self.thing(operation.table, operation.partition)
         return thing if isinstance(thing, Partition) == bool(operation.partition) else None
 
-    def follow(self, operation: op.Operation) -> None:
+    def follow(self, number: int, operation: op.Operation) -> None:
         """Applies what an operation does to names."""
-        for change in operation.name_changes:
-            if change.drops_table:
-                self.bases.pop(change.tables[0], None)
-        self.trail.follow(operation.name_changes)
+        changes = operation.name_changes
+        self.created.follow(number, changes)
+        self.trail.follow(changes)
 
-    def base(self, table: str) -> str:
-        """The directory of a partitioned table; "" if it is not known."""
-        return self.bases.get(table) or directory_of(self.thing(table, ""))
+    def directory(self, table: str, partition: str = "") -> str:
+        """Where a table or partition lies, or where the lane creates it; "" if that is not known."""
+        key = self.created.key(table, partition)
+        return (self.placed.directories.get(key, "") if key else "") or directory_of(self.thing(table, partition))
 
 
 class Placer:
@@ -119,7 +119,7 @@ class Placer:
 
     def place(self, lane: LanePlan) -> LanePlacement:
         """Chooses the directories for a lane's data; changes nothing."""
-        state = _LaneState(LanePlacement(lane), self._before(lane))
+        state = _LaneState(LanePlacement(lane), self._before(lane), files_of_commits(lane.operations))
         changes: list[_Change] = []
         for number, operation in enumerate(lane.operations):
             match operation:
@@ -138,7 +138,7 @@ class Placer:
                 case _:
                     if any(content.files for _, content in operation.contents):
                         raise AssertionError(f"no place for the files of {operation.kind}")
-            state.follow(operation)
+            state.follow(number, operation)
         list(self._target.storage.threads.map(partial(self._place_change, state.placed), changes))
         return state.placed
 
@@ -159,22 +159,21 @@ class Placer:
         for later in placed.lane.operations[number:]:
             if isinstance(later, op.AddPartitions) and later.table == operation.table:
                 wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
-        wanted |= files_of_commits(placed.lane.operations[number:], operation.table)
+        wanted |= state.committed.get((number, ""), {})
         directory = operation.plain
         self._boundary.require_free(directory, self._shown(operation, ""))
         if not (operation.content.plain and self._is_usable(directory, wanted) and not self._in_use(directory)):
             directory = self._staging(operation.content, "", wanted)
-        state.bases[operation.table] = directory
         self._copy_to(placed, number, "", operation, operation.content, directory)
 
     def _place_partitions(self, state: _LaneState, number: int, operation: op.AddPartitions) -> None:
         placed = state.placed
-        base = state.base(operation.table) or f"{self._layout.location}/{table_directory(operation.table)}"
+        base = state.directory(operation.table) or f"{self._layout.location}/{table_directory(operation.table)}"
         untouched = not self._target.storage.exists(base)
 
         def directory(new: op.NewPartition) -> str:
             wanted = {file.relative: file for file in new.content.files}
-            wanted |= files_of_commits(placed.lane.operations[number:], operation.table, new.name)
+            wanted |= state.committed.get((number, new.name), {})
             plain = f"{base}/{new.name}"
             # A partition that the lane drops or renames first still uses its directory.
             plain_path = new.content.plain and not state.trail.gone(operation.table, new.name)
@@ -212,12 +211,10 @@ class Placer:
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
         """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
         for one in operation.written:
-            placed = state.placed
-            directory = directory_in_lane(placed.lane.operations[:number], placed.directories, one.table, one.partition)
-            directory = directory or directory_of(state.thing(one.table, one.partition))
+            directory = state.directory(one.table, one.partition)
             if directory:
                 shown = object_name(self._database, one.table, one.partition)
-                self._copy_to(placed, number, one.key, operation, one.content, directory, shown=shown)
+                self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown)
 
     def _present(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]

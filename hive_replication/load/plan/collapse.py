@@ -206,7 +206,7 @@ class _Stretch:
             self.created, self.plain = _Change.of("new", operation, operation.image, operation.content), operation.plain
             return True
         found = dict(_changes(operation))
-        if self.statistics and ("" in found or not found.keys().isdisjoint(self.statistics)):
+        if self.statistics and ("" in found or not self.statistics.keys().isdisjoint(found)):
             return False  # what is told of columns was told before this
         if self.created and found.keys() == {""} and not (self.changes or self.dropped):
             return self.created.join(found[""])

@@ -21,14 +21,14 @@ from hive_replication.load.operations.conflict_resolutions import (
 )
 from hive_replication.load.replica.hive4_translation import is_managed
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import SOURCE
+from hive_replication.load.replica.state import is_ours
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy.model import ConflictPolicy
 
 
 def is_foreign(thing: Table | Partition, source: str) -> bool:
     """Whether an object of the target is not this source's replica."""
-    return (thing.parameters or {}).get(SOURCE) != source
+    return not is_ours(thing, source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.events import event_types as r
@@ -17,7 +18,7 @@ from hive_replication.events.decode import UnreadableMessage, decode
 from hive_replication.events.event_types import Notification
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WindowEvent:
     """An event of a window: decoded, or why it cannot be.
 
@@ -53,8 +54,11 @@ class WindowEvent:
 
     def files(self, partition: str = "", table: str = "") -> FileGroup:
         """The files of one object of the event; ``table`` where the event is of several."""
-        found = (group for group in self.groups if (group.partition, group.table) == (partition, table))
-        return next(found, FileGroup(partition, ()))
+        return self._groups.get((partition, table), FileGroup(partition, ()))
+
+    @cached_property
+    def _groups(self) -> Mapping[tuple[str, str], FileGroup]:
+        return {(group.partition, group.table): group for group in reversed(self.groups)}  # the first counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,6 @@ would leave a managed table, which Hive 4 takes for a transactional one; so the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Table
 
 _TRANSLATED = "TRANSLATED_TO_EXTERNAL"
@@ -36,10 +33,3 @@ def keep_translation(image: Table, current: Table) -> None:
     if is_translated(current) and image.tableType == "MANAGED_TABLE":
         image.tableType = current.tableType
         image.parameters = {**(image.parameters or {}), **{k: v for k, v in current.parameters.items() if k in TRANSLATION}}
-
-
-def translated_tables(metastore: Metastore, database: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The target tables that the metastore translated; only a Hive 4 metastore is asked."""
-    if metastore.features.major < 4:
-        return ()
-    return tuple(sorted(table.tableName for table in metastore.tables(database, names) if is_translated(table)))

@@ -47,7 +47,7 @@ _UNDONE = PREFIX + "undone"
 _SCOPE = PREFIX + "scope."
 _LEFT = PREFIX + "left."
 #: Parameter of a replica that the policy no longer includes: the event id at which it was left.
-LEFT_MARK = PREFIX + "left"
+LEFT_MARK = PREFIX + "excluded"
 #: Operators set it while loads run, so a load never changes it.
 PAUSED = PREFIX + "paused"
 _KEPT = (SOURCE_FOR, PAUSED)
@@ -315,6 +315,6 @@ def object_id(thing: Table | Partition | None) -> int:
     return number_of("".join(_DIGIT.findall(value))) or 0
 
 
-def is_ours(table: Table, source: str) -> bool:
-    """Whether a target table is a replica of this source."""
-    return (table.parameters or {}).get(SOURCE) == source
+def is_ours(thing: Table | Partition, source: str) -> bool:
+    """Whether an object of the target is a replica of this source."""
+    return (thing.parameters or {}).get(SOURCE) == source

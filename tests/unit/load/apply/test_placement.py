@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.placement import Placer
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
@@ -16,7 +19,7 @@ from hive_replication.load.plan.model import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
@@ -60,3 +63,25 @@ def test_a_restarted_bootstrap_reads_the_tables_once(tmp_path: Path) -> None:
     assert [one.directories[0, ""] for one in placed] == [
         f"{base}/.repl/170-7" if number == 7 else f"{base}/t{number}" for number in range(TABLES)
     ]
+
+
+def test_the_partitions_of_a_lane_are_not_followed_once_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Counter[int]()
+
+    def name_changes(operation: op.AddPartitions) -> tuple[NameChange, ...]:
+        asked[operation.evid] += 1
+        return created(operation.table, *operation.partitions)
+
+    monkeypatch.setattr(op.AddPartitions, "name_changes", property(name_changes))
+    base = f"{tmp_path.as_uri()}/sales.db"
+    metastore, storage = Metastore({}), Storage((Root(uri=tmp_path.as_uri()),))
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+
+    def added(number: int) -> op.Operation:
+        content = op.Content((), staging_name(number, 0, transactional=False))
+        return op.AddPartitions(number, "t", (op.NewPartition(f"ds={number}", Partition(), content),))
+
+    placed = placer.place(LanePlan(("t",), 0, tuple(map(added, range(TABLES)))))
+    assert placed.directories == {(number, f"ds={number}"): f"{base}/t/ds={number}" for number in range(TABLES)}
+    assert set(asked.values()) == {3}  # what is there before, what commits add, and what is placed

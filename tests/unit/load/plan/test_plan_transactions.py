@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.log_event import LogEvent, ends_transaction
 from hive_replication.events.transactions import TransactionWrite
-from hive_replication.load.apply.commit_places import directory_in_lane, files_of_commits
+from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.transactions import (
     AllocateTargetWriteIds,
@@ -21,6 +22,7 @@ from hive_replication.load.plan.lanes import WindowEvent, segments, window_event
 from hive_replication.load.plan.model import LanePlan
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Skipped
+from hive_replication.metastore.types import Partition, Table
 from tests.model import Source
 from tests.replica import MAPPING, Target
 
@@ -127,10 +129,37 @@ def test_data_goes_where_the_lane_makes_its_object() -> None:
     create = op.CreateTable(1, "a", image, op.Content((), "1-0"), "hdfs://dst/a")
     image.tableName = "b"
     renamed = op.RenameTable(2, "a", image)
-    assert directory_in_lane([create], {(0, ""): "hdfs://dst/a"}, "a", "") == "hdfs://dst/a"
-    assert directory_in_lane([create, renamed], {(0, ""): "hdfs://dst/a"}, "b", "") == "hdfs://dst/a"
-    assert directory_in_lane([create, op.DropTable(2, "a")], {(0, ""): "hdfs://dst/a"}, "a", "") == ""
-    assert files_of_commits([create, commit], "a") == {FILE.relative: FILE}
-    assert files_of_commits([commit], "b") == {}
+    assert created_as([create], "a") == (0, "")
+    assert created_as([create, renamed], "b") == (0, "")
+    assert created_as([create, op.DropTable(2, "a")], "a") is None
+    assert files_of_commits([create, commit]) == {(0, ""): {FILE.relative: FILE}}
+    assert files_of_commits([replace(create, table="b"), commit]) == {}
     image.tableName = "a"
-    assert files_of_commits([op.RenameTable(2, "first", image), commit], "first") == {FILE.relative: FILE}
+    first = replace(create, table="first")
+    assert files_of_commits([first, op.RenameTable(2, "first", image), commit]) == {(0, ""): {FILE.relative: FILE}}
+
+
+def test_data_goes_where_the_lane_makes_its_partition() -> None:
+    """Files of a commit are wanted in the table's directory, too, below the partition's."""
+    ((plan, _),) = planned([ended(3, 7, "a")])
+    (commit,) = plan.operations
+    assert isinstance(commit, ReplayCommit)
+    create = op.CreateTable(1, "a", Table(), op.Content((), "1-0"), "hdfs://dst/a")
+    add = op.AddPartitions(2, "a", (op.NewPartition("p=1", Partition(), op.Content((), "2-0")),))
+    renamed = op.RenamePartition(2, "a", "p=1", "p=2", Partition())
+    write = replace(commit, written=tuple(replace(one, partition="p=2") for one in commit.written))
+    assert created_as([create, add, renamed], "a", "p=2") == (1, "p=1")
+    assert created_as([create, add, renamed], "a", "p=1") is None
+    assert created_as([create, add, op.DropPartitions(3, "a", ("p=1",))], "a", "p=1") is None
+    assert files_of_commits([create, add, renamed, write]) == {
+        (0, ""): {f"p=2/{FILE.relative}": FILE},
+        (1, "p=1"): {FILE.relative: FILE},
+    }
+    assert files_of_commits([renamed, write]) == {}  # of a partition that was there before
+
+
+def created_as(operations: list[op.Operation], table: str, partition: str = "") -> DataKey | None:
+    created = CreatedInLane()
+    for number, one in enumerate(operations):
+        created.follow(number, one.name_changes)
+    return created.key(table, partition)
