@@ -14,8 +14,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import starmap
 from typing import Any, cast
 
 from hive_replication.dump.format import encoding
@@ -63,6 +64,7 @@ class PackedWriter(WriterBase):
         self._waiting: dict[Key, Record] = {}
         self._weight = 0
         self._where: dict[Key, str] = {}
+        self._having: dict[str, list[str]] = {}  # Parquet files with partitions of a table, some of them perhaps dropped since
         self._rows: dict[str, int] = {}
         self._next = 0
         self._part = lru_cache(_KEPT)(self._read)
@@ -94,9 +96,9 @@ class PackedWriter(WriterBase):
         return cast("PartitionRecord | None", self._get(Key("partition", table, name)))
 
     def partitions(self, table: str) -> Iterator[PartitionRecord]:
-        self._flush()
-        names = sorted({name for key, name in self._where.items() if key.table == table})
-        streams = [self._live(name, table) for name in names]
+        # What waits is not written for this: a file for each table that is read back would be as many as the tables.
+        waiting = ((key, record) for key, record in self._waiting.items() if key.kind == "partition" and key.table == table)
+        streams = [sorted(waiting, key=lambda one: one[0]), *(self._live(name, table) for name in self._having.get(table, ()))]
         return (cast("PartitionRecord", record) for _, record in heapq.merge(*streams, key=lambda one: one[0]))
 
     def drop_table(self, name: str) -> None:
@@ -114,7 +116,10 @@ class PackedWriter(WriterBase):
             return self._as_tree().finish(header)
         self._close()
         self._flush()
-        parts = dict(filter(None, map(self._settled, sorted(self._rows))))
+        live: dict[str, set[Key]] = {name: set() for name in sorted(self._rows)}
+        for key, name in self._where.items():
+            live[name].add(key)
+        parts = dict(filter(None, starmap(self._settled, live.items())))
         text = encoding.header_text(header)
         self._digests = {"_dumpmetadata": digest_of(text)} | {name: self._digests[name] for name in parts}
         self._storage.write(f"{self.directory}/_dumpmetadata", text)
@@ -173,14 +178,19 @@ class PackedWriter(WriterBase):
         if not self._waiting:
             return
         name = self._write(part_of(self._waiting.values()))
-        self._where |= dict.fromkeys(self._waiting, name)
+        self._note(name, self._waiting)
         self._rows[name] = len(self._waiting)
         self._waiting.clear()
         self._weight = 0
 
-    def _settled(self, name: str) -> tuple[str, dict[str, Any]] | None:
+    def _note(self, name: str, keys: Collection[Key]) -> None:
+        """Notes which Parquet file has some records."""
+        self._where |= dict.fromkeys(keys, name)
+        for table in {key.table for key in keys if key.kind == "partition"}:
+            self._having.setdefault(table, []).append(name)
+
+    def _settled(self, name: str, live: set[Key]) -> tuple[str, dict[str, Any]] | None:
         """What the ack file says of a Parquet file, once it has no rows that nobody wants any more; None if none was left."""
-        live = {key for key, place in self._where.items() if place == name}
         if len(live) < self._rows[name]:
             # The new file comes before the old one goes: a writer that is killed in between leaves no row behind.
             settled = self._write(self._part(name).only(live)) if live else None
@@ -212,7 +222,7 @@ class PackedWriter(WriterBase):
             except ValueError as error:
                 raise BadRequest(f"{self.directory}/{name} is not what was written: {error}") from error
             self._rows[name] = len(part)
-            self._where |= {key: name for key in part.index if key in known}
+            self._note(name, [key for key in part.index if key in known])
             self._next = int(name[len("part-") : -len(".parquet")]) + 1
         if known - self._where.keys():
             raise BadRequest(f"{self.directory} lacks records that its checkpoints name")

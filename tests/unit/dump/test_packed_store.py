@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,24 @@ def test_one_record_is_found_without_decoding_others(store: PackedStore, monkeyp
     monkeypatch.setattr(packed_parts, "_record", counting)
     assert [writer.partition("t", record.name) for record in written] == written
     assert len(decoded) == 100
+
+
+def test_tables_that_are_read_back_one_by_one_share_a_file(store: PackedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot of transactional tables reads each back, and puts it again with its files."""
+    monkeypatch.setattr(packed, "_FULL", 1_000)
+    writer = store.create(Scope("db"))
+    names = [f"t{number}" for number in range(10)]
+    for name in names:
+        writer.put_table(table(name))
+        writer.put_partition(partition(name, 2))
+        writer.put_partition(partition(name, 1))
+    for name in names:
+        assert writer.table(name) == table(name)
+        writer.put_table(table(name, *FILES))
+        for part in writer.partitions(name):
+            writer.put_partition(replace(part, files=FILES))
+    directory = Path(writer.finish(HEADER).directory.removeprefix("file://"))
+    assert [path.name for path in directory.glob("*.parquet")] == ["part-00000.parquet"]
+    reader = store.open(directory.as_uri())
+    assert list(reader.tables()) == [table(name, *FILES) for name in names]
+    assert list(reader.partitions("t3")) == [partition("t3", 1, *FILES), partition("t3", 2, *FILES)]
