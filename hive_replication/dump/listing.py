@@ -40,7 +40,7 @@ class Lister:
         tell_missing: bool = False,
     ) -> None:
         self._storage, self._boundary = storage, boundary
-        self._cm_root = cm_root
+        self.cm_root = cm_root
         self._nothing, self._tell_missing = nothing, tell_missing
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
@@ -89,5 +89,5 @@ class Lister:
             checksum = None  # it is copied as it can be read then, and proven by what was read
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
         return FileRef(
-            uri, checksum.value if checksum else "", self._cm_root if kept and checksum else "", "" if parent == "." else parent
+            uri, checksum.value if checksum else "", self.cm_root if kept and checksum else "", "" if parent == "." else parent
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
@@ -60,8 +62,8 @@ class Source:
             raise BadRequest(f"the source {self.metastore.uri} has no database {name!r}")
         return database
 
-    def mark(self, name: str) -> Database:
-        """Sets ``repl.source.for`` on the database if it is not set (design: the only write to a source).
+    def mark(self, database: Database) -> Database:
+        """Sets ``repl.source.for`` on a database if it is not set (design: the only write to a source).
 
         From then on Hive keeps deleted files of the database's managed tables in cmroot. A policy that replicates no data needs
         none of this, and writes nothing to the source.
@@ -69,10 +71,9 @@ class Source:
         Raises:
             Refused: it cannot be set and the policy does not allow to go on without cmroot.
         """
-        database = self.database(name)
         if self.policy.metadata_only or (database.parameters or {}).get(SOURCE_FOR):
             return database
-        marked = copy_of(database)
+        name, marked = database.name, copy_of(database)
         marked.parameters = {**(database.parameters or {}), SOURCE_FOR: self.policy.name}
         try:
             self.metastore.alter_database(name, marked)
@@ -87,6 +88,10 @@ class Source:
                 "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
             ) from error
         return marked
+
+    def includes(self, scope: Scope) -> Callable[[str], bool]:
+        """Whether a table's name belongs to a dump."""
+        return self.policy.includes if scope.table is None else lambda table: table == scope.table
 
     def boundary(self, name: str, database: Database | None) -> SourceBoundary:
         """What may be read of a database; see :func:`~hive_replication.dump.source_boundary.source_boundary`."""

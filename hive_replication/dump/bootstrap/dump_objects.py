@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -46,14 +45,14 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         BadRequest: the database, table or a partition of the scope does not exist.
         ReplicationError: the source changes so fast that the dump does not come to an end.
     """
-    database = source.mark(scope.database)
+    database = source.mark(source.database(scope.database))
     begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
     left = set(known.tables) if known else set[str]()
     boundary = source.boundary(scope.database, database)
     reader = ObjectReader(source, scope, writer, source.lister(boundary))
     _read_all(source, reader, begin, left, progress)
-    included, metadata_only = _included(source, scope), source.policy.metadata_only
-    fold = Fold(reader.writer, scope.database, reader.reads, included, database, left, metadata_only, source.acid)
+    metadata_only = source.policy.metadata_only
+    fold = Fold(writer, scope.database, reader.reads, source.includes(scope), database, left, metadata_only, source.acid)
     fold.children = reader.children
     with_functions = scope.table is None and not metadata_only
     if with_functions:
@@ -79,7 +78,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         to_hash,
         created,
         skipped=dict(reader.skipped),
-        metadata_only=source.policy.metadata_only,
+        metadata_only=metadata_only,
         acid=source.acid,
         taken=source.policy.scope.text if scope.table is None else "",
         read=source.policy.source.paths,
@@ -105,18 +104,13 @@ def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], 
     writer.seal()
 
 
-def _included(source: Source, scope: Scope) -> Callable[[str], bool]:
-    return source.policy.includes if scope.table is None else lambda table: table == scope.table
-
-
 def _functions(source: Source, database: str) -> dict[str, Function]:
     return {function.functionName.lower(): function for function in source.metastore.functions(database)}
 
 
 def _put_functions(source: Source, reader: ObjectReader, fold: Fold, boundary: SourceBoundary) -> None:
-    cm_root = source.cm_root()
     for function in fold.functions.values():
-        record = function_record(source, function, cm_root, boundary)
+        record = function_record(source, function, reader.lister.cm_root, boundary)
         reason = "" if boundary.why_outside(function) else why_left_out(function, record.files)
         if reason:
             reader.skipped[function_name(record.name)] = reason

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, EventRecord, MadeWith, Scope
@@ -19,8 +18,10 @@ from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedu
 from hive_replication.dump.source import Source, is_replica, message_hash
 from hive_replication.errors import BadRequest
 from hive_replication.events.log_event import LogEvent, of_policy
+from hive_replication.events.transactions import ENDS
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.parallel import settle
 from hive_replication.progress import Progress
 
 _BATCH = 200  # events whose files are looked for at once
@@ -61,20 +62,20 @@ def dump_events(
             f"the source's notification log ends at event {current}, before {max(from_evid, end)}; if its metastore was restored "
             f"from an older state: hive-repl recover {scope.database}"
         )
-    database = _database(source, scope)
+    found = source.metastore.database(scope.database)
+    # Where it was dropped meanwhile, its name alone, so that the drop can be dumped.
+    database = source.mark(found) if found else Database(name=scope.database, parameters={})
     _, from_hash = source.reach(from_evid)
     locations = PresentLocations(source.metastore, scope.database, from_evid, source.policy.max_message_bytes)
     redumps, shared = TableRedumps(source, locations, dump_table), SharedDirectories(source, locations)
     whole = scope.table is None
     joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
-    replica = is_replica(source.metastore.database(scope.database))
-    transactions = TransactionReader(source, scope.database, partial(_includes, source, scope), replica)
-    boundary = source.boundary(scope.database, database)
-    files = EventFiles(source, locations, boundary)
+    transactions = TransactionReader(source, scope.database, source.includes(scope), is_replica(found))
+    files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
-    for event, decoded, record in _records(source, scope, events, locations, transactions, files):
+    for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event
         joined.follow(decoded)
         if record is not None:
@@ -98,28 +99,20 @@ def dump_events(
 
 def _records(
     source: Source,
-    scope: Scope,
     events: Iterable[NotificationEvent],
     locations: PresentLocations,
     transactions: TransactionReader,
     files: EventFiles,
 ) -> Iterator[tuple[NotificationEvent, LogEvent, EventRecord | None]]:
     """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
-    includes = partial(_includes, source, scope)
+    database, includes = transactions.database, transactions.includes
     for batch in batches(events, _BATCH):
         found = locations.decode_batch(batch)
-        ended = source.threads.map(transactions.record, found)
-        taken = [one for one in found if source.policy.takes(one.row.type) and of_policy(one, scope.database, includes)]
-        grouped = {one.evid: EventRecord(one.row, groups) for one, groups in zip(taken, files.groups(taken), strict=True)}
-        yield from ((event, one, grouped.get(one.evid, end)) for event, one, end in zip(batch, found, ended, strict=True))
-
-
-def _database(source: Source, scope: Scope) -> Database:
-    """The source database, marked; where it was dropped meanwhile, its name alone, so that the drop can be dumped."""
-    if source.metastore.database(scope.database) is None:
-        return Database(name=scope.database, parameters={})
-    return source.mark(scope.database)
-
-
-def _includes(source: Source, scope: Scope, table: str) -> bool:
-    return source.policy.includes(table) if scope.table is None else table == scope.table
+        ended = {one.evid: source.threads.begin(transactions.record, one) for one in found if one.row.type in ENDS}
+        try:
+            taken = [one for one in found if source.policy.takes(one.row.type) and of_policy(one, database, includes)]
+            grouped = {one.evid: EventRecord(one.row, groups) for one, groups in zip(taken, files.groups(taken), strict=True)}
+            for event, one in zip(batch, found, strict=True):
+                yield event, one, ended[one.evid].result() if one.evid in ended else grouped.get(one.evid)
+        finally:
+            settle(ended.values())

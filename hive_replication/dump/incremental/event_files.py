@@ -36,9 +36,7 @@ class EventFiles:
 
     def __init__(self, source: Source, locations: PresentLocations, boundary: SourceBoundary = ANYWHERE) -> None:
         self._lister, self._metadata_only = source.lister(boundary), source.policy.metadata_only
-        self._boundary = boundary
-        self._source, self._cm_root = source, source.cm_root()
-        self._locations = locations
+        self._source, self._locations, self._boundary = source, locations, boundary
 
     def groups(self, events: Iterable[LogEvent]) -> list[tuple[FileGroup, ...]]:
         """The files of each event, object by object; what has to be listed is listed in parallel."""
@@ -77,7 +75,7 @@ class EventFiles:
             case r.Insert() if event.files:
                 yield FileGroup(event.partition_name, event.files)
             case r.CreateFunction():
-                yield FileGroup("", function_record(self._source, event.after, self._cm_root, self._boundary).files)
+                yield FileGroup("", function_record(self._source, event.after, self._lister.cm_root, self._boundary).files)
             case r.Insert():
                 yield _lookup(event, event.table_object, event.partition_name, event.partition)
             case _:
