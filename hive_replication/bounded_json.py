@@ -12,7 +12,7 @@ MIB = 1 << 20
 MOST_VALUES = 1_000_000
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_SURROGATE = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parsed(data: bytes, *, most: int = 16 * MIB, values: int = MOST_VALUES) -> Any:
@@ -31,12 +31,26 @@ def parsed(data: bytes, *, most: int = 16 * MIB, values: int = MOST_VALUES) -> A
         raise ValueError(f"it has {len(data):,} bytes, more than the {most:,} that are read")
     _limit(data, values)
     try:
-        value = json.loads(data.decode(), parse_constant=_no_number, parse_float=_finite)
-        if _SURROGATE.search(data):
-            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no character, and cannot be written
+        text = data.decode()
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        require_unicode(text, value)
     except RecursionError:
         raise ValueError("it nests too deep") from None
     return value
+
+
+def require_unicode(text: str, value: object) -> None:
+    """Makes sure that the strings of JSON text can be written: JSON can escape half of a surrogate pair, UTF-8 cannot hold it.
+
+    Args:
+        text: the JSON text.
+        value: what it was read to.
+
+    Raises:
+        ValueError: one of its strings is no Unicode text.
+    """
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
 
 
 def _limit(data: bytes, values: int) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Mapping
 from typing import Any, cast
 
+from hive_replication.bounded_json import require_unicode
+
 #: Bytes that a message may have once it is unpacked, unless the policy says otherwise (``max_message_bytes``).
 MOST_BYTES = 64 * 2**20
 _PACKED = "H4sI"  # Base64 of the first three bytes of every gzip file
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def unpacked(text: str, most: int) -> str:
@@ -52,20 +52,6 @@ def fields(text: str) -> Mapping[str, Any]:
     found = cast("Mapping[str, Any]", value)
     require_unicode(text, found)
     return found
-
-
-def require_unicode(text: str, value: object) -> None:
-    """Makes sure that the strings of JSON text can be written: JSON can escape half of a surrogate pair, UTF-8 cannot hold it.
-
-    Args:
-        text: the JSON text.
-        value: what it was read to.
-
-    Raises:
-        ValueError: one of its strings is no Unicode text.
-    """
-    if _SURROGATE.search(text):
-        json.dumps(value, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
 
 
 def whole(value: Any) -> int:

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 
 from thrift.Thrift import TType
 
+from hive_replication.bounded_json import require_unicode
+
 T = TypeVar("T")
 
 _TAGS = {
@@ -30,7 +32,6 @@ _TAGS = {
     TType.SET: "set",
 }
 _BITS = {TType.BYTE: 7, TType.I16: 15, TType.I32: 31}
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _BINARY = "BINARY"  # how the generated classes mark a binary field, e.g. bit vectors of column statistics
 # Thrift writes a list as the key of a map (skewed locations) as it stands, although JSON allows only strings there.
 _LIST_AS_KEY = re.compile(r'([{,])(\["str",\d+(?:,"(?:[^"\\]|\\.)*")*\]):')
@@ -54,8 +55,7 @@ def loads(kind: type[T], text: str) -> T:
             value = json.loads(text)
         except json.JSONDecodeError:
             value = json.loads(_LIST_AS_KEY.sub(lambda found: f"{found[1]}{json.dumps(found[2])}:", text))
-        if _SURROGATE.search(text):
-            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair, which no metastore takes
+        require_unicode(text, value)
         return _read_struct(kind, value)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not the TJSON form of {kind.__name__}: {error}; it begins with {text[:80]!r}") from error

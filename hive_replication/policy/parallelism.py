@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hive_replication.parallel import per_core
+from hive_replication.policy.places import Settings
 
 
-class Parallelism(BaseModel):
+class Parallelism(Settings):
     """How much one process does at a time, most of it waiting for servers. Where absent, so many for each of its cores."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tables: int = Field(
         default_factory=partial(per_core, 4, most=32),

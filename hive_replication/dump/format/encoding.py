@@ -25,7 +25,6 @@ from hive_replication.dump.format.record_types import (
     TableRecord,
 )
 from hive_replication.dump.format.wire import VERSION
-from hive_replication.dump.format.wire import fields as fields
 from hive_replication.events import redumps
 from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef

@@ -21,7 +21,7 @@ from itertools import islice, takewhile
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.dump.format.digests import FileDigest
@@ -44,8 +44,6 @@ REMOVED = "_removed"
 _MOST_NOTE = 64 * MIB
 
 _Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
 _Kind = TypeVar("_Kind", bound=BaseModel)
 
 
@@ -236,7 +234,7 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Writer
             or not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries)
         ):
             continue
-        found = [_checkpoint(storage, f"{directory}/{_CHECKPOINT}{number}") for number in _numbers(entries, _CHECKPOINT)]
+        found = [_read(storage, f"{directory}/{_CHECKPOINT}{number}", _Note) for number in _numbers(entries, _CHECKPOINT)]
         whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
         if not whole or any(note.sealed for note in whole) or any(found[len(whole) :]):
             continue
@@ -293,15 +291,11 @@ def _left(storage: Storage, claim: str, request: str, entries: Mapping[str, File
     return not owner.machine or time.time() - changed > _SILENCE
 
 
-def _checkpoint(storage: Storage, uri: str) -> _Note | None:
-    return _read(storage, uri, _Note)
-
-
 def _read(storage: Storage, uri: str, kind: type[_Kind]) -> _Kind | None:
     """Reads a note; one that was being written when its writer died is none."""
     try:
         return kind.model_validate(parsed(storage.read(uri, most=_MOST_NOTE), most=_MOST_NOTE, values=4_000_000))
-    except (ValueError, ValidationError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:
         _LOG.debug("the note %s is passed over: %s", uri, error)
         return None
 

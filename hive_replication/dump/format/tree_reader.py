@@ -17,8 +17,6 @@ from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Storage, paths
 
-__all__ = ["ACK", "FUNCTIONS", "Tree", "TreeReader"]
-
 METADATA = "_metadata"
 FUNCTIONS = "_functions"  # Hive's name
 
@@ -93,7 +91,7 @@ class TreeReader(Tree, ReaderBase):
 
     def partitions(self, table: str) -> Iterator[PartitionRecord]:
         path = self.table_path(self.header.scope.database, table)
-        names = [name for owner, name in self._partition_names if owner == paths.name(path)]
+        names = self._partition_names.get(paths.name(path), [])
         yield from self._storage.threads.map(lambda name: self._guard(lambda: self._read_partition(table, path, name)), names)
 
     def functions(self) -> Iterator[FunctionRecord]:
@@ -107,7 +105,7 @@ class TreeReader(Tree, ReaderBase):
     def _count(self) -> None:
         for kind in ("event", "table", "function"):
             self._expect(kind, len(self._names(kind)))
-        self._expect("partition", len(self._partition_names))
+        self._expect("partition", sum(map(len, self._partition_names.values())))
         if self._ack.files is not None:
             self._refuse_strangers()
 
@@ -145,11 +143,13 @@ class TreeReader(Tree, ReaderBase):
                 return [path[2] for path in found if len(path) == 3 and path[:2] == [database, FUNCTIONS]]
 
     @cached_property
-    def _partition_names(self) -> list[tuple[str, str]]:
-        """Table's directory and name of each partition, in order."""
-        database = paths.name(self._root)
-        parts = (path for path in self._metadata if len(path) > 2 and path[0] == database and path[1] != FUNCTIONS)
-        return sorted((path[1], "/".join(path[2:])) for path in parts)
+    def _partition_names(self) -> dict[str, list[str]]:
+        """Names of the partitions of each table, by its directory, in order."""
+        database, found = paths.name(self._root), dict[str, list[str]]()
+        for path in self._metadata:
+            if len(path) > 2 and path[0] == database and path[1] != FUNCTIONS:
+                found.setdefault(path[1], []).append("/".join(path[2:]))
+        return {table: sorted(names) for table, names in found.items()}
 
     def _read_event(self, evid: int) -> EventRecord:
         path = f"{self.directory}/{evid}"
