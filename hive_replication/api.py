@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
 from hive_replication.doctor import Finding
@@ -17,7 +14,7 @@ from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.records import Record
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.replica.policy_scope import made_with
-from hive_replication.load.replica.repl_status import HeldTable, held_tables, repl_status
+from hive_replication.load.replica.repl_status import HeldTable, Status, repl_status
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.load.undo.undo import Undo
@@ -71,23 +68,6 @@ __all__ = [
     "undo",
     "verify",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What REPL STATUS answers.
-
-    Args:
-        last_evid: last event id applied to the database or table; None where no replication of it is known.
-        held: tables of it that failed and are held, each with the reason.
-        exists: whether the target has such a database or table.
-        left: replicas in it that the policy no longer includes, with the event id at which they were left.
-    """
-
-    last_evid: int | None
-    held: tuple[HeldTable, ...] = ()
-    exists: bool = True
-    left: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def dump(
@@ -201,15 +181,7 @@ def status(connection: Connection, name: str) -> Status:
         BadRequest: it is no such name.
         Unreachable: the metastore does not answer.
     """
-    database, table = parse_name(name)
-    metastore = connection.target.metastore
-    found = metastore.database(database)
-    state, last = replica_state(found), repl_status(metastore, database, table)
-    held, left = tuple(held_tables(state, table)), {one: at for one, at in state.left.items() if table in (None, one)}
-    if last is not None or held:
-        return Status(last, held, left=left)
-    exists = found is not None and (table is None or metastore.table(database, table) is not None)
-    return Status(None, exists=exists)
+    return repl_status(connection.target.metastore, *parse_name(name))
 
 
 def verify(connection: Connection, name: str, *, progress: Progress | None = None) -> list[TableComparison]:

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import dagster as dg
 
-from hive_replication.load.replica.quarantine import delay
+from hive_replication.load.replica.held_retries import delay
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import ended
 from repl_assets.steps.record_rest import unrecorded_runs

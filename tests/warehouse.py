@@ -69,7 +69,7 @@ class Warehouse:
 
     def status(self, table: str | None = None) -> int | None:
         """REPL STATUS."""
-        return repl_status(self.connection.target.metastore, self.database, table)
+        return repl_status(self.connection.target.metastore, self.database, table).last_evid
 
     def replicate(self) -> LoadReport:
         """One step: bootstrap, or the events since the last one."""

@@ -17,7 +17,7 @@ from functools import partial
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.dump.source import Source, is_replica, why_skipped
 from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
-from hive_replication.events.log_event import LogEvent, ends_transaction, notifications, of_policy
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
@@ -27,7 +27,7 @@ from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 from hive_replication.verify import TableComparison, compare_database
-from hive_replication.verify.digest import Observation, is_being_written, observe
+from hive_replication.verify.listing_digest import Observation, is_being_written, observe
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,4 +1,21 @@
-"""Messages of ``NOTIFICATION_LOG`` to records: one function per event type, found through :data:`DECODERS`."""
+"""Messages of ``NOTIFICATION_LOG`` to records: one function per event type, found through :data:`DECODERS`.
+
+A new event type needs, in the order in which an event travels (leave out what does not concern it):
+
+1. ``events/event_types.py``: its record. ``names`` are the tables that it touches, ``name_changes`` what it renames and the like.
+2. Here: the function that reads its message, and its line in :data:`DECODERS`; strike it from :data:`KNOWN_NOT_APPLIED`.
+   ``constraints_statistics_functions.py`` and ``transactions.py`` hold theirs themselves.
+3. ``events/described_objects.py``: the objects in its message, so that one about another object than its row's is refused.
+4. ``dump/incremental/event_files.py``: its files. ``dump/source_boundary.py``: its locations, which may lie outside the policy.
+5. ``dump/bootstrap/fold.py``: what it does to an object that was dumped before it happened.
+6. ``load/plan/handlers/``: its handler, and its line in ``by_event_type.py``.
+7. ``load/operations/``, if no operation fits: its ``kind`` stays for ever, it is in journals. It is carried out by itself or, if
+   files are placed for it, in ``load/apply/change_tables.py`` or ``change_partitions.py``.
+8. ``load/plan/incarnations.py``, ``superseded.py`` and ``lanes.py``: if it begins, ends or joins tables or partitions.
+9. ``lag/waiting_event.py``: if it brings data, which counts as bytes that wait.
+10. Tests: its message by real Hive in ``tests/fixtures/events`` (``tests/fixtures/record.py``), ``tests/unit/load/plan`` and a
+    scenario.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +27,8 @@ from hive_replication.errors import ReplicationError
 from hive_replication.events import constraints_statistics_functions as attached
 from hive_replication.events import event_types as r
 from hive_replication.events import transactions, unpack
+from hive_replication.events.described_objects import CATALOG, elsewhere, mismatch
 from hive_replication.events.files import FileRef
-from hive_replication.events.named import CATALOG, elsewhere, mismatch
 from hive_replication.logs import printable
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.names import partition_name

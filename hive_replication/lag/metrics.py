@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
-from hive_replication.lag.figures import Lag, TableLag
+from hive_replication.lag.compute_lag import Lag, TableLag
 from hive_replication.lag.reader import LagReader
 from hive_replication.load.journal.journal import finished_loads
 

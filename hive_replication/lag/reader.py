@@ -10,9 +10,9 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events.event_types import Notification
-from hive_replication.events.log_event import LogEvent, of_policy
+from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.lag.cached_log import Reach, WaitingLog, by_database
-from hive_replication.lag.figures import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
+from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
 from hive_replication.load.replica.policy_scope import changed

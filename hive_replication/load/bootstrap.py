@@ -15,7 +15,7 @@ from hive_replication.load.operations.constraints import FOREIGN, SetConstraints
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.function_planner import plan_functions
-from hive_replication.load.plan.model import LanePlan, SegmentPlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.plan.object_planner import ObjectPlanner, weight
 from hive_replication.load.policy_change import with_scope
 from hive_replication.load.replica.fingerprint import changed_on_target

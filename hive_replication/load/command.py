@@ -13,12 +13,12 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.bootstrap import load_objects
 from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
-from hive_replication.load.joined_tables import with_joined_tables
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
 from hive_replication.load.log_lookahead import LogLookahead
+from hive_replication.load.newly_included_tables import with_joined_tables
 from hive_replication.load.plan.lanes import WindowEvent
-from hive_replication.load.plan.model import LoadPlan
+from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name

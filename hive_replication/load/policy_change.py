@@ -12,7 +12,7 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.events.event_types import is_function
 from hive_replication.load.plan import gate
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session

@@ -13,13 +13,13 @@ from hive_replication.errors import Refused
 from hive_replication.events.event_types import is_function
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor, Replan
-from hive_replication.load.apply.tally import Tally
+from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
-from hive_replication.load.plan.model import SegmentPlan
+from hive_replication.load.plan.load_plan import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping

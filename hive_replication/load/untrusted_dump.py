@@ -9,8 +9,8 @@ from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import Refused
 from hive_replication.events import event_types as r
+from hive_replication.events.described_objects import images
 from hive_replication.events.files import FileRef
-from hive_replication.events.named import images
 from hive_replication.events.transactions import CommitTransaction
 from hive_replication.load.plan.lanes import WindowEvent, partitions_of
 from hive_replication.load.replica.target import Target

@@ -25,11 +25,11 @@ from hive_replication.load.plan.lanes import (
     segments,
     with_tables,
 )
-from hive_replication.load.plan.model import LanePlan, SegmentPlan
+from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.policy_change import awaited, newcomer, with_scope
 from hive_replication.load.replica.drops import is_placeholder
 from hive_replication.load.replica.fingerprint import changed_on_target
-from hive_replication.load.replica.quarantine import NO_HISTORY
+from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.state import ReplicaState, is_state, object_id, with_held
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Held, Skipped

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
-from hive_replication.events.named import elsewhere
+from hive_replication.events.described_objects import elsewhere
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
 from hive_replication.load.replica.name_mapping import object_name

@@ -22,7 +22,7 @@ from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest
 from hive_replication.load.operations.conflict_resolutions import Resolution
-from hive_replication.load.plan.model import LoadPlan
+from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
 from hive_replication.signing import SigningKey, signing_key

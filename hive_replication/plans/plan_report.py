@@ -12,7 +12,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.copy_rate import rates_of
 from hive_replication.load.operations.conflict_resolutions import Resolution
 from hive_replication.load.plan.collapse_savings import savings
-from hive_replication.load.plan.model import LoadPlan
+from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Collapsed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import KeepAside, KeepPartitionsAside
-from hive_replication.load.plan.model import LanePlan, LoadPlan
+from hive_replication.load.plan.load_plan import LanePlan, LoadPlan
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.units import size_figure
 

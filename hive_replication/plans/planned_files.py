@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from hive_replication.events.files import FileRef
-from hive_replication.load.plan.model import LoadPlan
+from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.progress import Progress
 from hive_replication.storage import FileStatus, Storage
 

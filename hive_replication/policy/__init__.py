@@ -4,7 +4,7 @@ Keep out of here: connections to servers.
 """
 
 from hive_replication.policy.model import Policy, load_policy
-from hive_replication.policy.places import Root
 from hive_replication.policy.scope import PolicyScope
+from hive_replication.policy.warehouse import Root
 
 __all__ = ["Policy", "PolicyScope", "Root", "load_policy"]

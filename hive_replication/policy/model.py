@@ -11,9 +11,9 @@ from hive_replication.errors import BadRequest
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
-from hive_replication.policy.places import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.scope import PolicyScope, matches
 from hive_replication.policy.secrets import KEY, as_reference, only_references
+from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.yaml_text import parse, place
 
 #: What a load does with an object of the target that is in the way and no replica.

@@ -7,7 +7,7 @@ from functools import partial
 from pydantic import Field
 
 from hive_replication.parallel import per_core
-from hive_replication.policy.places import Settings
+from hive_replication.policy.warehouse import Settings
 
 
 class Parallelism(Settings):

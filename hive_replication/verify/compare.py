@@ -13,8 +13,14 @@ from hive_replication.load.replica.state import object_id
 from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.columns_and_parameters import (
+    expected_shape,
+    partition_shape,
+    shape_differences,
+    source_paths,
+    spark_path,
+)
 from hive_replication.verify.constraints_statistics_functions import constraint_differences, statistics_differences
-from hive_replication.verify.shape import expected_shape, partition_shape, shape_differences, source_paths, spark_path
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
-from hive_replication.verify.shape import expected_shape, partition_shape, shape_differences, table_shape
+from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, shape_differences, table_shape
 
 _BATCH = 500
 

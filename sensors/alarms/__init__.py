@@ -1,4 +1,4 @@
 """Alarms: from conditions and failed runs to notifications on the channels that the environment names.
 
-Keep out of here: how a channel delivers (``resources.notifier``).
+Keep out of here: how a channel delivers (``resources.notification_channels``).
 """

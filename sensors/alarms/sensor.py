@@ -1,7 +1,7 @@
 """The sensor that notifies operators: once when a condition begins, and once when it ends.
 
 It observes finished runs, lags, held tables, gaps and the source's retention, and notifies the channels that the environment
-names (``resources.notifier``). If a channel cannot be reached, the next tick tries again.
+names (``resources.notification_channels``). If a channel cannot be reached, the next tick tries again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from repl_assets.catalog.keys import Names
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
-from resources.notifier import Channel, LogChannel, NotDelivered, Notice, channels
+from resources.notification_channels import Channel, LogChannel, NotDelivered, Notice, channels
 from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, read_cursor, undelivered, updated, without_closed
-from sensors.alarms.conditions import conditions, is_known
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
+from sensors.alarms.replica_alarms import conditions, is_known
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hive_replication.load.replica.quarantine import CATCH_UP_DELAY, delay
+from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, delay
 from repl_assets.catalog.keys import Window
 
 #: ``plan``: dump and plan of a window that needs an approval.

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents, Refused
-from hive_replication.events.log_event import LogEvent, notifications, of_policy
+from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
+from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.policy_scope import changed
-from hive_replication.load.replica.quarantine import NO_HISTORY
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.logs import about
 from hive_replication.policy import Policy

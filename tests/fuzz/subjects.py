@@ -137,7 +137,7 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         found = replica_state(database)
         repr((found.last_id, found.lost, found.tried, object_id(Table(parameters=values))))
         found.advanced(200, 7, "x").quarantine("c", 3, "d").at_position("a", 9).parameters()
-        held_tables(found)
+        list(held_tables(found))
         repl_status(metastore, "sales", "a")
 
     return partial(_read, read)

@@ -31,7 +31,7 @@ from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 from resources.embedded.policy import save_policy
-from resources.notifier import WEBHOOK
+from resources.notification_channels import WEBHOOK
 from tests.receivers import web_server
 from tests.warehouse import Warehouse
 

@@ -7,7 +7,7 @@ import pytest
 from hive_replication.connect import Connection
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import decode
-from hive_replication.events.log_event import notifications
+from hive_replication.events.events_of_policy import notifications
 from resources.embedded.hive import HiveDriver
 from tests.scenarios.support import Site, new_site
 

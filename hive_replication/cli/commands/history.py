@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hive_replication.cli import describe
+from hive_replication.cli import result_fields
 from hive_replication.cli.arguments import SourceDatabase
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.units import time_figure
@@ -32,9 +32,9 @@ def history(context: typer.Context, name: SourceDatabase, last: Last = 50, confi
             one.record.window,
             one.record.to_evid,
             one.record.outcome,
-            describe.history_line(one.record, undone=one.undone),
+            result_fields.history_line(one.record, undone=one.undone),
         )
         for one in found
     )
-    data = {"database": name, "entries": [describe.history_data(one.record, undone=one.undone) for one in found]}
+    data = {"database": name, "entries": [result_fields.history_data(one.record, undone=one.undone) for one in found]}
     chosen.output.table(("when", "what", "by", "window", "stands at", "outcome", "details"), rows, data)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hive_replication.cli import describe
+from hive_replication.cli import result_fields
 from hive_replication.cli.arguments import CompareOnly, SourceDatabase
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -45,11 +45,11 @@ def recover(
     rows = ((table.table, table.state, "\n".join(table.differences)) for table in found.tables)
     chosen.output.table(("table", "replica", "differences"), rows, _data(found))
     if found.load is not None:
-        chosen.output.remark(*describe.load_lines(found.load))
+        chosen.output.remark(*result_fields.load_lines(found.load))
         raise typer.Exit(found.load.exit_code)
 
 
 def _data(found: Recovery) -> dict[str, Any]:
-    done = {"dump": describe.dump_data(found.dump)} if found.dump else {}
-    done |= {"load": describe.load_data(found.load)} if found.load else {}
+    done = {"dump": result_fields.dump_data(found.dump)} if found.dump else {}
+    done |= {"load": result_fields.load_data(found.load)} if found.load else {}
     return {"gap": asdict(found.gap), "tables": [asdict(table) for table in found.tables], **done}

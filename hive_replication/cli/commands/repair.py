@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_replication.cli import describe
+from hive_replication.cli import result_fields
 from hive_replication.cli.arguments import CompareOnly, SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
@@ -71,7 +71,7 @@ def _remarks(found: RepairResult, name: str) -> Iterable[str]:
     if found.repaired is None:
         yield f"{name} is to be repaired" if found.needed else f"{name} is equal to the source: there is nothing to repair"
         return
-    yield from describe.load_lines(found.repaired)
+    yield from result_fields.load_lines(found.repaired)
     yield f"{name} still differs" if found.exit_code else f"{name} is equal to the source now"
 
 
@@ -82,7 +82,7 @@ def _data(found: RepairResult, *, dry_run: bool) -> dict[str, Any]:
         "needed": found.needed,
         "found": [asdict(one) for one in found.found],
         "held": list(found.held),
-        "repaired": describe.load_data(found.repaired) if found.repaired else None,
+        "repaired": result_fields.load_data(found.repaired) if found.repaired else None,
         "left": [asdict(one) for one in found.left],
         "exit_code": found.exit_code,
     }

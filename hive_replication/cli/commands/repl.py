@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_replication.cli import completion, describe
+from hive_replication.cli import completion, result_fields
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.cli.words import statement
@@ -67,7 +67,7 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
     for result in results:
         for table, reason in result.header.skipped.items():
             chosen.output.remark(f"left out: {result.header.scope.database}.{table}: {reason}")
-    data = [describe.dump_data(result) for result in results]
+    data = [result_fields.dump_data(result) for result in results]
     rows = [(result.directory, result.last_evid) for result in results]
     chosen.output.table(("dir-name", "last-evid"), rows, {"dumps": data} if parsed.database == EVERY else data[0])
 
@@ -78,8 +78,8 @@ def _load(chosen: Settings, parsed: ReplLoad) -> None:
     with shown() as progress:
         report = load(chosen.connect(), parsed.directory, parsed.name, to_evid=parsed.to_evid, progress=progress)
     if chosen.json:  # else the files of a large load would be read for nothing
-        chosen.output.data(describe.load_data(report))
-    chosen.output.remark(*describe.load_lines(report))
+        chosen.output.data(result_fields.load_data(report))
+    chosen.output.remark(*result_fields.load_lines(report))
     raise typer.Exit(report.exit_code)
 
 
@@ -93,12 +93,12 @@ def _status(chosen: Settings, parsed: ReplStatus) -> None:
             raise BadRequest(f"the target has no table {parsed.name}")
         raise BadRequest(f"the target has no database {parsed.database!r}, and the policy names none")
     last = found.last_evid
-    held = [describe.held_data(one) for one in found.held]
+    held = [result_fields.held_data(one) for one in found.held]
     rows = [] if last is None else [(last,)]
     if rows or chosen.json:
         data = {"last_evid": last, "last-evid": last, "held": held, "left": dict(found.left)}
         chosen.output.table(("last-evid",), rows, data)
-    cells = list(map(describe.held_cells, found.held))
-    chosen.output.notice("Held tables", describe.HELD_COLUMNS, cells, map(describe.held_line, found.held))
+    cells = list(map(result_fields.held_cells, found.held))
+    chosen.output.notice("Held tables", result_fields.HELD_COLUMNS, cells, map(result_fields.held_line, found.held))
     left = [f"not replicated any more: {table} since event {evid}" for table, evid in sorted(found.left.items())]
     chosen.output.notice("Tables that the policy no longer includes", ("table", "since event"), sorted(found.left.items()), left)

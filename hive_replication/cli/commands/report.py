@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_replication.cli import describe
+from hive_replication.cli import result_fields
 from hive_replication.cli.completion import databases
 from hive_replication.cli.output import Output, json_text
 from hive_replication.cli.settings import Config, Json, settings
@@ -49,7 +49,7 @@ def _show(output: Output, one: Report) -> None:
     record = one.record
     output.remark(
         f"{record.action} {record.window} of {record.database}: {record.outcome}, {when(record.time)} by {record.by}; "
-        f"{describe.history_line(record)}"
+        f"{result_fields.history_line(record)}"
     )
     if not record.report:
         return
@@ -74,7 +74,7 @@ def _print_json(found: Iterable[Report]) -> None:
     write = sys.stdout.write
     write("[")
     for number, one in enumerate(found):
-        head = json_text(describe.history_data(one.record))
+        head = json_text(result_fields.history_data(one.record))
         write((", " if number else "") + head[:-1] + ', "rows": [')
         for position, row in enumerate(_rows(one)):
             write((", " if position else "") + json_text(row))

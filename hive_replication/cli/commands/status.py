@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli.completion import databases
-from hive_replication.cli.describe import history_data, iso_or_none
+from hive_replication.cli.result_fields import history_data, iso_or_none
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.units import count_figure, duration_figure, time_figure
 

@@ -17,8 +17,8 @@ from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.events.files import FileRef
-from hive_replication.events.log_event import LogEvent, ends_transaction, notifications
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.storage import Storage, paths

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.bounded_json import parsed
-from hive_replication.dump.format import wire
+from hive_replication.dump.format import json_fields as wire
 from hive_replication.dump.format.digests import MOST
-from hive_replication.dump.format.objects import whole_database, whole_function, whole_partition, whole_table
+from hive_replication.dump.format.json_fields import VERSION
 from hive_replication.dump.format.record_types import (
     DumpHeader,
     EventRecord,
@@ -24,7 +24,7 @@ from hive_replication.dump.format.record_types import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.format.wire import VERSION
+from hive_replication.dump.format.validate_objects import whole_database, whole_function, whole_partition, whole_table
 from hive_replication.events import redumps
 from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef

@@ -24,9 +24,9 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
 from hive_replication.dump.format import encoding
-from hive_replication.dump.format.objects import whole_partition
 from hive_replication.dump.format.parquet_sizes import damaged, require_small
 from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
+from hive_replication.dump.format.validate_objects import whole_partition
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Partition
 

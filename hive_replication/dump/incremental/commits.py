@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from hive_replication.acid.directories import base_name
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.source import Source
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
-from hive_replication.events.log_event import LogEvent, ends_transaction
 from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent

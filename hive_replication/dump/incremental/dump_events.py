@@ -11,13 +11,13 @@ from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Ev
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.event_files import EventFiles
-from hive_replication.dump.incremental.joined_tables import JoinedTables
+from hive_replication.dump.incremental.newly_included_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.incremental.shared_directories import SharedDirectories
 from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
 from hive_replication.dump.source import Source, is_replica, message_hash
 from hive_replication.errors import BadRequest
-from hive_replication.events.log_event import LogEvent, of_policy
+from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.transactions import ENDS
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Database, NotificationEvent

@@ -14,8 +14,8 @@ from hive_replication.dump.incremental.present_location import Location, Lookup,
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
 from hive_replication.events import event_types as r
+from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
-from hive_replication.events.log_event import LogEvent
 from hive_replication.logs import About, about
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name

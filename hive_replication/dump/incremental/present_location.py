@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import notification
-from hive_replication.events.log_event import LogEvent, notifications
+from hive_replication.events.events_of_policy import LogEvent, notifications
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.events import event_types as r
-from hive_replication.events.log_event import LogEvent
+from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_external

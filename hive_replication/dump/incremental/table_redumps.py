@@ -16,7 +16,7 @@ from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events import redumps
-from hive_replication.events.log_event import LogEvent
+from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.logs import about
 
 _LOG = logging.getLogger(__name__)

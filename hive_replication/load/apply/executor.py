@@ -22,10 +22,10 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
 from hive_replication.load.apply.placement import LanePlacement, Placer
-from hive_replication.load.apply.tally import Tally
+from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.plan.call_groups import groups
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.logs import about

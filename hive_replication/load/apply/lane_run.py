@@ -10,7 +10,7 @@ from hive_replication.errors import Refused
 from hive_replication.load.apply.commit_pipeline import PendingFiles
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.report import Held
 
 #: An operation, and the partition ("" for the table) whose files are neither at the source nor in cmroot.

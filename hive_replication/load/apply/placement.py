@@ -22,7 +22,7 @@ from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.transactions import ReplayCommit
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.fingerprint import files_changed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.target import Target

@@ -24,7 +24,7 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.open_transactions import batch_opens
 from hive_replication.load.operations.statistics import SetStatistics
 from hive_replication.load.plan.call_groups import groups
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hive_replication.copy.file_sizes import source_sizes
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import Collapsed
 

@@ -10,7 +10,7 @@ from hive_replication.events.event_types import function_name
 from hive_replication.load.operations.functions import DropFunction, create_function, home_of, state_id
 from hive_replication.load.operations.kinds import CustomOperation
 from hive_replication.load.plan import gate
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.types import Function

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.source import why_skipped
 from hive_replication.events import event_types as r
 from hive_replication.events import transactions as tx
-from hive_replication.events.log_event import renamed_into
 from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.plan.handlers.by_event_type import handlers, tables
-from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
+from hive_replication.load.plan.handlers import tables
+from hive_replication.load.plan.handlers.by_event_type import handlers
+from hive_replication.load.plan.incarnations import Incarnation
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica, require_within
+from hive_replication.load.plan.lane_incarnations import LaneIncarnations
 from hive_replication.load.plan.lanes import Lane, WindowEvent
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import is_ours, object_id
@@ -73,9 +74,8 @@ class LanePlanner:
     def __init__(self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None) -> None:
         self._lane, self._settings = lane, settings
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
-        self._incarnations: dict[int, Incarnation] = {}
-        self._written: dict[tuple[int, str], Incarnation] = {}
-        self._awaited: list[Incarnation] = []
+        coming = settings.view.state.coming
+        self._incarnations = LaneIncarnations(lane, settings.mapping, settings.includes, coming, settings.ended)
         self._replicas: dict[int, Replica] = {}
         self._planning = LanePlanning(
             settings.view,
@@ -87,10 +87,10 @@ class LanePlanner:
             settings.metadata_only,
             includes=settings.includes,
         )
+        self._planning.partition_incarnations.update(self._incarnations.partitions)
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
         """The lane's operations, and what is skipped."""
-        self._trace()
         stop = None
         for event in self._lane.events:
             try:
@@ -100,58 +100,8 @@ class LanePlanner:
                 break
         names = tuple(sorted({self._mapping.table(name) for name in self._lane.names if self._includes(name)}))
         base = min((self._view.state.position(name) for name in names), default=self._view.state.applied or 0)
-        coming = tuple(sorted({self._mapping.table(one.names[-1][0]) for one in self._traced() if self._comes(one)}))
+        coming = tuple(sorted({self._mapping.table(one.names[-1][0]) for one in self._incarnations.all() if self._comes(one)}))
         return LanePlan(names, base, tuple(self._planning.operations), stop, coming=coming), self._planning.skipped
-
-    def _trace(self) -> None:
-        """Finds the incarnation that each event is about, looking at the whole window first."""
-        incarnations = Incarnations()
-        coming = self._view.state.coming
-        self._awaited = [incarnations.of(name) for name in self._lane.names if self._mapping.table(name) in coming]
-        partitions: dict[int, Incarnations] = {}
-        for event in self._lane.events:
-            incarnation = self._table_incarnation(incarnations, event)
-            self._incarnations[event.evid] = incarnation
-            if isinstance(event.event, PartitionEvent):
-                of_table = partitions.setdefault(id(incarnation), Incarnations())
-                for name, part in incarnations_of_partitions(of_table, event.event):
-                    self._planning.partition_incarnations[event.evid, name] = part
-            elif isinstance(event.event, tx.TransactionEvent):
-                self._trace_transaction(event, event.event, incarnations, partitions)
-        for incarnation in self._traced():
-            incarnation.dropped = incarnation.dropped or self._settings.ended
-
-    def _traced(self) -> Iterable[Incarnation]:
-        """All incarnations that an event is about, and those that the target waits for."""
-        tables = (one for one in self._incarnations.values() if not r.is_function(one.names[0][0]))
-        return (*tables, *self._written.values(), *self._awaited)
-
-    def _trace_transaction(
-        self, event: WindowEvent, ended: tx.TransactionEvent, incarnations: Incarnations, partitions: dict[int, Incarnations]
-    ) -> None:
-        for table in ended.tables:
-            self._written[event.evid, table] = incarnations.of(table)
-        for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
-            of_table = partitions.setdefault(id(self._written[event.evid, one.table]), Incarnations())
-            self._planning.partition_incarnations[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)
-
-    def _table_incarnation(self, incarnations: Incarnations, event: WindowEvent) -> Incarnation:
-        match event.event:
-            case r.CreateTable():
-                return incarnations.create(event.row.table, event.evid)
-            case r.DropTable():
-                return incarnations.drop(event.row.table, event.evid)
-            case r.AlterTable(rename=True) as change:
-                old, new = change.names
-                if renamed_into(change, self._mapping.source_database, self._includes):
-                    return incarnations.enter(new, event.evid)
-                return incarnations.rename(old, new, event.evid) if self._stays(change) else incarnations.drop(old, event.evid)
-            case _:
-                return incarnations.of(event.names[0])
-
-    def _stays(self, change: r.AlterTable) -> bool:
-        """Whether a renamed table still belongs to the dump's scope."""
-        return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
 
     def _plan_event(self, event: WindowEvent) -> None:
         if event.event is None:
@@ -167,7 +117,7 @@ class LanePlanner:
         if isinstance(event.event, tx.TransactionEvent):
             self._plan_transaction(event, event.event)
             return
-        incarnation = self._incarnations[event.evid]
+        incarnation = self._incarnations.tables[event.evid]
         replica = self._replica(incarnation)
         reason = self._not_applied(event) or (_COMES if self._comes(incarnation) else self._gated(event, replica))
         if reason:
@@ -189,7 +139,7 @@ class LanePlanner:
         Raises:
             LaneStopped: it matters. One that may have been a rename always does: it names one of two tables only.
         """
-        dropped = self._incarnations[event.evid].dropped
+        dropped = self._incarnations.tables[event.evid].dropped
         if not event.row.table or dropped is None or event.row.type == "ALTER_TABLE":
             raise LaneStopped(event.error)
         self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", f"the table is gone at event {dropped}")
@@ -239,9 +189,9 @@ class LanePlanner:
         due = not ended.tables and not gate.applied(event.evid, position=self._view.state.position(first))
         later = not gate.applied(event.evid, position=self._view.state.applied or 0)
         for name in ended.tables:
-            replica = self._replica(self._written[event.evid, name])
+            replica = self._replica(self._incarnations.written[event.evid, name])
             reason = lane.applied(event.evid, name, replica) if self._settings.acid else _NO_ACID
-            reason = reason or (_COMES if self._comes(self._written[event.evid, name]) else "")
+            reason = reason or (_COMES if self._comes(self._incarnations.written[event.evid, name]) else "")
             # A table that stands ahead of the window was rebuilt: what wrote to it before has to end on the target, too.
             due |= self._settings.acid and (later or self._mapping.table(name) in self._settings.rebuilt)
             if reason:
@@ -259,7 +209,7 @@ class LanePlanner:
 
     def _missing(self, event: WindowEvent, table: str, replica: Replica) -> None:
         """A transaction wrote to a table that the target does not have."""
-        dropped = self._written[event.evid, table].dropped
+        dropped = self._incarnations.written[event.evid, table].dropped
         if dropped is None:
             self._planning.lacking(event, replica, table)
         else:
@@ -268,7 +218,7 @@ class LanePlanner:
 
     def _handle(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> None:
         change = event.event
-        leaves = isinstance(change, r.AlterTable) and change.rename and not self._stays(change)
+        leaves = isinstance(change, r.AlterTable) and change.rename and not self._incarnations.stays(change)
         # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
         if leaves or (incarnation.dropped is not None and change is not None and (event.obstacle or why_redump(change))):
             tables.drop_table(self._planning, event, replica)

@@ -22,7 +22,7 @@ from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.state import CHECKPOINT, object_id
 from hive_replication.load.replica.target_view import TargetView

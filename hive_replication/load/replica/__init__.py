@@ -1,4 +1,4 @@
-"""The replica on the target: connection, names, state parameters, fingerprints, quarantine, ownership, status and pause.
+"""The replica on the target: connection, names, state parameters, fingerprints, held tables, ownership, status and pause.
 
 Keep out of here: plans and operations.
 """

@@ -7,16 +7,16 @@ The database carries where the replica stands (``hive_replication.applied.id``),
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
-from hive_replication.load.replica.quarantine import NO_HISTORY, Quarantine
 from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.table_parameters import by_table, of_tables
 from hive_replication.load.report import Held
 from hive_replication.logs import printable
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
@@ -40,9 +40,6 @@ _AT = PREFIX + "at."
 _RECOVERY = PREFIX + "recovery"
 _HELD = PREFIX + "held."
 _QUARANTINE = PREFIX + "hold."
-_NAME = PREFIX + "name."
-#: Characters of a parameter's key that a metastore keeps; the name of a table may have more.
-_KEY_LIMIT = 180
 _UNDONE = PREFIX + "undone"
 _SCOPE = PREFIX + "scope."
 _LEFT = PREFIX + "left."
@@ -188,12 +185,12 @@ class ReplicaState:
             values[FIRST_INCREMENTAL] = "true"
         if self.recovery:
             values[_RECOVERY] = self.recovery
-        values |= _by_name(_AT, {name: str(evid) for name, evid in self.at.items()})
-        values |= _by_name(_QUARANTINE, {name: str(one) for name, one in self.quarantines.items()})
-        values |= _by_name(_LEFT, {name: str(evid) for name, evid in self.left.items()})
+        values |= by_table(_AT, {name: str(evid) for name, evid in self.at.items()})
+        values |= by_table(_QUARANTINE, {name: str(one) for name, one in self.quarantines.items()})
+        values |= by_table(_LEFT, {name: str(evid) for name, evid in self.left.items()})
         parts = range(0, len(self.scope), _SCOPE_PART)
         values |= {f"{_SCOPE}{number}": self.scope[start : start + _SCOPE_PART] for number, start in enumerate(parts)}
-        return values | _by_name(_HELD, {name: reason[:_REASON_LIMIT] for name, reason in self.held.items()})
+        return values | by_table(_HELD, {name: reason[:_REASON_LIMIT] for name, reason in self.held.items()})
 
 
 def replica_state(database: Database | None) -> ReplicaState:
@@ -209,9 +206,9 @@ def replica_state(database: Database | None) -> ReplicaState:
         applied=found.number(_APPLIED),
         applied_time=time,
         applied_hash=message_hash,
-        at={name: found.number_in(_AT + name, value) for name, value in _named(_AT, found.values)},
-        held=dict(_named(_HELD, found.values)),
-        quarantines={name: Quarantine.parse(value) for name, value in _named(_QUARANTINE, found.values)},
+        at={name: found.number_in(_AT + name, value) for name, value in of_tables(_AT, found.values)},
+        held=dict(of_tables(_HELD, found.values)),
+        quarantines={name: Quarantine.parse(value) for name, value in of_tables(_QUARANTINE, found.values)},
         checkpoint=found.text(CHECKPOINT).removeprefix(_BOOTSTRAPPED),
         fresh=found.text(FIRST_INCREMENTAL) == "true",
         recovery=found.text(_RECOVERY),
@@ -220,7 +217,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         undone=found.number(_UNDONE),
         paused=found.text(PAUSED),
         scope="".join(value for _, value in sorted(found.starting(_SCOPE).items(), key=lambda one: _number(one[0]))),
-        left={name: found.number_in(_LEFT + name, value) for name, value in _named(_LEFT, found.values)},
+        left={name: found.number_in(_LEFT + name, value) for name, value in of_tables(_LEFT, found.values)},
     )
 
 
@@ -231,24 +228,6 @@ def _applied_event(found: Parameters) -> tuple[int, str]:
         return 0, ""
     _, time, message_hash = (*value.split(":", 2), "", "")[:3]
     return found.number_in(_APPLIED_EVENT, time), message_hash
-
-
-def _by_name(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Values of names as parameters. A name that is too long for a key is a parameter's value itself."""
-    found: dict[str, str] = {}
-    for name, value in values.items():
-        key = name
-        if len(prefix) + len(name) > _KEY_LIMIT:
-            key = f"~{hashlib.sha256(name.encode()).hexdigest()[:32]}"
-            found[_NAME + key] = name
-        found[prefix + key] = value
-    return found
-
-
-def _named(prefix: str, found: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What :func:`_by_name` wrote, by name."""
-    keys = (key.removeprefix(prefix) for key in found if key.startswith(prefix))
-    return ((found.get(_NAME + key, key), found[prefix + key] or "") for key in keys)
 
 
 def _number(key: str) -> int:

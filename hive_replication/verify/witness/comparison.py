@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hive_replication.verify.shape import shape_differences
+from hive_replication.verify.columns_and_parameters import shape_differences
 
 #: Differences of one kind of one object that are told one by one: files of a partition, for example.
 MOST_OF_OBJECT = 200
@@ -31,7 +31,7 @@ class Held:
 
     Args:
         created: when the metastore created it, seconds since the epoch: tells it from another one of its name.
-        shape: its description by aspects (see :mod:`hive_replication.verify.shape`); empty where it was not read.
+        shape: its description by aspects (see ``verify.columns_and_parameters``); empty where it was not read.
         transactional: whether it is, or belongs to, a transactional table.
         files: by relative name what was read of each data file; None where they were not listed.
     """

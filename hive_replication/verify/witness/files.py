@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hive_replication.acid.rows import Rows
 from hive_replication.storage import FileChecksum, StillOpen, Storage
 from hive_replication.verify.compare import same_rows
-from hive_replication.verify.digest import is_unfinished
+from hive_replication.verify.listing_digest import is_unfinished
 
 _PER_DIRECTORY = 2  # checksums
 _EVERY = 200  # of a directory that is looked at again

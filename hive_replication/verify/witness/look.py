@@ -20,7 +20,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.verify.shape import expected_shape, partition_shape, table_shape
+from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
 from hive_replication.verify.witness.comparison import (
     Counts,
     Difference,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hive_replication.errors import MissingEvents
-from hive_replication.events.log_event import LogEvent, ends_transaction, notifications
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.metastore.client import Metastore
 from hive_replication.verify.witness.comparison import Pending
 

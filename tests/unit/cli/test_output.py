@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hive_replication.cli import describe
+from hive_replication.cli import result_fields
 from hive_replication.cli.main import run
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
-from hive_replication.load.replica.quarantine import Quarantine
+from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.repl_status import HeldTable
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
@@ -193,10 +193,10 @@ def test_figures_are_bare_in_a_pipe_and_have_units_for_people(capsys: pytest.Cap
 def test_keys_are_of_one_kind_beside_those_of_earlier_versions() -> None:
     report = LoadReport("hdfs://d/1", "sales", 5, 9, window="5-9", kept="hdfs://d/r.parquet")
     old = {"from-evid", "to-evid", "bytes-copied", "changed-on-target", "broken-views"}
-    data = describe.load_data(report)
+    data = result_fields.load_data(report)
     assert {key for key in data if "-" in key} == old
     assert all(data[key] == data[key.replace("-", "_")] for key in old)
-    held = describe.held_data(HeldTable("t", 5, "no", Quarantine(7, 1_000_000_000, 2, 1_000_000_100), 1_000_000_220))
+    held = result_fields.held_data(HeldTable("t", 5, "no", Quarantine(7, 1_000_000_000, 2, 1_000_000_100), 1_000_000_220))
     assert (held["since"], held["next_attempt"]) == ("2001-09-09T01:46:40+00:00", "2001-09-09T01:50:20+00:00")
     assert held["next-attempt"] == held["next_attempt"]
 
@@ -218,14 +218,14 @@ def test_a_load_is_described_for_people_and_programs() -> None:
         (Held(("items",), 5, 7, "both gone", refused=True),),
         collapsed=Collapsed(events=4, operations=1, files=3, bytes=2048),
     )
-    assert list(describe.load_lines(report)) == [
+    assert list(result_fields.load_lines(report)) == [
         "sales loaded from event 5 to 9: 2 AddPartitions",
         "files: 2 (1 from cmroot, 1 present already), 2.0 KiB copied, all proven",
         "collapsed: 4 events into 1 operations, 3 files (2048 bytes) not copied",
         "skipped: event 6 on sales.old: dropped at 8",
         "held: items at event 5, event 7 failed: both gone",
     ]
-    data = json.loads(json.dumps(describe.load_data(report)))
+    data = json.loads(json.dumps(result_fields.load_data(report)))
     assert data["files"] == {"cmroot": 1, "present": 1}
     assert data["copies"][0]["proof"] == {"algorithm": "MD5", "value": "abc", "recorded": True}
     assert data["exit_code"] == 3

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_replication.dump.format import encoding, wire
+from hive_replication.dump.format import encoding
+from hive_replication.dump.format import json_fields as wire
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
 from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
+from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.files import FileRef
-from hive_replication.events.log_event import LogEvent, of_policy
 from hive_replication.metastore.types import NotificationEvent
 from tests.messages import row
 

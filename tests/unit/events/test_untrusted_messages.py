@@ -14,7 +14,7 @@ import pytest
 
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
-from hive_replication.events.log_event import LogEvent, ends_transaction, of_policy
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction, of_policy
 from hive_replication.lag.waiting_event import waiting_event
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table, copy_of

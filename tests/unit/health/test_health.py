@@ -13,7 +13,7 @@ from hive_replication.health.policy_status import condition_of, held_status
 from hive_replication.lag import Lag
 from hive_replication.load.journal.journal import Entry
 from hive_replication.load.records import Record
-from hive_replication.load.replica.quarantine import Quarantine
+from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState
 from tests.lags import POLICY, WELL
 

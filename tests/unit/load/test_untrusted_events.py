@@ -18,7 +18,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, refused, segments, window_event
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target

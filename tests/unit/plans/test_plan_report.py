@@ -14,7 +14,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.copy_rate import Rates, rates_of, remember
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable
-from hive_replication.load.plan.model import LanePlan, LoadPlan, SegmentPlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, LoadPlan, SegmentPlan, Stop
 from hive_replication.load.report import Collapsed, LoadReport, Skipped
 from hive_replication.plans import PlanReport, as_html, as_markdown
 from hive_replication.plans.estimate import Estimate, estimate

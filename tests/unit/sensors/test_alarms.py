@@ -17,11 +17,10 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.lag import Lag
 from repl_assets.catalog.keys import POLICY_TAG, Names
-from resources import notifier
 from resources.connection import ReplicationConnection
-from resources.notifier import channels
+from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
 from sensors.alarms.alarm import read_cursor, undelivered
-from sensors.alarms.conditions import conditions
+from sensors.alarms.replica_alarms import conditions
 from sensors.alarms.sensor import DAGSTER_URL, alarm_sensor, tick
 from sensors.lag import KeptReader
 from tests.lags import HELD, LATE, POLICY, WELL
@@ -33,8 +32,8 @@ NAMES = Names.of(POLICY)
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
     with web_server() as server:
-        monkeypatch.setenv(notifier.SLACK, f"{server.url}/slack")
-        monkeypatch.setenv(notifier.WEBHOOK, f"{server.url}/hook")
+        monkeypatch.setenv(SLACK, f"{server.url}/slack")
+        monkeypatch.setenv(WEBHOOK, f"{server.url}/hook")
         monkeypatch.setenv(DAGSTER_URL, "http://dagster:3000/")
         yield server
 
@@ -42,8 +41,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
 @pytest.fixture
 def mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[MailServer]:
     with mail_server() as server:
-        monkeypatch.setenv(notifier.SMTP, server.url)
-        monkeypatch.setenv(notifier.MAIL_TO, "ops@shop.com, jo@shop.com")
+        monkeypatch.setenv(SMTP, server.url)
+        monkeypatch.setenv(MAIL_TO, "ops@shop.com, jo@shop.com")
         yield server
 
 
@@ -210,9 +209,15 @@ def test_the_alarm_says_why_a_run_failed(web: WebServer, watch: Watch) -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({notifier.SLACK: "hooks.slack.com/x"}, "HIVE_REPL_ALARM_SLACK_URL has to be an address that begins with http:// or"),
-        ({notifier.WEBHOOK: "http://host:x/"}, "HIVE_REPL_ALARM_WEBHOOK_URL has to be"),
-        ({notifier.MAIL_TO: "a@b.c", notifier.SMTP: "host:25"}, "begins with smtp:// or smtp\\+starttls:// or smtps://"),
+        (
+            {SLACK: "hooks.slack.com/x"},
+            "HIVE_REPL_ALARM_SLACK_URL has to be an address that begins with http:// or",
+        ),
+        ({WEBHOOK: "http://host:x/"}, "HIVE_REPL_ALARM_WEBHOOK_URL has to be"),
+        (
+            {MAIL_TO: "a@b.c", SMTP: "host:25"},
+            "begins with smtp:// or smtp\\+starttls:// or smtps://",
+        ),
     ],
 )
 def test_a_wrong_environment_is_told(environment: dict[str, str], message: str, watch: Watch) -> None:
@@ -260,9 +265,9 @@ def test_a_reason_fakes_no_paragraph_of_a_mail(mail: MailServer, watch: Watch) -
 
 def test_a_channel_does_not_show_its_secrets() -> None:
     environment = {
-        notifier.SLACK: "https://hooks.slack.com/services/T0/B0/secret",
-        notifier.WEBHOOK: "https://x/?token=secret",
-        notifier.MAIL_TO: "ops@shop.com",
-        notifier.SMTP: "smtp://me:secret@mail",
+        SLACK: "https://hooks.slack.com/services/T0/B0/secret",
+        WEBHOOK: "https://x/?token=secret",
+        MAIL_TO: "ops@shop.com",
+        SMTP: "smtp://me:secret@mail",
     }
     assert "secret" not in repr(list(channels(environment)))

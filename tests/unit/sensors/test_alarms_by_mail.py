@@ -11,8 +11,8 @@ import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from hive_replication.errors import BadRequest
-from resources.notifier import MAIL_TO, SMTP_CA, NotDelivered, Notice, channels
-from resources.notifier import SMTP as SERVER
+from resources.notification_channels import MAIL_TO, SMTP_CA, NotDelivered, Notice, channels
+from resources.notification_channels import SMTP as SERVER
 from tests.receivers import mail_server
 
 NOTICE = Notice("begins: sales is late", "sales is 20 min behind", {})

@@ -9,7 +9,7 @@ from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table

@@ -15,7 +15,7 @@ from hive_replication.load.apply.placement import Placer
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects

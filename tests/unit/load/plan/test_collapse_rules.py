@@ -17,7 +17,7 @@ from hive_replication.load.plan.collapse import collapsed
 from hive_replication.load.plan.collapse_savings import savings
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import segments
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica import target as sides
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Collapsed

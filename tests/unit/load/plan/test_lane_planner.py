@@ -14,7 +14,7 @@ from hive_replication.events import event_types as r
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments
-from hive_replication.load.plan.model import LanePlan, Stop
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.state import LAST_ID, TAKEN_IN_REASON, ReplicaState
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.types import copy_of

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.events.event_types import Notification
+from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
-from hive_replication.events.log_event import LogEvent, ends_transaction
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.operations import kinds as op
@@ -19,7 +19,7 @@ from hive_replication.load.operations.transactions import (
 )
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments, window_event, with_tables
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.types import Partition, Table

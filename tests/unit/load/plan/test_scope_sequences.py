@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments
-from hive_replication.load.plan.model import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.name_mapping import point_at
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState
 from hive_replication.metastore.types import copy_of

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_replication.load.replica.quarantine import Quarantine
+from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState, is_ours, is_state, object_id, replica_state, with_state
 from hive_replication.metastore.types import Database, Partition, Table
 

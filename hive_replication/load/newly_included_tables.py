@@ -12,7 +12,7 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.mark_left import MarkLeft
-from hive_replication.load.plan.model import LanePlan, SegmentPlan
+from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.rebuilt_tables import load_beside, tell
 from hive_replication.load.replica.state import LEFT_MARK, TAKEN_IN_REASON, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects

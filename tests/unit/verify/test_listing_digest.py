@@ -10,7 +10,7 @@ import pytest
 
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
-from hive_replication.verify.digest import is_being_written, is_unfinished, listing_digest, observe
+from hive_replication.verify.listing_digest import is_being_written, is_unfinished, listing_digest, observe
 
 NOW = time.time()
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
-from hive_replication.events.named import elsewhere
+from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.transactions import ENDS, TransactionEvent
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.logs import about

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from hive_replication.copy.tasks import CopyResult
-from hive_replication.load.apply.touched import TouchedTables
+from hive_replication.load.apply.touched_tables import TouchedTables
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import resolved

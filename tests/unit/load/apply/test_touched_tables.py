@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hive_replication.load.apply.touched import TouchedTables
+from hive_replication.load.apply.touched_tables import TouchedTables
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.report import Touched
 from hive_replication.metastore.types import Partition, Table

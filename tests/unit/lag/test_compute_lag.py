@@ -10,7 +10,7 @@ import pytest
 from hive_replication.events.decode import decode, notification
 from hive_replication.events.event_types import Insert
 from hive_replication.events.files import FileRef
-from hive_replication.lag.figures import bytes_of, not_applied, start_of, stopped, table_lags
+from hive_replication.lag.compute_lag import bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import NotificationEvent

@@ -1,0 +1,86 @@
+"""The incarnation of a table or partition that each event of a lane is about, from the whole lane (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+
+from hive_replication.events import event_types as r
+from hive_replication.events import transactions as tx
+from hive_replication.events.events_of_policy import renamed_into
+from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
+from hive_replication.load.plan.lanes import Lane, WindowEvent
+from hive_replication.load.replica.name_mapping import NameMapping
+
+
+class LaneIncarnations:
+    """The incarnations of a lane.
+
+    Args:
+        lane: its events.
+        mapping: names and paths.
+        includes: whether a source table's name belongs to the dump's scope.
+        coming: target tables that were taken into the policy and could not be loaded yet.
+        ended: event id of the database's drop at the end of the segment, which ends all incarnations; None without one.
+
+    Attributes:
+        tables: by event id.
+        written: of the tables that a transaction wrote to, by event id and table.
+        partitions: by event id and partition; of commits by event id and ``<table>/<partition>``.
+    """
+
+    def __init__(
+        self, lane: Lane, mapping: NameMapping, includes: Callable[[str], bool], coming: Container[str], ended: int | None
+    ) -> None:
+        self._mapping, self._includes = mapping, includes
+        self.tables: dict[int, Incarnation] = {}
+        self.written: dict[tuple[int, str], Incarnation] = {}
+        self.partitions: dict[tuple[int, str], Incarnation] = {}
+        self._names = Incarnations()
+        self._of_partitions: dict[int, Incarnations] = {}
+        self._awaited = [self._names.of(name) for name in lane.names if mapping.table(name) in coming]
+        for event in lane.events:
+            self._follow(event)
+        for incarnation in self.all():
+            incarnation.dropped = incarnation.dropped or ended
+
+    def all(self) -> Iterable[Incarnation]:
+        """All incarnations that an event is about, and those that the target waits for."""
+        tables = (one for one in self.tables.values() if not r.is_function(one.names[0][0]))
+        return (*tables, *self.written.values(), *self._awaited)
+
+    def stays(self, change: r.AlterTable) -> bool:
+        """Whether a renamed table still belongs to the dump's scope."""
+        return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
+
+    def _follow(self, event: WindowEvent) -> None:
+        incarnation = self.tables[event.evid] = self._table(event)
+        if isinstance(event.event, PartitionEvent):
+            for name, part in incarnations_of_partitions(self._partitions_of(incarnation), event.event):
+                self.partitions[event.evid, name] = part
+        elif isinstance(event.event, tx.TransactionEvent):
+            self._follow_transaction(event, event.event)
+
+    def _follow_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
+        for table in ended.tables:
+            self.written[event.evid, table] = self._names.of(table)
+        for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
+            of_table = self._partitions_of(self.written[event.evid, one.table])
+            self.partitions[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)
+
+    def _partitions_of(self, table: Incarnation) -> Incarnations:
+        return self._of_partitions.setdefault(id(table), Incarnations())
+
+    def _table(self, event: WindowEvent) -> Incarnation:
+        names = self._names
+        match event.event:
+            case r.CreateTable():
+                return names.create(event.row.table, event.evid)
+            case r.DropTable():
+                return names.drop(event.row.table, event.evid)
+            case r.AlterTable(rename=True) as change:
+                old, new = change.names
+                if renamed_into(change, self._mapping.source_database, self._includes):
+                    return names.enter(new, event.evid)
+                return names.rename(old, new, event.evid) if self.stays(change) else names.drop(old, event.evid)
+            case _:
+                return names.of(event.names[0])
