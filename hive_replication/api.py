@@ -181,7 +181,8 @@ def status(connection: Connection, name: str) -> Status:
         BadRequest: it is no such name.
         Unreachable: the metastore does not answer.
     """
-    return repl_status(connection.target.metastore, *parse_name(name))
+    database, table = parse_name(name)
+    return repl_status(connection.target.metastore, database, table)
 
 
 def verify(connection: Connection, name: str, *, progress: Progress | None = None) -> list[TableComparison]:
