@@ -17,6 +17,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify.witness import witness
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.ledger import Ledger, make
@@ -117,6 +118,25 @@ def test_transactions(ledger: Ledger, last: Hop) -> None:
     third = Ledger(last.connection, None, last.replica)  # type: ignore[arg-type]
     assert list(third.files(source=False, table="b").values()) == [b"1\n"]
     assert third.write_ids(source=False, table="b").open == frozenset()
+
+
+def test_the_witness_knows_of_commits_that_wait(ledger: Ledger, last: Hop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the second is loaded its log has a commit without the right databases, and no event of the database yet."""
+    writer = ledger.begin()
+    writer.insert("a", "waits\n")
+    assert ledger.replicate().held == ()
+    last.replicate()
+    writer.commit()
+    dump = ledger.dump(ledger.applied())
+    _kill_at(monkeypatch, "alter_database")
+    with pytest.raises(Unreachable, match="the load ends here"):
+        ledger.load(dump.directory)
+    monkeypatch.undo()
+    found = witness(last.connection.source, last.connection.target, ledger.database)
+    assert (found.wrong, {one.table for one in found.waiting}) == ([], {"a"})
+    assert ledger.load(dump.directory).held == ()
+    last.replicate()
+    _assert_same(ledger, last, "a")
 
 
 def test_rebuilt_by_a_repair(ledger: Ledger, last: Hop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hive_replication.dump.source import is_replica
 from hive_replication.errors import MissingEvents
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.metastore.client import Metastore
@@ -23,12 +24,13 @@ def pending_tables(source: Metastore, database: str, applied: int, current: int)
         return Pending()
     if current - applied > _MOST_EVENTS:
         return Pending(everything=True)
+    replica = is_replica(source.database(database))
     tables: set[str] = set()
     everything = transactions = False
     try:
         for row in notifications(source, applied, current):
             event = LogEvent(row)
-            if ends_transaction(event, database):
+            if ends_transaction(event, database, replica=replica):
                 transactions = True
             elif row.database == database or (row.type == "ALTER_TABLE" and database in row.message):
                 everything |= "DATABASE" in row.type or event.event is None
