@@ -1,5 +1,7 @@
 """What an operator asks first: the state of each replica, what is wrong, and what to do about it.
 
+``policy_status`` is the page of ``hive-repl status``, which is not the statement REPL STATUS (``load.replica.repl_status``).
+
 Belongs here: figures of lags, states and records brought together; conditions that are alarms; advice.
 
 Keep out of here: changes of either side, and who shows what is found (``cli``, ``repl_assets``, ``sensors``).

@@ -1,5 +1,8 @@
 """REPL LOAD and REPL STATUS: applies a dump to the target.
 
+A load goes through ``plan`` (what to do), ``journal`` (what is about to change), ``apply`` (doing it) and ``records`` (what is
+kept of it). ``undo`` goes back, ``retention`` removes old data, ``replica`` knows the target, ``layout`` names its directories.
+
 Belongs here: one load from statement to report (``command``), the two kinds of dump (``window``, ``bootstrap``), the context of a
 load (``session``), and what protects the target before anything is planned.
 

@@ -1,4 +1,7 @@
-"""What a policy takes of a database, as a text that a replica keeps (pure): by it a load sees that the policy has changed."""
+"""Which tables a policy includes (pure).
+
+A replica keeps the same as a text: by it a load sees that the policy has changed.
+"""
 
 from __future__ import annotations
 

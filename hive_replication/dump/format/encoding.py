@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.bounded_json import parsed
-from hive_replication.dump.format import json_fields as wire
+from hive_replication.dump.format import json_fields
 from hive_replication.dump.format.digests import MOST
 from hive_replication.dump.format.json_fields import VERSION
 from hive_replication.dump.format.record_types import (
@@ -69,7 +69,7 @@ def header_of(data: bytes, *, digests: bool = True) -> DumpHeader:
     Raises:
         ValueError: it is no header, or says more than is there.
     """
-    value = wire.read(wire.HeaderText, data, VERSION, _VERSION_2, most=MOST["_dumpmetadata"])
+    value = json_fields.read(json_fields.HeaderText, data, VERSION, _VERSION_2, most=MOST["_dumpmetadata"])
     if value.digests and not digests:
         raise ValueError("its header says that it has digests, and the ack file has none")
     names = value.scope.partitions
@@ -104,7 +104,7 @@ def table_text(record: TableRecord) -> bytes:
 
 def table_of(data: bytes, files: Callable[[int], tuple[FileRef, ...]]) -> TableRecord:
     """Reads :func:`table_text`; ``files`` reads the table's files, given their number."""
-    value = wire.read(wire.ObjectText, data, VERSION)
+    value = json_fields.read(json_fields.ObjectText, data, VERSION)
     write_ids = None if value.write_ids is None else WriteIds.parsed(value.write_ids)
     table = whole_table(tjson.loads(Table, value.table))
     return TableRecord(table, files(value.files), constraints_of(value.constraints), write_ids)
@@ -117,7 +117,7 @@ def partition_text(record: PartitionRecord) -> bytes:
 
 def partition_of(data: bytes) -> tuple[Partition, int]:
     """Reads :func:`partition_text`: the metastore's object, and the number of its files."""
-    value = wire.read(wire.ObjectText, data, VERSION)
+    value = json_fields.read(json_fields.ObjectText, data, VERSION)
     return whole_partition(tjson.loads(Partition, value.partition)), value.files
 
 
@@ -128,7 +128,7 @@ def function_text(record: FunctionRecord) -> bytes:
 
 def function_of(data: bytes, files: Callable[[int], tuple[FileRef, ...]]) -> FunctionRecord:
     """Reads :func:`function_text`; ``files`` as for :func:`table_of`."""
-    value = wire.read(wire.ObjectText, data, VERSION)
+    value = json_fields.read(json_fields.ObjectText, data, VERSION)
     return FunctionRecord(whole_function(tjson.loads(Function, value.function)), files(value.files))
 
 
@@ -164,7 +164,7 @@ def event_text(record: EventRecord) -> bytes:
 
 def event_of(data: bytes) -> tuple[EventRecord, list[int]]:
     """Reads an event's ``_metadata``: the event, its groups without their files, and the number of files of each."""
-    value = wire.read(wire.EventText, data, VERSION, _VERSION_2)
+    value = json_fields.read(json_fields.EventText, data, VERSION, _VERSION_2)
     row = Notification(value.evid, value.time, value.type, value.database, value.table, value.message, value.catalog)
     groups = tuple(FileGroup(one.partition, (), one.listed, one.table) for one in value.groups)
     if value.version == VERSION:
@@ -173,7 +173,7 @@ def event_of(data: bytes) -> tuple[EventRecord, list[int]]:
     return EventRecord(row, groups, value.hash, writes, value.redump, value.shared), [one.files for one in value.groups]
 
 
-def _with_keys_in_message(value: wire.EventText) -> wire.EventText:
+def _with_keys_in_message(value: json_fields.EventText) -> json_fields.EventText:
     """What dumps of the first version wrote into the source's message: the writes of a commit, and the dump of a table."""
     names = {}
     if value.type == "COMMIT_TXN" and '"writes"' in value.message:
@@ -187,7 +187,7 @@ def _with_keys_in_message(value: wire.EventText) -> wire.EventText:
         read: Any = parsed(value.message.encode(), most=MOST["_metadata"])
         message = cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     found = {name: message[key] for name, key in names.items() if key in message}
-    return wire.checked(wire.EventText, value.model_dump() | found)
+    return json_fields.checked(json_fields.EventText, value.model_dump() | found)
 
 
 def group_path(event_path: str, group: FileGroup) -> str:

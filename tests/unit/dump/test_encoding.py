@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_replication.dump.format import encoding
-from hive_replication.dump.format import json_fields as wire
+from hive_replication.dump.format import encoding, json_fields
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
 from hive_replication.events.event_types import Notification
 from hive_replication.events.files import FileRef
@@ -69,4 +68,4 @@ def test_text_is_readable_and_says_its_version() -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b"{}", b'{"version": "2"}', b"\xff", b'{"version": 1}'])
 def test_other_text_is_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        wire.fields(data)
+        json_fields.fields(data)
