@@ -170,12 +170,11 @@ def _lanes(
 ) -> Iterator[LanePlan]:
     """All lanes, each planned when it is asked for."""
     header, mapping = session.reader.header, session.mapping
-    names = [mapping.table(record.name) for record in records]
-    equal = [mapping.table(name) for name in header.equal]
+    wanted = {mapping.table(name) for name in (*header.equal, *(record.name for record in records))}
     other_history = _other_history(session, repair=repair)
     exists = session.replica.there  # a plan does not create the database
     others = session.target.metastore.table_names(session.database) if whole_database and exists else []
-    surplus = [name for name in others if name not in {*names, *equal} and session.includes(name)]
+    surplus = [name for name in others if name not in wanted and session.includes(name)]
     for record in records:
         name = mapping.table(record.name)
         if reason := _why_not_read(session, record.table, record.files, record.name):
