@@ -69,21 +69,3 @@ def name_after(name: ObjectName, changes: Iterable[NameChange]) -> ObjectName:
         elif change.renames and change.before == (table, partition):
             table, partition = change.after or name
     return table, partition
-
-
-def name_before(name: ObjectName, changes: Iterable[NameChange]) -> ObjectName | None:
-    """The name that an object had before changes; None of one that they create, or whose table they create or drop.
-
-    Args:
-        name: after them.
-        changes: in order.
-    """
-    table, partition = name
-    for change in reversed(list(changes)):
-        if change.renames_table and change.tables[1] == table:
-            table = change.tables[0]
-        elif change.renames and change.after == (table, partition):
-            table, partition = change.before or name
-        elif not change.renames and (table in change.tables or change.after == (table, partition)):
-            return None
-    return table, partition

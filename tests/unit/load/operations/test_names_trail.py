@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hive_replication.events.name_changes import created, dropped, name_after, name_before, renamed
+from hive_replication.events.name_changes import created, dropped, name_after, renamed
 from hive_replication.load.operations.names_trail import NamesTrail
 
 
@@ -33,17 +33,7 @@ def test_partitions_go_along_with_their_table() -> None:
     assert [made.gone("u", name) for name in ("ds=1", "ds=2", "ds=3", "ds=4")] == [True, False, True, False]
 
 
-def test_a_name_after_and_before() -> None:
+def test_a_name_after() -> None:
     changes = (*renamed(("t", "ds=1"), ("t", "ds=2")), *renamed(("t", ""), ("u", "")))
     assert name_after(("t", "ds=1"), changes) == ("u", "ds=2")
-    assert name_before(("u", "ds=2"), changes) == ("t", "ds=1")
-    assert name_before(("v", "ds=2"), changes) == ("v", "ds=2")
     assert name_after(("t", ""), changes) == ("u", "")
-
-
-def test_what_is_created_or_dropped_had_no_name_before() -> None:
-    assert name_before(("t", "ds=1"), created("t", "ds=1")) is None
-    assert name_before(("t", "ds=1"), created("t")) is None
-    assert name_before(("t", "ds=1"), dropped("t")) is None
-    assert name_before(("t", "ds=2"), created("t", "ds=1")) == ("t", "ds=2")
-    assert name_before(("t", ""), dropped("t", "ds=1")) == ("t", "")
