@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_replication.connect.connection import Connection, connect, connected
-from hive_replication.connect.databases import resolved_before
+from hive_replication.connect.databases import resolved_before, with_databases
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
-from hive_replication.policy.model import is_pattern
 
 _LOG = logging.getLogger(__name__)
 
@@ -63,8 +62,7 @@ def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
         policy = resolved_before(policy)
     except Unreachable as error:
         _LOG.info("the databases of patterns are left out: %s", error)
-        names = {name: target for name, target in policy.databases.items() if not is_pattern(name)}
-        policy = policy.model_copy(update={"databases": names})
+        policy = with_databases(policy, ())
     return connected(policy, Metastore(policy.source.metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)), found
 
 

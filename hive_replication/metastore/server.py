@@ -64,21 +64,16 @@ class Calls(Connections):
         Raises:
             AlreadyExists: there is a database of that name.
         """
-
-        def done() -> bool:
-            made = self.database(db.name)
-            return made is not None and (db.parameters or {}).items() <= made.parameters.items()
-
-        self.write(f"create_database {db.name}", lambda client: client.create_database(db), done=done, made=lambda: True)
+        self.write(
+            f"create_database {db.name}",
+            lambda client: client.create_database(db),
+            done=lambda: self._has(db.name, db),
+            made=lambda: True,
+        )
 
     def alter_database(self, name: str, db: Database) -> None:
         """Replaces a database's description (owner, comment, parameters)."""
-
-        def altered() -> bool:
-            made = self.database(name)
-            return made is not None and (db.parameters or {}).items() <= made.parameters.items()
-
-        self.write(f"alter_database {name}", lambda client: client.alter_database(name, db), done=altered)
+        self.write(f"alter_database {name}", lambda client: client.alter_database(name, db), done=lambda: self._has(name, db))
 
     def drop_database(self, name: str, *, delete_data: bool = False, cascade: bool = False) -> bool:
         """Drops a database; False if there was none.
@@ -100,3 +95,8 @@ class Calls(Connections):
                 return False
             raise
         return True
+
+    def _has(self, name: str, wanted: Database) -> bool:
+        """Whether there is a database of that name with all wanted parameters; the metastore may add others."""
+        made = self.database(name)
+        return made is not None and (wanted.parameters or {}).items() <= made.parameters.items()

@@ -20,10 +20,11 @@ from hive_replication.metastore.tables import batches
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
 #: What Hive and Spark tell of files and rows of a table or partition in its parameters.
-_STATISTICS = frozenset(
+STATISTICS = frozenset(
     {ACCURATE, "STATS_GENERATED", "numFiles", "numFilesErasureCoded", "numPartitions", "numRows", "rawDataSize", "totalSize"}
 )
-_SPARK_STATISTICS = "spark.sql.statistics."
+#: How the names of those begin that Spark writes for its own tables.
+SPARK_STATISTICS = "spark.sql.statistics."
 _COLUMNS = "COLUMN_STATS"
 _ENGINE = "hive"  # Hive 4 keeps statistics by the engine that made them
 _CATALOG = "hive"
@@ -103,7 +104,7 @@ def _described(db: str, table: str, partition: str, found: Sequence[ColumnStatis
 
 def is_statistic(key: str) -> bool:
     """Whether a parameter tells something of the files or rows of its table or partition."""
-    return key in _STATISTICS or key.startswith(_SPARK_STATISTICS)
+    return key in STATISTICS or key.startswith(SPARK_STATISTICS)
 
 
 def claimed(parameters: Mapping[str, str] | None) -> frozenset[str]:

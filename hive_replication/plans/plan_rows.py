@@ -64,7 +64,7 @@ def plan_rows(plan: LoadPlan, sizes: Mapping[FileRef, int]) -> Iterator[PlanRow]
             if lane.operations or lane.stop:
                 number += 1
                 yield from _lane_rows(plan.database, str(number), lane, sizes)
-        for operation in (*segment.alters, *([segment.barrier] if segment.barrier else [])):
+        for operation in filter(None, (*segment.alters, segment.barrier)):
             yield PlanRow("database", operation.evid, operation.kind, plan.database)
     for skipped in plan.skipped:
         yield PlanRow("skipped", skipped.evid, "", skipped.what, reason=skipped.reason)

@@ -148,10 +148,6 @@ class Journal:
         """Records that an undo reversed a lane."""
         self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")
 
-    def remove(self, entry: Entry) -> None:
-        """Deletes the journal of a load."""
-        self._storage.delete(entry.directory, recursive=True)
-
     def kept(self) -> Locations:
         """Directories that an undo may need; read once."""
         if self._kept is None:

@@ -21,7 +21,7 @@ from hive_replication.load.layout.directories import token_time
 from hive_replication.load.records.record import Record, record_of, record_text
 from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import FileStatus, Storage, paths
 
 if TYPE_CHECKING:
     from hive_replication.load.records.report_rows import ReportRow
@@ -109,14 +109,13 @@ class RecordStore:
 
     def names(self) -> list[Kept]:
         """All records by their names, the newest first."""
-        found = ((status.uri, _NAME.fullmatch(paths.name(status.uri))) for status in self._storage.ls(self._place))
-        kept = [Kept(uri, match["id"], match["what"]) for uri, match in found if match and match["ending"] == "json"]
+        files = self._files()
+        kept = [Kept(file.uri, match["id"], match["what"]) for file, match in files if match["ending"] == "json"]
         return sorted(kept, key=lambda one: one.id, reverse=True)
 
     def newest(self, most: int | None = None) -> list[Record]:
         """The newest records, the newest first; those that cannot be read are left out."""
-        names = self.names()[:most]
-        return [record for record in self._storage.threads.map(self._read, names) if record is not None]
+        return self._records(self.names()[:most])
 
     def find(self, window: str) -> list[Record]:
         """The loads of a window, the newest first.
@@ -129,12 +128,14 @@ class RecordStore:
             raise BadRequest(f"{window!r} is no window such as 170-1400, bootstrap-170, repair-170 or recovery-170")
         names = self.names()
         found = [one for one in names if one.what == window] or [one for one in names if _is_part(one.what, asked)]
-        return [record for record in self._storage.threads.map(self._read, found) if record is not None]
+        return self._records(found)
+
+    def _records(self, names: Iterable[Kept]) -> list[Record]:
+        return [record for record in self._storage.threads.map(self._read, names) if record is not None]
 
     def _read(self, kept: Kept) -> Record | None:
         try:
-            status = self._storage.status(kept.uri)
-            record = record_of(self._storage.read(kept.uri)) if status is not None and status.size <= _MOST else None
+            record = record_of(self._storage.read(kept.uri, most=_MOST))
         except (ReplicationError, OSError) as error:
             _LOG.warning("the record %s cannot be read: %s", kept.uri, error)
             return None
@@ -167,10 +168,15 @@ class RecordStore:
             raise BadRequest(f"the report {uri} is not kept any more") from error
         file.seek(0)
 
-    def expired(self, before: float) -> list[str]:
+    def expired(self, before: float) -> list[FileStatus]:
         """Files of records from before a time, seconds since the epoch."""
-        found = ((status.uri, _NAME.fullmatch(paths.name(status.uri))) for status in self._storage.ls(self._place))
-        return [uri for uri, match in found if match and token_time(match["id"]) < before]
+        return [file for file, match in self._files() if token_time(match["id"]) < before]
+
+    def _files(self) -> Iterator[tuple[FileStatus, re.Match[str]]]:
+        """Files of records and reports, with what their names say."""
+        for file in self._storage.ls(self._place):
+            if match := _NAME.fullmatch(paths.name(file.uri)):
+                yield file, match
 
 
 def last_asked(storage: Storage, root: str, databases: Iterable[str]) -> float:

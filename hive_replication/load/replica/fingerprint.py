@@ -15,27 +15,13 @@ from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import PREFIX, is_state
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import UnexpectedObject
+from hive_replication.metastore.statistics import SPARK_STATISTICS, STATISTICS
 from hive_replication.metastore.types import Partition, Table, directory_of
 
 FINGERPRINT = PREFIX + "left"
 #: Parameters that metastores and engines maintain themselves: times, and statistics of files and rows.
-IGNORED_PARAMETERS = frozenset(
-    {
-        "COLUMN_STATS_ACCURATE",
-        "DO_NOT_UPDATE_STATS",
-        "STATS_GENERATED",
-        "last_modified_by",
-        "last_modified_time",
-        "numFiles",
-        "numFilesErasureCoded",
-        "numPartitions",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
-        "transient_lastDdlTime",
-    }
-)
-_IGNORED_PREFIXES = ("spark.sql.statistics.", "bucketing_version")
+IGNORED_PARAMETERS = STATISTICS | {"DO_NOT_UPDATE_STATS", "last_modified_by", "last_modified_time", "transient_lastDdlTime"}
+_IGNORED_PREFIXES = (SPARK_STATISTICS, "bucketing_version")
 _FILES = "files"
 
 Thing = TypeVar("Thing", Table, Partition)

@@ -66,24 +66,25 @@ class NameMapping:
 
         External data outside the database's directory keeps its path below ``external_root``, if the policy names one.
         """
-        location, renamed = table.sd.location or "", self.table(table.tableName.lower()) != table.tableName.lower()
-        below = _below(location, self.source_location)
+        location, name = table.sd.location or "", table.tableName.lower()
+        plain = f"{self.target_location}/{table_directory(self.table(name))}"
         if is_reserved(location):  # of a replica that is a source itself: its names below .repl are not ours
-            return f"{self.target_location}/{self.table(table.tableName.lower())}"
-        if below and not renamed:
+            return plain
+        below = _below(location, self.source_location)
+        if below and self.table(name) == name:
             return f"{self.target_location}/{below}"
         if location and not below and table.tableType == "EXTERNAL_TABLE" and self.external_root:
             return f"{self.external_root.rstrip('/')}/{_path(location)}"
-        return f"{self.target_location}/{table_directory(self.table(table.tableName.lower()))}"
+        return plain
 
     def new_table(self, table: Table, evid: int) -> Table:
         """The image of a table for the target; its location is set when its data is placed."""
-        image = copy_of(table)
+        image, location = copy_of(table), self.table_location(table)
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.colStats = None  # set by separate operations
-        image.parameters = self._parameters(table.parameters, table.sd.location, self.table_location(table), evid)
-        self._map_storage(image.sd, self.table_location(table))
+        image.parameters = self._parameters(table.parameters, table.sd.location, location, evid)
+        self._map_storage(image.sd, location)
         image.txnId = None
         return _without_write_id(image)
 

@@ -41,14 +41,6 @@ class Parameters:
         """
         return None if key not in self.values else self.number_in(key, self.values[key] or "")
 
-    def numbers(self, prefix: str) -> dict[str, int]:
-        """Event ids by the rest of their parameters' names.
-
-        Raises:
-            Refused: one is none.
-        """
-        return {key.removeprefix(prefix): self.number_in(key, value) for key, value in self.starting(prefix).items()}
-
     def starting(self, prefix: str) -> dict[str, str]:
         """The parameters whose names begin so."""
         return {key: value or "" for key, value in self.values.items() if key.startswith(prefix)}

@@ -230,8 +230,9 @@ def _applied_event(found: Parameters) -> tuple[int, str]:
     return found.number_in(_APPLIED_EVENT, time), message_hash
 
 
-def _number(key: str) -> int:
-    return number_of("".join(_DIGIT.findall(key))) or 0
+def _number(text: str) -> int:
+    """The number that the digits of a text make; 0 where they make none."""
+    return number_of("".join(_DIGIT.findall(text))) or 0
 
 
 def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) -> ReplicaState:
@@ -290,8 +291,7 @@ def database_with_state(database: Database, state: ReplicaState, image: Database
 
 def object_id(thing: Table | Partition | None) -> int:
     """``repl.last.id`` of a table or partition; 0 where it has none, or something else."""
-    value = ((thing.parameters if thing else None) or {}).get(LAST_ID) or "0"
-    return number_of("".join(_DIGIT.findall(value))) or 0
+    return _number(((thing.parameters if thing else None) or {}).get(LAST_ID) or "")
 
 
 def is_ours(thing: Table | Partition, source: str) -> bool:

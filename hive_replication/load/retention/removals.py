@@ -88,9 +88,16 @@ class Removals:
             Swept(what, path, retired, size), lambda in_use: in_use.is_free(path) and self._storage.exists(path), carry_out
         )
 
-    def deletion(self, what: What, path: str, *, unused: bool = False) -> Removal:
-        """Deletes a file or directory; ``unused`` if only while no location points at it."""
-        size = self._size(path)
+    def deletion(self, what: What, path: str, *, unused: bool = False, known: int | None = None) -> Removal:
+        """Deletes a file or directory.
+
+        Args:
+            what: its kind.
+            path: where it is.
+            unused: whether only while no location points at it.
+            known: its bytes, where a listing told them already.
+        """
+        size = self._size(path) if known is None else known
 
         def is_due(in_use: InUse) -> bool:
             return not unused or (in_use.is_free(path) and (what != "staging" or self.is_idle(path)))

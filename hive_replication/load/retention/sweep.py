@@ -25,7 +25,7 @@ from hive_replication.load.retention.removals import InUse, Removal, Removals, S
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress, Silent
-from hive_replication.storage import paths
+from hive_replication.storage import FileStatus, paths
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class _Sweeper:
         kept = points[-1:]  # the loads after it can be undone to this one
         rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
         rest += self._unused("staging", self._staged(), live, needed)
-        rest += [self._removals.deletion("temporary file", uri) for uri in self._temporary()]
+        rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in self._temporary()]
         rest += self._dropped()
         if store is not None and self._state.source:
             rest += self._dumps(store)
@@ -168,20 +168,22 @@ class _Sweeper:
                 if is_staging(status.uri) and self._removals.is_idle(status.uri):
                     yield status.uri
 
-    def _temporary(self) -> Iterator[str]:
+    def _temporary(self) -> Iterator[FileStatus]:
         for child in self._progress.over(self._storage.ls(self._layout.location), "tables looked through"):
             for file in self._storage.files(child.uri, hidden=True):
                 if is_temporary(file.uri) and file.modified < self._expiry:
-                    yield file.uri
+                    yield file
 
     def _dropped(self) -> Iterator[Removal]:
         """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""
         for directory, layout in self._beside.items():
             for uri in [status.uri for status in self._storage.ls(directory)]:
                 dropped = layout.dropped(uri)
-                if dropped is not None and dropped.since is None:
+                if dropped is None:
+                    continue
+                if dropped.since is None:
                     yield self._removals.move("dropped database", uri, layout.dropped_database(dropped.evid))
-                elif dropped is not None and dropped.since is not None and dropped.since < self._expiry:
+                elif dropped.since < self._expiry:
                     yield self._removals.deletion("dropped database", uri, unused=True)
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
@@ -209,8 +211,8 @@ class _Sweeper:
         days = self._target.policy.keep_reports_days
         if days is not None:
             removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
-            for uri in RecordStore(store.storage, store.root, self._database).expired(before):
-                yield removals.deletion("report", uri)
+            for file in RecordStore(store.storage, store.root, self._database).expired(before):
+                yield removals.deletion("report", file.uri, known=file.size)
 
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
         """The parts of directories that no location points at and no undo needs."""

@@ -139,7 +139,7 @@ class _Undo:
             evid,
             tuple(sorted(names or ())),
             sum(bool(lanes) for _, lanes in chosen),
-            tuple(UndoneStep(*step) for _, lanes in chosen for step in _steps(self._database, lanes)),
+            tuple(step for _, lanes in chosen for step in _steps(self._database, lanes)),
         )
 
     def _point(self, entries: list[Entry], evid: int) -> Entry:
@@ -234,13 +234,13 @@ def _joined(loads: Iterable[tuple[Entry, list[LaneFile]]], table: str) -> set[st
     return names
 
 
-def _steps(database: str, lanes: Iterable[LaneFile]) -> Iterable[tuple[int, str, str]]:
-    found: list[tuple[int, str, str]] = []
+def _steps(database: str, lanes: Iterable[LaneFile]) -> Iterable[UndoneStep]:
+    found: list[UndoneStep] = []
     for lane in lanes:
         for step in lane.record.steps:
             shown = object_name(database, step.table, ", ".join(step.partitions[:_SHOWN]))
             more = len(step.partitions) - _SHOWN
             name = f"{shown}, and {more} more" if more > 0 else shown
-            found.append((step.evid, step.kind, f"{name} -> {step.new_name}" if step.new_name else name))
-    found.sort(key=lambda step: step[0])
+            found.append(UndoneStep(step.evid, step.kind, f"{name} -> {step.new_name}" if step.new_name else name))
+    found.sort(key=lambda step: step.evid)
     return reversed(found)

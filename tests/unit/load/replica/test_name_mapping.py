@@ -58,6 +58,13 @@ def test_external_data_keeps_its_path_below_the_external_root() -> None:
     assert MAPPING.table_location(outside) == "hdfs://dst:8020/t/copy.db/t"
 
 
+@pytest.mark.parametrize(("name", "place"), [("t", "t"), ("c/b", "c-47-b"), ("..", "-46--46-")])
+def test_data_of_a_replica_that_is_a_source_goes_to_hives_plain_path(name: str, place: str) -> None:
+    """Such a replica has it below ``.repl``; the name of its table may mean something in a path."""
+    staged = table(name, "hdfs://src:8020/w/sales.db/.repl/170-0")
+    assert MAPPING.table_location(staged) == f"hdfs://dst:8020/t/copy.db/{place}"
+
+
 def test_the_image_of_a_table() -> None:
     source = table(
         parameters={"repl.last.id": "3", "hive.repl.ckpt.key": "x", "hive_replication.source": "evil", "colour": "blue"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.move_to_retired import retire_database
+from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
+from hive_replication.load.report import LoadReport
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
@@ -173,6 +176,7 @@ def test_listings_are_made_without_the_lock(target: Target, monkeypatch: pytest.
     monkeypatch.setattr(Storage, "files", counted)
     swept = sweep(target, "sales")
     assert sorted(one.what for one in swept) == ["staging"] * 20 + ["temporary file"] * 20
+    assert {one.size for one in swept} == {3}
     assert {uri for held, uri in listed if held} == {f"{location(target)}/.repl/{number}-0" for number in range(20)}
 
 
@@ -244,3 +248,21 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     after(monkeypatch, target.policy.retention_seconds / DAY + 1)
     assert [one.path for one in sweep(target, "sales", store) if one.what == "dump"] == [directories[2]]
     assert [target.storage.exists(one) for one in directories] == [True, True, False]
+
+
+def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    records = RecordStore(store.storage, root, "sales")
+    kept = records.keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"), LoadReport("d", "sales", 1, 9))
+    files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/sales", hidden=True)}
+    assert set(files) == {kept.report, f"{kept.report.removesuffix('.parquet')}.json"}
+    after(monkeypatch, 2)
+    assert sweep(target, "sales", store) == []  # the policy keeps all
+    policy = target.policy.model_copy(update={"keep_reports_days": 3})
+    assert sweep(replace(target, policy=policy), "sales", store) == []
+    policy = target.policy.model_copy(update={"keep_reports_days": 1})
+    swept = sweep(replace(target, policy=policy), "sales", store)
+    assert [one.what for one in swept] == ["report"] * 2
+    assert {one.path: one.size for one in swept} == files
+    assert records.newest() == []
