@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -17,6 +17,7 @@ from repl_assets.catalog.keys import SAME_OBJECTS
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.check_definitions import database_checks
 from repl_assets.checks.checks_job import checks_job, overflow_checks
+from repl_assets.checks.load_checks import load_checks
 from repl_assets.checks.same_objects import same_objects_job
 from repl_assets.jobs.plan import plan_job
 from repl_assets.jobs.rebuild import rebuild_job
@@ -65,14 +66,14 @@ def policy_definitions(
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
     failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
     reader = KeptReader()
+    checks = [check for database in databases for check in database_checks(specs, database)]
     sensors = [
         recording_sensor(names, record.name),
         *drift,
         *failed,
         lag_sensor(policy, databases, reader),
-        alarm_sensor(policy, reader),
+        alarm_sensor(policy, reader, [*_of_loads(specs, databases), *(key for check in checks for key in check.check_keys)]),
     ]
-    checks = [check for database in databases for check in database_checks(specs, database)]
     checks += [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
     schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []
@@ -93,6 +94,12 @@ def policy_definitions(
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
         resources={names.spark: Spark.of(policy), names.connection: ReplicationConnection.of(policy), **(resources or {})},
     )
+
+
+def _of_loads(specs: Specs, databases: Sequence[CatalogDatabase]) -> Iterator[dg.AssetCheckKey]:
+    """The checks that loads answer."""
+    keys = (specs.names.database(database.name, "load") for database in databases)
+    yield from (spec.key for key in keys for spec in load_checks(specs.policy.checks, key))
 
 
 def _assets(specs: Specs, database: CatalogDatabase) -> list[dg.AssetsDefinition | dg.AssetSpec]:

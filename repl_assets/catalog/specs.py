@@ -18,7 +18,11 @@ from repl_assets.catalog.keys import Names, Stage
 from repl_assets.catalog.keys import owner as dagster_owner
 
 _NOTICE = "**Its {:,} tables are the partitions of one asset**, `{key}`: they are more than `max_tables`."
-_SHOWN = {"source": "at the source", "dump": "metadata and file references", "load": "replica"}
+_SHOWN = {
+    "source": "at the source",
+    "dump": "metadata and file references",
+    "load": "replica. Materialize it to repair it: what differs from the source is replaced",
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Specs:
                 "Materializing a partition repairs that table."
             ),
             group_name=self.names.group(database.name),
-            kinds={"hive", "spark"},
+            kinds={"hive"},
             owner=database.owner,
             metadata=_uri(self.policy, "load", "", database.replica),
             partitions_def=self.names.table_partitions(database.name),

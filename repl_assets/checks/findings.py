@@ -16,6 +16,7 @@ from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Statu
 #: Metadata of a failed check: what to repair, one partition per line. Hive escapes line breaks in partition names.
 REPAIR = "to repair"
 WHOLE_TABLE = "the whole table"
+_SOME = "of these partitions"
 _MOST_PARTITIONS = 500  # listed one by one; if more differ, the whole table is repaired
 
 Partitions = tuple[str, ...] | None
@@ -51,12 +52,15 @@ class Finding:
         )
 
     def _fields(self, partitions: Partitions) -> dict[str, Any]:
-        checked = {} if partitions is None else {"partitions checked": len(partitions)}
+        shown = dict(self.metadata)
+        if partitions is not None:  # figures of some partitions are no points in the plot of the whole table's
+            shown = {f"{name} ({_SOME})" if type(one) is int else name: one for name, one in shown.items()}
+            shown = {"partitions checked": len(partitions), **shown}
         return {
             "passed": self.passed and not self.repairs and not self.undecided,
             "severity": dg.AssetCheckSeverity.WARN if self.undecided else dg.AssetCheckSeverity.ERROR,
             "description": escaped(self.undecided or "; ".join(self.differences[:3])) or None,
-            "metadata": {**checked, **self.metadata, **({REPAIR: _formatted(self.repairs)} if self.repairs else {})},
+            "metadata": {**shown, **({REPAIR: _formatted(self.repairs)} if self.repairs else {})},
         }
 
 

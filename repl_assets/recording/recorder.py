@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.load.report import Commit, LoadReport, Touched
-from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key
+from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key, partition_name
 from repl_assets.dagster_private import DATA_VERSION_TAG, delete_dynamic_partitions
 from repl_assets.recording.metadata import commits_metadata, object_figures, report_metadata
 
@@ -82,7 +82,7 @@ class Recorder:
                 dg.AssetMaterialization(
                     asset,
                     partition=key,
-                    metadata={**metadata, "evid": evid},
+                    metadata={**metadata, "evid": evid, **({"partition": partition} if partition else {})},
                     tags={DATA_VERSION_TAG: str(evid)},
                 )
             )
@@ -143,7 +143,7 @@ class Recorder:
                 asset,
                 description=f"Dropped at event {touched.evid}",
                 partition=key or whole,
-                metadata={"evid": touched.evid, "state": "dropped"},
+                metadata={"evid": touched.evid, **_dropped(key)},
                 tags={DATA_VERSION_TAG: f"dropped at {touched.evid}"},
             )
         )
@@ -174,6 +174,13 @@ class Recorder:
         self.context.log_event(
             dg.AssetObservation(self.names.table(self.database, touched.source_table, "load"), metadata=metadata)
         )
+
+
+def _dropped(key: str | None) -> dict[str, str]:
+    """What was dropped: the page of a table shows the last entry of any of its partitions."""
+    return (
+        {"partition": partition_name(key), "state": f"partition {partition_name(key)} dropped"} if key else {"state": "dropped"}
+    )
 
 
 def _commits(by_object: Mapping[str, Commit]) -> dict[str, dg.JsonMetadataValue]:

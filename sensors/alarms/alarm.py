@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
-Kind = Literal["run failure", "lag", "held table", "gap", "low retention", "unreachable"]
+Kind = Literal["run failure", "failed check", "lag", "held table", "gap", "low retention", "unreachable"]
 State = Literal["begins", "ends"]
 
 

@@ -1,14 +1,14 @@
 """The sensor that notifies operators: once when a condition begins, and once when it ends.
 
-It observes finished runs, lags, held tables, gaps and the source's retention, and notifies the channels that the environment
-names (``resources.notification_channels``). If a channel cannot be reached, the next tick tries again.
+It observes finished runs, answers of checks, lags, held tables, gaps and the source's retention, and notifies the channels that
+the environment names (``resources.notification_channels``). If a channel cannot be reached, the next tick tries again.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -25,24 +25,26 @@ from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from resources.notification_channels import Channel, LogChannel, NotDelivered, Notice, channels
 from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, read_cursor, undelivered, updated, without_closed
+from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
 from sensors.alarms.replica_alarms import conditions, is_known
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
+_OF_DAGSTER = ("run failure", "failed check")  # kinds that the servers say nothing of
 
 #: Reads the lags, and the source's retention settings that are too short for them. Raises ReplicationError.
 Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
 
 
-def alarm_sensor(policy: Policy, reader: KeptReader) -> dg.SensorDefinition:
-    """The sensor of a policy, with the reader of its lags."""
-    names = Names.of(policy)
+def alarm_sensor(policy: Policy, reader: KeptReader, checks: Collection[dg.AssetCheckKey] = ()) -> dg.SensorDefinition:
+    """The sensor of a policy, with the reader of its lags and the checks whose failures are alarms."""
+    names, keys = Names.of(policy), told(checks)
 
     @running_sensor(
         name=names.local("alarms"),
-        description="Notifies operators of failed runs, lag, held tables, gaps and low retention: log, e-mail, Slack, webhook",
+        description="Notifies of failed runs and checks, lag, held tables, gaps and low retention: log, e-mail, Slack, webhook",
         interval=_INTERVAL,
         resources=frozenset({names.connection}),
     )
@@ -56,12 +58,18 @@ def alarm_sensor(policy: Policy, reader: KeptReader) -> dg.SensorDefinition:
             return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
 
         with in_tick(context.log):
-            return tick(context, policy, observe, time.time())
+            return tick(context, policy, observe, time.time(), keys)
 
     return alarms
 
 
-def tick(context: dg.SensorEvaluationContext, policy: Policy, observe: Observe, now: float) -> dg.SkipReason:
+def tick(
+    context: dg.SensorEvaluationContext,
+    policy: Policy,
+    observe: Observe,
+    now: float,
+    checks: Sequence[dg.AssetCheckKey] = (),
+) -> dg.SkipReason:
     """One tick at a given time.
 
     Raises:
@@ -70,6 +78,7 @@ def tick(context: dg.SensorEvaluationContext, policy: Policy, observe: Observe, 
     receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
     cursor = read_cursor(context.cursor)
     alarms, runs = _runs(context.instance, Names.of(policy), cursor, now)
+    alarms = _with_checks(alarms, answers(context.instance, checks), now)
     alarms = _with_conditions(alarms, observe, policy, now)
     for channel in receivers:
         alarms = _notify(context, policy.name, alarms, channel)
@@ -96,6 +105,13 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, instance: dg.DagsterInst
     return updated(alarms, {alarm.key: alarm}, [], now)
 
 
+def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[str, Open]:
+    """Adds checks that fail; one that is being answered stays as it was."""
+    present = {alarm.key: alarm for alarm in failures(found)}
+    known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
+    return updated(alarms, present, known - unanswered(found), now)
+
+
 def _with_conditions(alarms: dict[str, Open], observe: Observe, policy: Policy, now: float) -> dict[str, Open]:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
@@ -105,7 +121,7 @@ def _with_conditions(alarms: dict[str, Open], observe: Observe, policy: Policy, 
         alarm = Alarm("unreachable", "source or target", title, advice)
         return updated(alarms, {alarm.key: alarm}, [], now)
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy)}
-    ended = [key for key, one in alarms.items() if one.alarm.kind != "run failure" and is_known(key, lags)]
+    ended = [key for key, one in alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     return updated(alarms, present, ended, now)
 
 

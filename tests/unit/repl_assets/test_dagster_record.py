@@ -74,6 +74,18 @@ def test_dump_is_logged_before_the_replica(recorded: Recorded) -> None:
     assert [(event.tags or {})["dagster/data_version"] for event in recorded.materialized()] == ["7", "7", "8", "8"]
 
 
+def test_a_partition_s_entry_says_whose_it_is(recorded: Recorded) -> None:
+    """A table's page shows the last entry of any of its partitions."""
+    recorded.record(Touched("parts", "parts", 8, partitions=("ds=1|2", "ds=3")), Touched("plain", "plain", 8))
+    recorded.record(Touched("parts", "parts", 9, dropped_partitions=("ds=1|2",)))
+    (dropped,) = recorded.materialized()
+    assert dropped.metadata["state"].value == "partition ds=1|2 dropped"
+    recorded.record(Touched("parts", "parts", 10, partitions=("ds=3",)), Touched("plain", "plain", 10, dropped=True))
+    found = {one.asset_key.path[-1]: one.metadata for one in recorded.materialized()}
+    assert found["parts"]["partition"].value == "ds=3"
+    assert found["plain"]["state"].value == "dropped"
+
+
 def test_a_partition_s_entry_names_its_load(recorded: Recorded) -> None:
     task = CopyTask(FileRef("hdfs://s/f", "aa"), "hdfs://t/f", 8, "db.parts/ds=1")
     copies = Copies([CopyResult(task, "source", 5, Proof("CRC32C", "1234abcd", True), 1)])
@@ -86,8 +98,8 @@ def test_a_partition_s_entry_names_its_load(recorded: Recorded) -> None:
         if event.asset_key.path[-1] == "parts"
     )
     same = {"directory": "dir", "window": "1-9", "report": "hdfs://d/r.parquet", "evid": 8}
-    assert first == {**same, "files": 1, "bytes": 5, "proof": "1 by CRC32C"}
-    assert second == {**same, "files": 0, "bytes": 0}
+    assert first == {**same, "partition": "ds=1", "files": 1, "bytes": 5, "proof": "1 by CRC32C"}
+    assert second == {**same, "partition": "ds=2", "files": 0, "bytes": 0}
 
 
 def test_events_are_bounded_and_the_rest_is_counted(recorded: Recorded) -> None:

@@ -20,6 +20,7 @@ from repl_assets.catalog.keys import POLICY_TAG, Names
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
 from sensors.alarms.alarm import read_cursor, undelivered
+from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
 from sensors.alarms.sensor import DAGSTER_URL, alarm_sensor, tick
 from sensors.lag import KeptReader
@@ -54,6 +55,7 @@ class Watch:
     cursor: str | None = None
     now: float = 1_000_000.0
     short: list[Finding] = field(default_factory=list)
+    checks: list[dg.AssetCheckKey] = field(default_factory=list)
 
     def tick(self, *lags: Lag) -> str:
         """A minute later; without lags the servers do not answer."""
@@ -65,9 +67,15 @@ class Watch:
 
         self.now += 60
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        said = tick(context, POLICY, observe, self.now)
+        said = tick(context, POLICY, observe, self.now, self.checks)
         self.cursor = context.cursor
         return str(said.skip_message)
+
+    def answer(self, check: dg.AssetCheckKey, *, passed: bool, why: str = "", warn: bool = False) -> None:
+        severity = dg.AssetCheckSeverity.WARN if warn else dg.AssetCheckSeverity.ERROR
+        fields: dict[str, Any] = {"passed": passed, "severity": severity, "description": why or None}
+        event = dg.AssetCheckEvaluation(asset_key=check.asset_key, check_name=check.name, **fields)
+        self.instance.report_runless_asset_event(event)
 
     def run(self, *keys: dg.AssetKey, success: bool, **options: Any) -> dg.DagsterRun:
         status = dg.DagsterRunStatus.SUCCESS if success else dg.DagsterRunStatus.FAILURE
@@ -189,6 +197,39 @@ def test_failed_runs(web: WebServer, watch: Watch) -> None:
     watch.run(orders, success=True)
     watch.tick(WELL)
     assert notified(web) == [("ends", "run failure", "windows of sales"), ("begins", "run failure", "job record")]
+
+
+def test_failed_checks(web: WebServer, watch: Watch) -> None:
+    equal = dg.AssetCheckKey(NAMES.table("sales", "orders", "load"), "replica_equal")
+    same = dg.AssetCheckKey(NAMES.database("sales", "load"), "same_objects")
+    watch.checks = told([equal, same, dg.AssetCheckKey(same.asset_key, "nothing_held")])
+    assert watch.checks == [equal, same]
+    watch.answer(same, passed=True)
+    watch.answer(equal, passed=False, why="nobody answers", warn=True)
+    assert watch.tick(WELL) == "no alarms"
+    watch.answer(equal, passed=False, why="file a is\non the source only")
+    assert watch.tick(WELL) == "1 alarm: failed check: replica_equal of sales/orders"
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert alarm["title"] == "the check replica_equal of sales.orders failed: file a is on the source only"
+    assert "hive-repl repair sales.orders" in alarm["advice"]
+    assert alarm["url"].endswith("/assets/default/sales/orders?view=checks&checkDetail=replica_equal")
+    assert watch.tick().startswith("2 alarms: failed check"), "an outage says nothing of checks"
+    assert notified(web) == [("begins", "unreachable", "source or target")]
+    watch.answer(equal, passed=True)
+    assert watch.tick(WELL) == "no alarms"
+    assert set(notified(web)) == {
+        ("ends", "unreachable", "source or target"),
+        ("ends", "failed check", "replica_equal of sales/orders"),
+    }
+
+
+def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: Watch) -> None:
+    watch.checks = [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), "schema_equal") for number in range(21)]
+    for check in watch.checks:
+        watch.answer(check, passed=False)
+    assert watch.tick(WELL) == "1 alarm: failed check: sales"
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert alarm["title"].startswith("21 checks of sales fail, among them schema_equal of sales/t0")
 
 
 def test_the_alarm_says_why_a_run_failed(web: WebServer, watch: Watch) -> None:
