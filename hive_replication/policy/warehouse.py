@@ -39,14 +39,12 @@ def valid_locations(locations: dict[str, str]) -> dict[str, str]:
     """Directories of databases, by their names in lower case.
 
     Raises:
-        ValueError: two of them lie in one another, or one is replication's own.
+        ValueError: two of them lie in one another.
     """
     places: dict[str, str] = {}
     for name, directory in locations.items():
         if other := next((one for one in places.values() if _in_one_another(one, directory)), None):
             raise ValueError(f"{directory} and {other} lie in one another: each database needs a directory of its own")
-        if ".repl" in directory.split("/"):
-            raise ValueError(f"{directory} leads into replication's own directory")
         places[name.lower()] = directory
     return places
 

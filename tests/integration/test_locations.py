@@ -6,6 +6,7 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.doctor import examine
+from hive_replication.errors import Refused
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import Database
 from tests.origin import Origin
@@ -75,3 +76,10 @@ def test_the_policy_chooses(warehouse: Warehouse) -> None:
     metastore.drop_database(chosen.database, delete_data=True, cascade=True)
     assert chosen.replicate().held == ()
     assert chosen.connection.target.metastore.database(chosen.database) is None
+
+
+def test_the_policy_may_not_choose_replications_own_directory(warehouse: Warehouse) -> None:
+    place = f"{warehouse.connection.target.policy.target.roots[0].uri}chosen/.repl/{warehouse.database}"
+    with pytest.raises(Refused, match="choose another"):
+        warehouse.with_policy(locations={warehouse.database: place}).replicate()
+    assert warehouse.connection.target.metastore.database(warehouse.database) is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.layout.move_to_retired import retire, retire_database
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
@@ -16,6 +16,7 @@ from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Database, copy_of
+from hive_replication.storage.boundary import RESERVED, is_reserved
 
 
 class TargetDatabase:
@@ -52,6 +53,9 @@ class TargetDatabase:
         Args:
             image: its properties.
             state: its state; None if the database itself is no replica, but one table in it.
+
+        Raises:
+            Refused: the policy has it created in a directory of replication's own.
         """
         self.exists, self.state = True, state or self.state
         if self.dry:
@@ -59,6 +63,8 @@ class TargetDatabase:
         self.check()
         image = copy_of(image)
         image.locationUri = self.target.policy.locations.get(self.name)
+        if image.locationUri and is_reserved(image.locationUri):
+            raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
         self.target.metastore.create_database(image if state is None else database_with_state(image, state))
         self._written = self.state
         self._read()  # its directory is the metastore's choice, where it is not the policy's

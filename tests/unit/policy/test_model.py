@@ -129,3 +129,14 @@ def test_what_is_no_policy_is_one_clear_error(tmp_path: Path, text: bytes, messa
     path.write_bytes(text)
     with pytest.raises(BadRequest, match=re.escape(message)):
         load_policy(path)
+
+
+def test_directories_of_databases(tmp_path: Path) -> None:
+    """By names without case; each its own, on a store of the target."""
+    text = TEXT + "locations: {%s}\n"
+    made = load_policy(written(tmp_path, text % "Copy: hdfs://target:8020/warehouse/lake/"))
+    assert made.locations == {"copy": "hdfs://target:8020/warehouse/lake"}
+    below = "a: hdfs://target:8020/warehouse/x, b: hdfs://target:8020/warehouse/x/y"
+    for wrong, why in ((below, "lie in one another"), ("a: hdfs://other/x", "under none"), ("a: x", "is not a directory")):
+        with pytest.raises(BadRequest, match=why):
+            load_policy(written(tmp_path, text % wrong))
