@@ -201,11 +201,12 @@ def lag_figures(found: Lag | TableLag) -> dict[str, int | float]:
 
 
 def lag_metadata(found: Lag) -> dict[str, Any]:
-    """Metadata of a database's lag: its figures, held tables and a gap."""
+    """Metadata of a database's lag: its figures, held tables, a gap, and whether an operator stopped it."""
     metadata: dict[str, Any] = {**lag_figures(found), "source event id": found.current, "tables held": len(found.held)}
     if found.held:
         metadata["held"] = markdown_table(("table", "why"), found.held, len(found.held))
     texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
+    texts["stopped by an operator"] = found.stopped
     return metadata | {name: text for name, text in texts.items() if text}
 
 

@@ -144,3 +144,8 @@ def test_urls_of_assets_are_quoted() -> None:
 def test_a_text_of_stored_metadata() -> None:
     assert text_of({"directory": dg.PathMetadataValue("/d")}, "directory") == "/d"
     assert text_of({}, "directory") == ""
+
+
+def test_a_paused_database_says_so_on_its_page() -> None:
+    found = lag_metadata(Lag("db", "db", 7, 9, 2, 5.0, stopped="paused by jo: stock-taking"))
+    assert found["stopped by an operator"] == "paused by jo: stock-taking"
