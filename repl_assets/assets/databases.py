@@ -7,8 +7,8 @@ import dagster as dg
 
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.held_tables import record_held
 from repl_assets.checks.load_checks import check_results, load_checks
+from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, recovery_metadata, window_metadata
 from repl_assets.steps.engine import connected_engine
 from repl_assets.steps.load import load_dump

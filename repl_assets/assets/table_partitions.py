@@ -6,7 +6,7 @@ import dagster as dg
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import partition_name
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.held_tables import record_held
+from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import load_metadata
 from repl_assets.steps.engine import connected_engine
 from repl_assets.steps.repair import repair_table

@@ -12,7 +12,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
 from repl_assets.catalog.keys import Stage, partition_key, partition_name
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.held_tables import record_held
+from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_materializations, dump_metadata, load_metadata, text_of
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine

@@ -15,6 +15,7 @@ from repl_assets.catalog.keys import SAME_OBJECTS, Names, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Partitions, last_failure, with_failed
+from repl_assets.checks.no_strays import no_strays_check
 from repl_assets.checks.same_objects import same_objects_check
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.checks.up_to_date import up_to_date_check
@@ -32,7 +33,7 @@ def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.Asse
     if SAME_OBJECTS in specs.policy.checks.run:
         yield same_objects_check(specs, database)
     if "no_strays" in specs.policy.checks.run:
-        yield _no_strays(specs, database)
+        yield no_strays_check(specs, database)
     if checked := _table_checks(specs, database):
         yield checked
 
@@ -106,29 +107,3 @@ def _partitions(context: dg.AssetCheckExecutionContext, names: Names, database: 
     if first not in known or last not in known or (first, last) == (known[0], known[-1]):
         return None
     return tuple(map(partition_name, known[known.index(first) : known.index(last) + 1]))
-
-
-def _no_strays(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
-    names = specs.names
-
-    spec = dg.AssetCheckSpec(
-        "no_strays",
-        asset=names.database(database.name, "load"),
-        description="The target has no table or partition that the source lacks, and no directory that nothing points at.",
-        blocking="no_strays" in specs.policy.checks.blocking,
-    )
-
-    @dg.multi_asset_check(
-        name=names.local(f"{database.name}__no_strays"),
-        specs=[spec],
-        can_subset=True,
-        required_resource_keys=names.resources,
-    )
-    def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        if context.run.asset_selection and last_failure(context.instance, EvaluationKey(spec.key)) is None:
-            return  # a window does not wait until all partitions and directories are listed
-        examiner = Examiner(connected_engine(context, names).connection, specs.policy, database.name)
-        with as_dagster_failure():
-            yield examiner.no_strays().result(spec)
-
-    return no_strays

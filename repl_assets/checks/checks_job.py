@@ -13,6 +13,7 @@ from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names, partition_
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
+from repl_assets.checks.no_strays import find_no_strays
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.recording.metadata import asset_url, markdown_table
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
@@ -131,7 +132,7 @@ def _evaluate_database(
         if database.overflow and tables:
             yield _summary(answers).evaluation(EvaluationKey(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
     if "no_strays" in specs.policy.checks.run and tables:
-        yield examiner.no_strays().evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
+        yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
 
 
 def _evaluate(examiner: Examiner, names: Names, check: TableCheck, tables: Sequence[str]) -> Iterator[dg.AssetCheckEvaluation]:

@@ -1,4 +1,4 @@
-"""Comparing the rows of a table with its replica's by a hash of all columns, with Spark; no key is needed.
+"""The check ``row_diff``: rows of a table are compared with its replica's by a hash of all columns, with Spark; no key is needed.
 
 Each partition's rows are added up first: their number and the sum of their hashes. Only where these differ are rows compared one
 by one. A sample is chosen by hash, so that both sides choose the same rows.
@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
-from repl_assets.checks.row_counts import Files, read, table_files
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import Finding, Partitions
+from repl_assets.checks.spark_rows import Files, read, table_files
+from repl_assets.recording.metadata import markdown_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 20  # differing rows
 _LONGEST = 200  # characters of a shown row
 _BUCKETS = 1_000_000
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), 127)}  # Hive's separators, which browsers do not show
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,28 @@ class RowDiff:
     only_source: int = 0
     only_target: int = 0
     rows: tuple[DifferentRow, ...] = ()
+
+
+def find_row_diff(examiner: Examiner, table: str, partitions: Partitions) -> Finding:
+    """The rows themselves, by a hash of all columns, all or a sample of them."""
+    source, target = examiner.connection.source, examiner.connection.target
+    sample = examiner.policy.checks.sample
+    found = diff_rows(examiner.spark, source, target, examiner.database, table, partitions, sample)
+    metadata: dict[str, Any] = {
+        "rows compared at source": found.source,
+        "rows compared at target": found.target,
+        "sample (%)": round(100 * sample, 4),
+    }
+    if found.partitions:
+        rows = [(row.partition, row.source, row.target, row.row.translate(_CONTROLS)) for row in found.rows]
+        metadata |= {
+            "partitions that differ": len(found.partitions),
+            "rows at source only": found.only_source,
+            "rows at target only": found.only_target,
+            "rows that differ": markdown_table(("partition", "times at source", "times at target", "row"), rows, len(rows)),
+        }
+    text = f"{found.only_source:,} rows are on the source only, {found.only_target:,} on the target only"
+    return Finding(metadata, examiner.at_source(table, found.partitions), (text,) if found.partitions else ())
 
 
 def diff_rows(

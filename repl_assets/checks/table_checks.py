@@ -1,4 +1,4 @@
-"""The checks of tables: a new one is a method of ``Examiner``, a line in ``TABLE_CHECKS`` and a ``CheckName`` of the policy."""
+"""The checks of tables: a new one is a module of its name, a line in ``TABLE_CHECKS`` and a ``CheckName`` of the policy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from hive_replication.policy import Policy
 from hive_replication.policy.model import CheckName
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import Finding, Partitions
+from repl_assets.checks.not_held import find_not_held
+from repl_assets.checks.replica_equal import find_replica_equal
+from repl_assets.checks.row_counts import find_row_counts
+from repl_assets.checks.row_diff import find_row_diff
+from repl_assets.checks.schema_equal import find_schema_equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,15 @@ class TableCheck:
 
 
 TABLE_CHECKS = (
-    TableCheck("not_held", "All events that the replica has passed are applied to the table: none failed.", Examiner.not_held),
-    TableCheck("schema_equal", "Columns, types, formats and parameters are as at the source now.", Examiner.schema_equal),
+    TableCheck("not_held", "All events that the replica has passed are applied to the table: none failed.", find_not_held),
+    TableCheck("schema_equal", "Columns, types, formats and parameters are as at the source now.", find_schema_equal),
     TableCheck(
         "replica_equal",
         "Schema, parameters, partitions, and each file by checksum are as at the source now.",
-        Examiner.replica_equal,
+        find_replica_equal,
     ),
-    TableCheck("row_counts", "Spark counts as many rows in the replica as at the source.", Examiner.row_counts, spark=True),
-    TableCheck("row_diff", "Spark finds the same rows as at the source, by all columns.", Examiner.row_diff, spark=True),
+    TableCheck("row_counts", "Spark counts as many rows in the replica as at the source.", find_row_counts, spark=True),
+    TableCheck("row_diff", "Spark finds the same rows as at the source, by all columns.", find_row_diff, spark=True),
 )
 
 

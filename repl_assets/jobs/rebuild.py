@@ -7,7 +7,7 @@ from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Window
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.held_tables import record_held
+from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, held_table, window_metadata
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 from repl_assets.steps.load import load_dump

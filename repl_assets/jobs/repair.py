@@ -10,7 +10,7 @@ from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
-from repl_assets.checks.held_tables import record_held
+from repl_assets.checks.not_held import record_held
 from repl_assets.checks.table_checks import enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.steps.repair import repair_table

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import cast
 
 from hive_replication.dump.format.ack import Ack
-from hive_replication.dump.format.parquet_parts import Key, Kind, Part, Record, read_part, summary
+from hive_replication.dump.format.packed_parquet import Key, Kind, Part, Record, read_part, summary
 from hive_replication.dump.format.reader_base import ReaderBase
 from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import BadRequest

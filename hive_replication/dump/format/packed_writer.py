@@ -8,7 +8,7 @@
       _finished_dump                     the ack file: numbers of records, and of each Parquet file what is in it, and
                                          digests of all files; written last
       _attempt_<n>, _checkpoint_<n>      notes to resume by (dump.format.resume)
-      part-<n>.parquet                   records (dump.format.parquet_parts)
+      part-<n>.parquet                   records (dump.format.packed_parquet)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.digests import digest_of
-from hive_replication.dump.format.parquet_parts import Key, Part, Record, key_of, number_of_files, part_of, read_part, weight
+from hive_replication.dump.format.packed_parquet import Key, Part, Record, key_of, number_of_files, part_of, read_part, weight
 from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,

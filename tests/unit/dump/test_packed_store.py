@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hive_replication.dump.format import packed_parquet
 from hive_replication.dump.format import packed_writer as packed
-from hive_replication.dump.format import parquet_parts as packed_parts
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.format.resume import Checkpoint
@@ -155,13 +155,13 @@ def test_one_record_is_found_without_decoding_others(store: PackedStore, monkeyp
     for record in written:
         writer.put_partition(record)
     decoded: list[str] = []
-    decode = packed_parts._record
+    decode = packed_parquet._record
 
-    def counting(kind: packed_parts.Kind, row: dict[str, Any]) -> packed_parts.Record:
+    def counting(kind: packed_parquet.Kind, row: dict[str, Any]) -> packed_parquet.Record:
         decoded.append(row["name"])
         return decode(kind, row)
 
-    monkeypatch.setattr(packed_parts, "_record", counting)
+    monkeypatch.setattr(packed_parquet, "_record", counting)
     assert [writer.partition("t", record.name) for record in written] == written
     assert len(decoded) == 100
 

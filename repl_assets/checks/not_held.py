@@ -5,16 +5,23 @@ from __future__ import annotations
 import dagster as dg
 
 from hive_replication.errors import ReplicationError
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import HELD_TAG, NOT_HELD, NOTHING_HELD
 from repl_assets.catalog.specs import Specs
-from repl_assets.checks.findings import EvaluationKey, Finding, failed_tables, last_failure
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_failure
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine
 from repl_assets.typed import log_evaluation
 
 _TAG_LENGTH = 200  # characters; Dagster's storage on PostgreSQL indexes tags
+
+
+def find_not_held(examiner: Examiner, table: str, partitions: Partitions) -> Finding:  # noqa: ARG001 (a table is held as a whole)
+    """Whether an event of the table failed, and why."""
+    database = examiner.connection.target.metastore.database(examiner.policy.target_of(examiner.database))
+    return held_finding(replica_state(database), table)
 
 
 def held_finding(state: ReplicaState, table: str) -> Finding:

@@ -24,7 +24,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
 from hive_replication.dump.format import encoding
-from hive_replication.dump.format.parquet_sizes import damaged, require_small
+from hive_replication.dump.format.packed_parquet_sizes import damaged, require_small
 from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.dump.format.validate_objects import whole_partition
 from hive_replication.events.files import FileRef

@@ -1,0 +1,48 @@
+"""The check ``no_strays``: a replica has nothing that the source does not have."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Iterator
+
+import dagster as dg
+
+from hive_replication.verify import strays
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.examiner import Examiner
+from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
+from repl_assets.recording.metadata import markdown_table
+from repl_assets.steps.engine import as_dagster_failure, connected_engine
+
+
+def no_strays_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
+    """The check as a definition of Dagster."""
+    names = specs.names
+    spec = dg.AssetCheckSpec(
+        "no_strays",
+        asset=names.database(database.name, "load"),
+        description="The target has no table or partition that the source lacks, and no directory that nothing points at.",
+        blocking="no_strays" in specs.policy.checks.blocking,
+    )
+
+    @dg.multi_asset_check(
+        name=names.local(f"{database.name}__no_strays"),
+        specs=[spec],
+        can_subset=True,
+        required_resource_keys=names.resources,
+    )
+    def no_strays(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        if context.run.asset_selection and last_failure(context.instance, EvaluationKey(spec.key)) is None:
+            return  # a window does not wait until all partitions and directories are listed
+        examiner = Examiner(connected_engine(context, names).connection, specs.policy, database.name)
+        with as_dagster_failure():
+            yield find_no_strays(examiner).result(spec)
+
+    return no_strays
+
+
+def find_no_strays(examiner: Examiner) -> Finding:
+    """Tables, partitions and directories that the source does not have. No repair removes them."""
+    found = list(strays(examiner.connection.source, examiner.connection.target, examiner.database))
+    rows = ((stray.kind, stray.name, stray.location) for stray in found)
+    table = {"found": markdown_table(("kind", "name", "location"), rows, len(found))} if found else {}
+    return Finding({"strays": len(found), **table}, passed=not found)
