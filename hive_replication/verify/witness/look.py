@@ -99,7 +99,8 @@ class Look:
         current = self._source.metastore.current_event_id()
         pending = Pending()
         if found.differences:
-            pending = pending_tables(self._source.metastore, self._source.database, applied, current)
+            most = self._policy.max_message_bytes
+            pending = pending_tables(self._source.metastore, self._source.database, applied, current, most)
         differences = judged(found.differences, pending, earlier, applied, current)
         return Round(applied, current, found.counts, found.digests, tuple(differences))
 

@@ -11,7 +11,7 @@ from hive_replication.verify.witness.comparison import Pending
 _MOST_EVENTS = 10_000  # if more wait, any table may have some
 
 
-def pending_tables(source: Metastore, database: str, applied: int, current: int) -> Pending:
+def pending_tables(source: Metastore, database: str, applied: int, current: int, most: int) -> Pending:
     """Reads the source's log in ``(applied, current]``. A claim beyond the log excuses nothing.
 
     Args:
@@ -19,6 +19,7 @@ def pending_tables(source: Metastore, database: str, applied: int, current: int)
         database: source name.
         applied: what the replica claims to have applied.
         current: the source's newest event.
+        most: bytes that a message may have once it is unpacked (``max_message_bytes``).
     """
     if applied >= current:
         return Pending()
@@ -28,7 +29,7 @@ def pending_tables(source: Metastore, database: str, applied: int, current: int)
     tables: set[str] = set()
     everything = transactions = False
     try:
-        for row in notifications(source, applied, current):
+        for row in notifications(source, applied, current, most):
             event = LogEvent(row)
             if ends_transaction(event, database, replica=replica):
                 transactions = True
