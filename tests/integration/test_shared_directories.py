@@ -1,4 +1,4 @@
-"""External partitions that lie in one directory at the source: an event names one of them, and all of them read its files."""
+"""Partitions that lie in one directory: an event names one of them, and all of them read its files."""
 
 from __future__ import annotations
 
@@ -71,3 +71,15 @@ def test_the_witness_sees_what_one_partition_lacks(renamed: Warehouse, monkeypat
         patch.setattr(SharedDirectories, "beside", nothing)
         assert renamed.replicate().held == ()
     assert set(differences(renamed)) == {"outside/ds=3"}
+
+
+def test_a_new_partition_stays_out_of_the_directory_of_a_renamed_one(warehouse: Warehouse) -> None:
+    """A replica's partition keeps its directory when it is renamed, empty or not."""
+    warehouse.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)", "ALTER TABLE parts ADD PARTITION (ds='1')")
+    warehouse.replicate()
+    warehouse.sql("ALTER TABLE parts PARTITION (ds='1') RENAME TO PARTITION (ds='2')")
+    warehouse.replicate()
+    warehouse.load_data("parts PARTITION (ds='1')", "1\n")
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+    assert differences(warehouse) == []

@@ -115,6 +115,7 @@ class Placer:
         self._target, self._database, self._layout, self._kept = target, database, Layout(location), kept
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
         self._locations: frozenset[str] | None = None
+        self._partitions: dict[str, dict[str, list[str]]] = {}
         self._lock = Lock()
 
     def place(self, lane: LanePlan) -> LanePlacement:
@@ -170,6 +171,7 @@ class Placer:
         placed = state.placed
         base = state.directory(operation.table) or f"{self._layout.location}/{table_directory(operation.table)}"
         untouched = not self._target.storage.exists(base)
+        before, _ = state.trail.before(operation.table)
 
         def directory(new: op.NewPartition) -> str:
             wanted = {file.relative: file for file in new.content.files}
@@ -177,7 +179,9 @@ class Placer:
             plain = f"{base}/{new.name}"
             # A partition that the lane drops or renames first still uses its directory.
             plain_path = new.content.plain and not state.trail.gone(operation.table, new.name)
-            if plain_path and (untouched or self._is_usable(plain, wanted)):
+            if plain_path and (untouched or not self._target.storage.exists(plain)):
+                return plain
+            if plain_path and self._is_usable(plain, wanted) and not self._is_of_another(before, new.image, plain):
                 return plain
             return self._staging(new.content, new.name, wanted)
 
@@ -289,3 +293,13 @@ class Placer:
                 tables = metastore.tables(self._database, metastore.table_names(self._database))
                 self._locations = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
         return directory in self._locations
+
+    def _is_of_another(self, table: str, partition: Partition, directory: str) -> bool:
+        """Whether an existing directory is another partition's (a partition keeps its directory when it is renamed)."""
+        if not table:
+            return False
+        with self._lock:
+            if table not in self._partitions:
+                found = self._target.metastore.partitions(self._database, table)
+                self._partitions[table] = {directory_of(one): one.values for one in found}
+        return self._partitions[table].get(directory, partition.values) != partition.values
