@@ -8,6 +8,7 @@ import pytest
 from hive_metastore import ttypes as t
 
 from hive_replication.connect import connect
+from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.statistics import claimed
 from hive_replication.metastore.types import PrincipalType
@@ -93,6 +94,25 @@ def test_an_insert_ends_the_claims_until_the_next_statistics(counted: Warehouse)
     source.set_statistics(database, "plain", {"": [of_column("id", 1, 7)]})
     assert counted.replicate().held == ()
     assert claims(counted, source=False)["plain"] == {"id"}
+    assert_equal(counted)
+
+
+def test_an_undone_window_leaves_no_claims_of_its_statistics(counted: Warehouse) -> None:
+    source, target, database = counted.connection.source.metastore, counted.connection.target, counted.database
+    source.set_statistics(database, "plain", {"": [of_column("id", 1, 9)]})
+    (part,) = source.partitions(database, "parts", ["ds=2"])
+    file = f"{part.sd.location}/rows"
+    counted.connection.source.storage.write(file, b"9\n")
+    source.fire_insert_event(database, "parts", values=["2"], files=[file], checksums=[""], replace=False)
+    source.set_statistics(database, "parts", {"ds=2": [of_column("id", 2, 9)]})
+    before = counted.applied()
+    assert before is not None
+    assert counted.replicate().held == ()
+    undo(target, database, None, before)
+    assert claims(counted, source=False) == {"plain": frozenset(), "['1']": {"id"}, "['2']": frozenset()}
+    release(target, database, None)
+    assert counted.replicate().held == ()
+    assert claims(counted, source=False) == claims(counted, source=True)
     assert_equal(counted)
 
 

@@ -11,12 +11,14 @@ from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import LAST_ID, SOURCE, object_id
 from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
@@ -78,6 +80,7 @@ class LaneReverser:
     ) -> None:
         self._target, self._metastore, self._database = target, target.metastore, database
         self._record, self._token, self._locator, self._check = record, token, locator, check
+        self._statistics_changed = any(step.kind in (SetStatistics.kind, DeleteStatistics.kind) for step in record.steps)
 
     def run(self) -> None:
         """Reverses the lane.
@@ -132,7 +135,7 @@ class LaneReverser:
             former = self._metastore.table(self._database, name)
             if former is not None and not covers(object_id(former), evid):
                 return
-        image = self._relocated(image)
+        image = self._as_it_was(image)
         image.tableName = step.table
         self._check()
         self._metastore.create_table(image)
@@ -145,7 +148,7 @@ class LaneReverser:
             raise ReplicationError(
                 f"the target table {object_name(self._database, name)} went away without a load: repair it instead"
             )
-        image = self._relocated(image)
+        image = self._as_it_was(image)
         if image != current:
             self._check()
             self._metastore.alter_table(self._database, name, image)
@@ -156,7 +159,7 @@ class LaneReverser:
             return  # a foreign table
         for names in batches(sorted(parts), _BATCH):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
-            wanted = {name: self._relocated(image) for name in names if (image := parts[name]) is not None}
+            wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
             self._check()
             if new := [image for name, image in wanted.items() if name not in found]:
                 self._metastore.add_partitions(self._database, table, new)
@@ -172,10 +175,15 @@ class LaneReverser:
                 self._check()
                 storage.rename(status.uri, self._locator.retired(aside, status.uri))
 
-    def _relocated(self, image: Thing) -> Thing:
-        """The image with the present location of its data."""
+    def _as_it_was(self, image: Thing) -> Thing:
+        """The image with the present location of its data.
+
+        Column statistics are not put back: where the lane wrote others, the image does not claim them to be of its data.
+        """
         if not image.sd.location:
             return image
         there = copy_of(image)
+        if self._statistics_changed:
+            there.parameters = with_claims(image.parameters or {}, ())
         point_at(there.sd, self._locator.locate(directory_of(image), self._token))
         return there
