@@ -1,4 +1,7 @@
-"""What proves a replica: its store's checksum where that can be reproduced, else CRC32C of every byte (design, section 7)."""
+"""What proves a replica: its store's checksum where that can be reproduced, else CRC32C of every byte (design, section 7).
+
+``copy_file`` compares them.
+"""
 
 from __future__ import annotations
 

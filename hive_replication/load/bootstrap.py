@@ -14,9 +14,9 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
-from hive_replication.load.plan.function_planner import plan_functions
+from hive_replication.load.plan.bootstrap_functions import plan_functions
+from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, weight
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
-from hive_replication.load.plan.object_planner import ObjectPlanner, weight
 from hive_replication.load.policy_change import with_scope
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.name_mapping import object_name

@@ -1,20 +1,29 @@
-"""The check ``same_objects``: what both sides hold, compared after each window and by a schedule, from themselves alone."""
+"""The check ``same_objects``: what both sides hold, compared after each window and by a schedule, from themselves alone.
+
+The figures are counted in ``hive_replication.verify.witness``.
+"""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import dagster as dg
+from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.errors import ReplicationError
-from hive_replication.verify.witness import witness
+from hive_replication.verify.witness import Remembered, Round, witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import EvaluationKey, Finding, last_execution
-from repl_assets.checks.same_objects_finding import remembered, round_finding
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
+from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine, connected_engine
 from repl_assets.typed import log_evaluation, single_op_job
+
+_REMEMBERED = "for the next round"
+_MOST = 1_000  # differences that are remembered; there are more only where much else is wrong
+_STORED = TypeAdapter(list[Remembered])
 
 
 def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefinition:
@@ -82,3 +91,44 @@ def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.J
         description=f"Compares what source and target of policy {names.policy} hold, from their metastores and storages alone.",
         tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )
+
+
+def round_finding(found: Round) -> Finding:
+    """A round of the witness as the finding of a check. It fails for what is wrong, not for what may only wait."""
+    if found.applied is None:
+        return Finding(undecided="no bootstrap of the database is finished")
+    counts = found.counts
+    metadata: dict[str, Any] = {
+        "tables at source": counts.tables[0],
+        "tables at target": counts.tables[1],
+        "partitions at source": counts.partitions[0],
+        "partitions at target": counts.partitions[1],
+        "names at source": found.digests[0],
+        "names at target": found.digests[1],
+        "partitions described": counts.described,
+        "directories listed": counts.directories,
+        "files at source": counts.files[0],
+        "files at target": counts.files[1],
+        "checksums compared": counts.checksums,
+        "applied event id": found.applied,
+        "source event id": found.current,
+        "wrong": len(found.wrong),
+        "may wait for events": len(found.waiting),
+    }
+    differences = [(one.difference, "" if one.wrong else "may wait for events") for one in found.differences]
+    rows = sorted((bool(state), one.table, one.partition, one.text, state) for one, state in differences)
+    if rows:
+        head = ("table", "partition", "difference", "")
+        metadata["differences"] = markdown_table(head, (row[1:] for row in rows), len(rows))
+        metadata[_REMEMBERED] = dg.MetadataValue.json(_STORED.dump_python(list(found.differences[:_MOST]), mode="json"))
+    texts = tuple(f"{one.table}{f'/{one.partition}' if one.partition else ''}: {one.text}" for one in found.wrong)
+    return Finding(metadata, (), texts, passed=not texts)
+
+
+def remembered(metadata: Mapping[str, Any]) -> Sequence[Remembered]:
+    """The differences of the last round; none where it left none that can be read."""
+    value = metadata.get(_REMEMBERED)
+    try:
+        return _STORED.validate_python(value.value) if value is not None else []
+    except ValidationError:
+        return []

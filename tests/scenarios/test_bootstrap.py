@@ -18,8 +18,8 @@ from hive_replication.dump.listing import Lister
 from hive_replication.errors import Refused
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.command import repl_load
+from hive_replication.load.plan import bootstrap_objects as plan_objects
 from hive_replication.load.plan import call_groups as groups
-from hive_replication.load.plan import object_planner as plan_objects
 from hive_replication.load.replica.state import CHECKPOINT, TARGET_FOR
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import Database, copy_of

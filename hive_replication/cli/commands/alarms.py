@@ -1,4 +1,4 @@
-"""``alarms``: what needs attention now."""
+"""``alarms``: what needs attention now, as ``health/alarms.py`` finds it."""
 
 from __future__ import annotations
 

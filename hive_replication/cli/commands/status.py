@@ -1,4 +1,4 @@
-"""``status``: one page on the replicas of a policy."""
+"""``status``: one page on the replicas of a policy, as ``health/policy_status.py`` finds them."""
 
 from __future__ import annotations
 

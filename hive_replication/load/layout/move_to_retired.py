@@ -1,4 +1,7 @@
-"""Retiring directories that no location points at any more; :mod:`hive_replication.load.layout.directories` names them."""
+"""Retiring directories that no location points at any more; :mod:`hive_replication.load.layout.directories` names them.
+
+Directories of dropped replicas stay where they are until :mod:`hive_replication.load.retention.sweep` moves them.
+"""
 
 from __future__ import annotations
 

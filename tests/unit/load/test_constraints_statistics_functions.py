@@ -20,7 +20,7 @@ from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.constraints import on_target
 from hive_replication.load.operations.functions import create_function, home_of, state_id
-from hive_replication.load.plan.function_planner import plan_functions
+from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint, grouped

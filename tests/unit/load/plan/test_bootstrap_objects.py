@@ -17,8 +17,8 @@ from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import SetConstraints
 from hive_replication.load.operations.statistics import SetStatistics
+from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
 from hive_replication.load.plan.load_plan import LanePlan
-from hive_replication.load.plan.object_planner import ObjectPlanner
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint
