@@ -8,6 +8,7 @@ from functools import cache
 
 from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
 from hive_replication.policy import Policy
 from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
@@ -101,14 +102,14 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
         return tuple(qualified(one, beside) for one in found if one)
 
     paths_of_policy = policy.source.paths
-    replica = locations[0] if locations and _is_replica(database) else ""
+    replica = locations[0] if locations and _has_our_state(database) else ""
     shared = locations if name == "default" else ()
     data = Boundary("source.paths", (*locations, *paths_of_policy), further, shared, replica)
     deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
     return SourceBoundary(data, deleted, beside)
 
 
-def _is_replica(database: Database | None) -> bool:
+def _has_our_state(database: Database | None) -> bool:
     return any(key.startswith("hive_replication.") for key in (database and database.parameters) or {})
 
 
@@ -134,7 +135,7 @@ def _paths(thing: Table | Partition | Function) -> Iterator[tuple[str, str]]:
         return
     owner = f"{thing.tableName}/{'/'.join(thing.values or ())}" if isinstance(thing, Partition) else thing.tableName
     if thing.sd is None or (  # pyright: ignore[reportUnnecessaryComparison] - of a view in a message
-        isinstance(thing, Table) and thing.tableType == "VIRTUAL_VIEW"
+        isinstance(thing, Table) and is_view(thing)
     ):
         return
     if thing.sd.location:

@@ -15,6 +15,11 @@ def is_external(table: Table) -> bool:
     return table.tableType == "EXTERNAL_TABLE" or (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"
 
 
+def is_view(table: Table) -> bool:
+    """Whether it is a view, which has no data; a materialized view has."""
+    return table.tableType == "VIRTUAL_VIEW"
+
+
 def has_files(table: Table) -> bool:
     """Whether a table's own directory holds its files: no view, and not partitioned."""
-    return table.tableType != "VIRTUAL_VIEW" and not table.partitionKeys and bool(table.sd.location)
+    return not is_view(table) and not table.partitionKeys and bool(table.sd.location)

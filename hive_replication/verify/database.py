@@ -15,7 +15,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Function, Table
 from hive_replication.progress import Progress, Silent
@@ -95,7 +95,7 @@ class _Side:
             return None
         seen = self._seen(table) if has_files(table) and is_transactional(table) else None
         files = seen.files(table) if seen else self._lister.files(table.sd.location or "") if has_files(table) else ()
-        if table.tableType == "VIRTUAL_VIEW":
+        if is_view(table):
             return Listed(table, files)
         columns = [column.name for column in table.sd.cols]
         found = self.metastore.table_statistics(self.database, table.tableName, columns)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from hive_replication.errors import ReplicationError
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy import Policy
 from repl_assets.catalog.view_lineage import tables_read
 
@@ -184,7 +185,7 @@ def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabas
 
 
 def _table(table: Table) -> CatalogTable:
-    view = table.tableType == "VIRTUAL_VIEW"
+    view = is_view(table)
     text = (table.viewOriginalText or table.viewExpandedText or "") if view else ""
     columns, keys = (
         tuple(Column(field.name, field.type, field.comment or "") for field in fields or ())

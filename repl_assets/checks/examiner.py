@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hive_replication.connect import Connection
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy import Policy
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Examiner:
     def is_view(self, table: str) -> bool:
         """Whether the replica is a view."""
         found = self.connection.target.metastore.table(self.policy.target_of(self.database), table)
-        return found is not None and found.tableType == "VIRTUAL_VIEW"
+        return found is not None and is_view(found)
 
     def at_source(self, table: str, partitions: Iterable[str]) -> tuple[str, ...]:
         """What to repair: the whole table instead of a partition that the source does not have."""

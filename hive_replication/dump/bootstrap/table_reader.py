@@ -14,7 +14,7 @@ from hive_replication.dump.source import Source, why_skipped
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 
@@ -91,7 +91,7 @@ class ObjectReader:
 
     def _with_attached(self, record: TableRecord) -> TableRecord:
         """A table with its constraints and column statistics, if it can have any."""
-        if record.table.tableType == "VIRTUAL_VIEW":
+        if is_view(record.table):
             return record
         metastore, columns = self.source.metastore, [column.name for column in record.table.sd.cols]
         data = not self.source.policy.metadata_only

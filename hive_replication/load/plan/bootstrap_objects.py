@@ -28,7 +28,7 @@ from hive_replication.load.replica.state import CHECKPOINT, object_id
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.statistics import ACCURATE
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.model import ConflictPolicy
@@ -126,7 +126,7 @@ class ObjectPlanner:
             content = op.Content(record.files, staging)
             yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
         yield from self._partitions(staging, name, existing, partitions)
-        if self.whole and record.table.tableType != "VIRTUAL_VIEW":
+        if self.whole and not is_view(record.table):
             yield from self._attached(name, record, existing)
         late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
         if late and self.whole and (existing is None or self._due(object_id(existing))):
@@ -271,4 +271,4 @@ def _other_shape(existing: Table, wanted: Table) -> bool:
     if is_transactional(existing) and not is_transactional(wanted):
         return True
     keys = [[(key.name, key.type) for key in table.partitionKeys or []] for table in (existing, wanted)]
-    return keys[0] != keys[1] or (existing.tableType == "VIRTUAL_VIEW") != (wanted.tableType == "VIRTUAL_VIEW")
+    return keys[0] != keys[1] or is_view(existing) != is_view(wanted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table
 
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -35,7 +36,7 @@ def with_database(table: Table, database: str, other: str) -> str:
 
 
 def _text(table: Table) -> str:
-    return (table.viewExpandedText or table.viewOriginalText or "") if table.tableType == "VIRTUAL_VIEW" else ""
+    return (table.viewExpandedText or table.viewOriginalText or "") if is_view(table) else ""
 
 
 def _references(text: str, database: str) -> Iterator[re.Match[str]]:
