@@ -63,12 +63,16 @@ class Drifting:
     def drifted(self, table: str) -> dict[str, str]:
         return {one.partition: one.reason for one in self.scan(table).drifted}
 
+    def repair(self, found: TableDrift) -> list[str]:
+        """Why it is not repaired, if it is not."""
+        connection = self.connection
+        sides = connection.source, connection.target, connection.store, connection.copier
+        return repair_drift(*sides, self.origin.database, found)
+
     def repaired(self, table: str) -> dict[str, str]:
         """Finds drift and repairs it; then the replica is equal, and nothing is found again."""
         found = self.scan(table)
-        connection = self.connection
-        sides = connection.source, connection.target, connection.store, connection.copier
-        assert repair_drift(*sides, self.origin.database, found) == []
+        assert self.repair(found) == []
         self.replica.assert_equal(only=table)
         assert self.drifted(table) == {}
         return {one.partition: one.reason for one in found.drifted}
@@ -97,10 +101,26 @@ def test_files_put_deleted_and_rewritten(drifting: Drifting) -> None:
     assert drifting.scan("parts").listings == 4  # the replica is not listed again
     drifting.put("parts", "1", "part-0")
     storage.delete(drifting.file("parts", "2"))
-    storage.delete(drifting.origin.location("parts", "3"), recursive=True)
+    storage.delete(drifting.file("parts", "3"))
     storage.write(drifting.file("parts", "4"), b"5\n")  # of the same size
     storage.write(f"{drifting.origin.location('parts')}/ds=5/part-0", b"5\n")  # of no partition
     assert drifting.repaired("parts") == {"ds=1": "1 new", "ds=2": "1 gone", "ds=3": "1 gone", "ds=4": "1 changed"}
+
+
+def test_a_directory_that_is_missing_empties_nothing(drifting: Drifting) -> None:
+    storage, replica = drifting.connection.source.storage, drifting.connection.target
+    location = drifting.origin.location("parts", "4")
+    storage.delete(location, recursive=True)
+    found = drifting.scan("parts")
+    assert [one.partition for one in found.drifted] == ["ds=4"]
+    (why,) = drifting.repair(found)
+    assert f"the directory {location} was missing at the source" in why
+    (part,) = replica.metastore.partitions(drifting.origin.database, "parts", ["ds=4"])
+    assert [replica.storage.read(file.uri) for file in replica.storage.files(part.sd.location)] == [b"5\n"]
+    storage.mkdirs(location)
+    assert drifting.repaired("parts") == {"ds=4": "1 gone"}
+    drifting.put("parts", "4", "part-0", b"4\n")
+    assert drifting.repaired("parts") == {"ds=4": "1 new"}
 
 
 def test_a_rewrite_before_anything_was_known(drifting: Drifting) -> None:
