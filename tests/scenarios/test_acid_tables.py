@@ -86,7 +86,7 @@ def test_s157_concurrent_drop(site: Ledger, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_s163_directory_missing(site: Ledger) -> None:
-    """What a commit wrote is nowhere: its lane is held with both paths; a directory without files reads as an empty one."""
+    """What a commit wrote is nowhere: its lane is held with both paths; so is a table without a directory, until it is back."""
     new(site, "s163")
     assert site.replicate().held == ()
     writer = site.begin()
@@ -99,7 +99,11 @@ def test_s163_directory_missing(site: Ledger) -> None:
     assert path in held.reason
     assert "cmroot" in held.reason
     sides = site.connection.source, site.connection.target, site.connection.store, site.connection.copier
-    site.connection.source.storage.delete(path.rsplit("/", 2)[0], recursive=True)
+    directory = path.rsplit("/", 2)[0]
+    site.connection.source.storage.delete(directory, recursive=True)
+    (held,) = repair(*sides, site.database, "s163").load.held
+    assert f"the directory {directory} was missing at the source" in held.reason
+    site.connection.source.storage.mkdirs(directory)
     assert repair(*sides, site.database, "s163").load.held == ()
     assert site.files(source=False, table="s163") == {}
 
