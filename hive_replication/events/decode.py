@@ -4,7 +4,7 @@ A new event type needs, in the order in which an event travels (leave out what d
 
 1. ``events/event_types.py``: its record. ``names`` are the tables that it touches, ``name_changes`` what it renames and the like.
 2. Here: the function that reads its message, and its line in :data:`DECODERS`; strike it from :data:`KNOWN_NOT_APPLIED`.
-   ``constraints_statistics_functions.py`` and ``transactions.py`` hold theirs themselves.
+   ``statistics.py`` and ``transactions.py`` hold theirs themselves.
 3. ``events/described_objects.py``: the objects in its message, so that one about another object than its row's is refused.
 4. ``dump/incremental/event_files.py``: its files. ``dump/source_boundary.py``: its locations, which may lie outside the policy.
 5. ``dump/bootstrap/fold.py``: what it does to an object that was dumped before it happened.
@@ -21,18 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import constraints_statistics_functions as attached
 from hive_replication.events import event_types as r
-from hive_replication.events import transactions, unpack
+from hive_replication.events import statistics, transactions, unpack
 from hive_replication.events.described_objects import CATALOG, elsewhere, mismatch
 from hive_replication.events.files import FileRef
 from hive_replication.logs import printable
 from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.types import Database, NotificationEvent, Partition, Table
+from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
@@ -180,6 +181,26 @@ def _insert(head: Head, message: Message) -> r.Event:
     )
 
 
+def _add_constraints(kind: str, head: Head, message: Message) -> r.Event:
+    rows = [tjson.loads(KINDS[kind].row, text) for text in unpack.texts_of(message[KINDS[kind].message])]
+    constraints = grouped(kind, rows)
+    evid, time, event_type, database, _ = head
+    return r.AddConstraints(evid, time, event_type, database, constraints[0].table, constraints)
+
+
+def _drop_constraint(head: Head, message: Message) -> r.Event:
+    return r.DropConstraint(*head, constraint=message["constraintName"].lower())
+
+
+def _create_function(head: Head, message: Message) -> r.Event:
+    function = tjson.loads(Function, message["functionObjJson"])
+    return r.CreateFunction(*head, function=function.functionName.lower(), after=function)
+
+
+def _drop_function(head: Head, message: Message) -> r.Event:
+    return r.DropFunction(*head, function=message["functionName"].lower())
+
+
 DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
     "CREATE_DATABASE": _create_database,
     "ALTER_DATABASE": _alter_database,
@@ -192,7 +213,11 @@ DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
     "ALTER_PARTITIONS": _alter_partitions,
     "DROP_PARTITION": _drop_partition,
     "INSERT": _insert,
-    **attached.DECODERS,
+    **{kind.event: partial(_add_constraints, name) for name, kind in KINDS.items()},
+    "DROP_CONSTRAINT": _drop_constraint,
+    "CREATE_FUNCTION": _create_function,
+    "DROP_FUNCTION": _drop_function,
+    **statistics.DECODERS,
     **transactions.DECODERS,
 }
 

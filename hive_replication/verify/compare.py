@@ -20,7 +20,7 @@ from hive_replication.verify.columns_and_parameters import (
     source_paths,
     spark_path,
 )
-from hive_replication.verify.constraints_statistics_functions import constraint_differences, statistics_differences
+from hive_replication.verify.constraints_and_statistics import constraint_differences, statistics_differences
 
 _LOG = logging.getLogger(__name__)
 

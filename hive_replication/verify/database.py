@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
-from hive_replication.dump.constraints_statistics_functions import function_record, why_left_out, with_statistics
+from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
+from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events.event_types import function_name
 from hive_replication.events.files import FileRef
@@ -22,7 +23,7 @@ from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
-from hive_replication.verify.constraints_statistics_functions import function_differences
+from hive_replication.verify.functions import function_differences
 
 _BATCH = 500
 

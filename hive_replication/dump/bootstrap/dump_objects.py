@@ -10,10 +10,10 @@ from functools import partial
 from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.bootstrap.fold import Fold
 from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
-from hive_replication.dump.constraints_statistics_functions import function_record, why_left_out
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.format.resume import Checkpoint
+from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import BadRequest, ReplicationError

@@ -13,15 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.bootstrap.table_reader import Read
-from hive_replication.dump.constraints_statistics_functions import (
-    changed_constraints,
-    changed_statistics,
-    statistics_of,
-    with_statistics,
-)
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.source import why_skipped
+from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
@@ -266,3 +261,10 @@ def _is_missing(files: tuple[FileRef, ...]) -> bool:
 
 def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:
     return tuple(FileRef(paths.moved(file.uri, before, after), file.checksum, file.cm_root, file.subdir) for file in files)
+
+
+def changed_constraints(record: TableRecord, event: r.AddConstraints | r.DropConstraint) -> TableRecord:
+    """A table after an event of its constraints; folding the event twice does no harm."""
+    added = event.constraints if isinstance(event, r.AddConstraints) else ()
+    gone = {one.name for one in added} if added else {getattr(event, "constraint", "")}
+    return replace(record, constraints=(*(one for one in record.constraints if one.name not in gone), *added))

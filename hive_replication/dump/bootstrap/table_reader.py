@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from hive_replication.dump.constraints_statistics_functions import with_statistics
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, Scope, TableRecord
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
+from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.names import partition_name

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from hive_replication.dump.constraints_statistics_functions import function_record
 from hive_replication.dump.format.record_types import FileGroup
+from hive_replication.dump.functions import function_record
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.constraints_statistics_functions import statistics_of
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
+from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import Refused
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op

@@ -7,15 +7,11 @@ from dataclasses import replace
 import pytest
 from hive_metastore import ttypes as t
 
-from hive_replication.dump.constraints_statistics_functions import (
-    changed_constraints,
-    changed_statistics,
-    statistics_of,
-    why_left_out,
-    with_statistics,
-)
+from hive_replication.dump.bootstrap.fold import changed_constraints
 from hive_replication.dump.format.encoding import constraints_fields, constraints_of
 from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
+from hive_replication.dump.functions import why_left_out
+from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
 from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.constraints import on_target
@@ -26,11 +22,8 @@ from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint, grouped
 from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
 from hive_replication.metastore.types import Function, Partition, ResourceUri
-from hive_replication.verify.constraints_statistics_functions import (
-    constraint_differences,
-    function_differences,
-    statistics_differences,
-)
+from hive_replication.verify.constraints_and_statistics import constraint_differences, statistics_differences
+from hive_replication.verify.functions import function_differences
 from tests import model
 from tests.replica import MAPPING, TARGET
 from tests.statistics import of_column

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from hive_replication.load.plan.handlers import constraints_statistics_functions as attached
-from hive_replication.load.plan.handlers import partitions, tables, transactions
+from hive_replication.load.plan.handlers import constraints, functions, partitions, statistics, tables, transactions
 from hive_replication.load.plan.lane_context import LanePlanning, Replica
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.metastore.constraints import KINDS
@@ -30,14 +29,14 @@ _BUILT_IN: Mapping[str, Handler] = {
     "ALTER_PARTITIONS": partitions.alter_partition,
     "DROP_PARTITION": partitions.drop_partition,
     "INSERT": partitions.insert,
-    **dict.fromkeys((kind.event for kind in KINDS.values()), attached.add_constraints),
-    "DROP_CONSTRAINT": attached.drop_constraint,
-    "UPDATE_TBL_COL_STAT_EVENT": attached.update_statistics,
-    "UPDATE_PART_COL_STAT_EVENT": attached.update_statistics,
-    "DELETE_TBL_COL_STAT_EVENT": attached.delete_statistics,
-    "DELETE_PART_COL_STAT_EVENT": attached.delete_statistics,
-    "CREATE_FUNCTION": attached.add_function,
-    "DROP_FUNCTION": attached.drop_function,
+    **dict.fromkeys((kind.event for kind in KINDS.values()), constraints.add_constraints),
+    "DROP_CONSTRAINT": constraints.drop_constraint,
+    "UPDATE_TBL_COL_STAT_EVENT": statistics.update_statistics,
+    "UPDATE_PART_COL_STAT_EVENT": statistics.update_statistics,
+    "DELETE_TBL_COL_STAT_EVENT": statistics.delete_statistics,
+    "DELETE_PART_COL_STAT_EVENT": statistics.delete_statistics,
+    "CREATE_FUNCTION": functions.add_function,
+    "DROP_FUNCTION": functions.drop_function,
     "ALLOC_WRITE_ID_EVENT": transactions.allocate_write_ids,
     "COMMIT_TXN": transactions.commit_transaction,
     "ABORT_TXN": transactions.abort_transaction,

@@ -9,8 +9,8 @@ from hive_metastore.ttypes import SQLPrimaryKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump.constraints_statistics_functions import with_statistics
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
+from hive_replication.dump.statistics import with_statistics
 from hive_replication.events.files import FileRef
 from hive_replication.load.bootstrap import in_batches
 from hive_replication.load.layout.directories import staging_name

@@ -1,63 +1,20 @@
-"""What belongs to tables and databases besides data: constraints, column statistics, functions; read, and folded (pure)."""
+"""Functions of a dump: those of their resources that are copied, and which functions are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TypeVar
 from urllib.parse import urlsplit
 
-from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
+from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
 from hive_replication.errors import Refused
-from hive_replication.events import event_types as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
-from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Function, Partition, Table, copy_of
-
-Thing = TypeVar("Thing", Table, Partition)
+from hive_replication.metastore.types import Function
 
 #: Resources that are where they say on every machine: kept as they are. All others have to be copied.
 _ANYWHERE = frozenset({"ivy", "http", "https", "file", ""})
-
-
-def with_statistics(thing: Thing, columns: Iterable[ColumnStatisticsObj]) -> Thing:
-    """A table or partition with its column statistics, as Hive 4 itself keeps them there (``colStats``)."""
-    found = list(columns)
-    made = copy_of(thing)
-    made.colStats = ColumnStatistics(statsObj=found) if found else None
-    return made
-
-
-def statistics_of(thing: Table | Partition) -> list[ColumnStatisticsObj]:
-    """The column statistics that a dumped table or partition carries."""
-    return list(thing.colStats.statsObj) if thing.colStats else []
-
-
-def changed_constraints(record: TableRecord, event: r.AddConstraints | r.DropConstraint) -> TableRecord:
-    """A table after an event of its constraints; folding the event twice does no harm."""
-    added = event.constraints if isinstance(event, r.AddConstraints) else ()
-    gone = {one.name for one in added} if added else {getattr(event, "constraint", "")}
-    return replace(record, constraints=(*(one for one in record.constraints if one.name not in gone), *added))
-
-
-def changed_statistics(thing: Thing, event: r.UpdateStatistics | r.DeleteStatistics) -> Thing:
-    """A table or partition after an event of its column statistics; folding the event twice does no harm."""
-    columns = {one.colName: one for one in statistics_of(thing)}
-    parameters = dict(thing.parameters or {})
-    if isinstance(event, r.UpdateStatistics):
-        columns |= {one.colName: one for one in event.columns}
-        parameters.pop(ACCURATE, None)
-        parameters |= {ACCURATE: event.accurate} if event.accurate else {}
-    else:
-        gone = {event.column} if event.column else set(columns)
-        columns = {name: one for name, one in columns.items() if name not in gone}
-        parameters = with_claims(parameters, claimed(parameters) - gone)
-    made = with_statistics(thing, columns.values())
-    made.parameters = parameters
-    return made
 
 
 def function_record(source: Source, function: Function, cm_root: str, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:

@@ -1,9 +1,8 @@
-"""Messages about what belongs to a table or a database: constraints, column statistics, functions."""
+"""Messages about column statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, cast
 
 from thrift.Thrift import TException
@@ -11,24 +10,12 @@ from thrift.Thrift import TException
 from hive_replication.events import event_types as r
 from hive_replication.events.unpack import text_of, texts_of
 from hive_replication.metastore import thrift_json as tjson
-from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.statistics import ACCURATE
-from hive_replication.metastore.types import ColumnStatistics, Function, Table
+from hive_replication.metastore.types import ColumnStatistics, Table
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
-
-
-def _add_constraints(kind: str, head: Head, message: Message) -> r.Event:
-    rows = [tjson.loads(KINDS[kind].row, text) for text in texts_of(message[KINDS[kind].message])]
-    constraints = grouped(kind, rows)
-    evid, time, event_type, database, _ = head
-    return r.AddConstraints(evid, time, event_type, database, constraints[0].table, constraints)
-
-
-def _drop_constraint(head: Head, message: Message) -> r.Event:
-    return r.DropConstraint(*head, constraint=message["constraintName"].lower())
 
 
 def _update_statistics(head: Head, message: Message) -> r.Event:
@@ -81,22 +68,9 @@ def _require_same(head: Head, database: str, table: str) -> None:
         raise ValueError(f"its message is of the table {database}.{table}")
 
 
-def _create_function(head: Head, message: Message) -> r.Event:
-    function = tjson.loads(Function, message["functionObjJson"])
-    return r.CreateFunction(*head, function=function.functionName.lower(), after=function)
-
-
-def _drop_function(head: Head, message: Message) -> r.Event:
-    return r.DropFunction(*head, function=message["functionName"].lower())
-
-
 DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
-    **{kind.event: partial(_add_constraints, name) for name, kind in KINDS.items()},
-    "DROP_CONSTRAINT": _drop_constraint,
     "UPDATE_TBL_COL_STAT_EVENT": _update_statistics,
     "UPDATE_PART_COL_STAT_EVENT": _update_statistics,
     "DELETE_TBL_COL_STAT_EVENT": _delete_statistics,
     "DELETE_PART_COL_STAT_EVENT": _delete_statistics,
-    "CREATE_FUNCTION": _create_function,
-    "DROP_FUNCTION": _drop_function,
 }

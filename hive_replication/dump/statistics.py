@@ -1,0 +1,42 @@
+"""Column statistics of dumped tables and partitions: read, and folded (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from hive_replication.events import event_types as r
+from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
+from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, copy_of
+
+Thing = TypeVar("Thing", Table, Partition)
+
+
+def with_statistics(thing: Thing, columns: Iterable[ColumnStatisticsObj]) -> Thing:
+    """A table or partition with its column statistics, as Hive 4 itself keeps them there (``colStats``)."""
+    found = list(columns)
+    made = copy_of(thing)
+    made.colStats = ColumnStatistics(statsObj=found) if found else None
+    return made
+
+
+def statistics_of(thing: Table | Partition) -> list[ColumnStatisticsObj]:
+    """The column statistics that a dumped table or partition carries."""
+    return list(thing.colStats.statsObj) if thing.colStats else []
+
+
+def changed_statistics(thing: Thing, event: r.UpdateStatistics | r.DeleteStatistics) -> Thing:
+    """A table or partition after an event of its column statistics; folding the event twice does no harm."""
+    columns = {one.colName: one for one in statistics_of(thing)}
+    parameters = dict(thing.parameters or {})
+    if isinstance(event, r.UpdateStatistics):
+        columns |= {one.colName: one for one in event.columns}
+        parameters.pop(ACCURATE, None)
+        parameters |= {ACCURATE: event.accurate} if event.accurate else {}
+    else:
+        gone = {event.column} if event.column else set(columns)
+        columns = {name: one for name, one in columns.items() if name not in gone}
+        parameters = with_claims(parameters, claimed(parameters) - gone)
+    made = with_statistics(thing, columns.values())
+    made.parameters = parameters
+    return made
