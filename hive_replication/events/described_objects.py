@@ -62,9 +62,9 @@ def mismatch(row: r.Notification, message: Mapping[str, Any], event: r.Event) ->
     database, tables = row.database, {row.table}
     if isinstance(event, r.AlterTable) and event.rename:
         before, after = ((_database(image), _table(image)) for image in (event.before, event.after))
-        if after == (database, row.table) and before[0] != database:
-            return f"the table was renamed from the database {before[0]}: REPL DUMP and LOAD it by its name"
         if before == (database, row.table):  # and gone to wherever it is now
+            return ""
+        if after == (database, row.table) and before[0] != database:  # it comes whole, as it is at the source
             return ""
         tables |= {before[1]} if after == (database, row.table) else set()
     elif isinstance(event, r.AddConstraints) and event.constraints[0].parent:

@@ -113,13 +113,20 @@ class AlterTable(Event):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Both names of a rename."""
-        return (_name(self.before), _name(self.after)) if self.rename else (self.table,)
+        """Both names of a rename; the one that is of the event's database twice where the other is of another database."""
+        here = [_name(image) for image in (self.before, self.after) if image.dbName.lower() == self.database] or [self.table]
+        return (here[0], here[-1]) if self.rename else (self.table,)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the table goes to another database than the event's."""
+        return self.rename and self.after.dbName.lower() != self.database
 
     @property
     def name_changes(self) -> tuple[NameChange, ...]:
-        """The new name of a rename."""
-        return renamed((_name(self.before), ""), (_name(self.after), "")) if self.rename else ()
+        """The new name of a rename; a table that goes to another database goes."""
+        changes = renamed((self.names[0], ""), (self.names[-1], "")) if self.rename else ()
+        return dropped(self.names[0]) if self.leaves else changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from functools import cached_property
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import UnreadableMessage, decode, notification
 from hive_replication.events.described_objects import elsewhere
+from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.transactions import ENDS, TransactionEvent
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.logs import about
@@ -39,7 +40,9 @@ class LogEvent:
             return None
 
 
-def notifications(metastore: Metastore, after: int, until: int, most: int = MOST_BYTES) -> Iterator[r.Notification]:
+def notifications(
+    metastore: Metastore, after: int, until: int, most: int = MOST_BYTES, database: str = ""
+) -> Iterator[r.Notification]:
     """Streams the log's rows of ``(after, until]``, unpacked.
 
     Args:
@@ -47,11 +50,12 @@ def notifications(metastore: Metastore, after: int, until: int, most: int = MOST
         after: event id before the first one.
         until: of the last one.
         most: bytes that a message may unpack to.
+        database: whose view of renames between databases is asked for.
 
     Raises:
         MissingEvents: the log has a hole in the range, or no longer reaches back to ``after``.
     """
-    return (notification(event, most) for event in metastore.events(after, until))
+    return (as_seen_by(notification(event, most), database) for event in metastore.events(after, until))
 
 
 def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -> bool:

@@ -41,7 +41,7 @@ class WaitingLog:
 
     Args:
         metastore: the source's.
-        read: what to keep of a row, None for nothing.
+        read: what to keep of a row.
         most: events to read at a time; None for all.
         most_bytes: that a message may unpack to.
     """
@@ -49,7 +49,7 @@ class WaitingLog:
     def __init__(
         self,
         metastore: Metastore,
-        read: Callable[[Notification], WaitingEvent | None],
+        read: Callable[[Notification], Iterable[WaitingEvent]],
         most: int | None,
         most_bytes: int = MOST_BYTES,
     ) -> None:
@@ -95,8 +95,8 @@ class WaitingLog:
         until = current if self._most is None else min(current, after + self._most)
         if after < until:
             events = self._metastore.events(after, until, patience=patience)
-            kept = (self._read(notification(event, self._most_bytes)) for event in events)
-            self.events = [*self.events, *filter(None, kept)]
+            kept = (one for event in events for one in self._read(notification(event, self._most_bytes)))
+            self.events = [*self.events, *kept]
         self._reach = Reach(start, until)
 
 

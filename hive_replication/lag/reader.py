@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
@@ -11,6 +11,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events.event_types import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
+from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.lag.cached_log import Reach, WaitingLog, by_database
 from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.sizes import FileSizes
@@ -101,17 +102,17 @@ class LagReader:
             return found.reason
         return reach.problem if start < reach.after else ""
 
-    def _kept(self, row: Notification) -> WaitingEvent | None:
+    def _kept(self, row: Notification) -> Iterator[WaitingEvent]:
         policy = self._source.policy
-        mine = row.database in self._databases and policy.takes(row.type)
-        event = LogEvent(row)
-        if not mine or not of_policy(event, row.database, policy.includes):
-            return None
-        found = waiting_event(row, data=not policy.metadata_only)
-        if not row.table or policy.includes(row.table) or event.event is None:
-            return found
-        # A rename out of the policy is logged under its new name: it waits as long as the old one does.
-        return replace(found, name=next(filter(policy.includes, event.event.names), found.name))
+        for one in rows_of(row, self._databases):
+            event = LogEvent(one)
+            if not policy.takes(one.type) or not of_policy(event, one.database, policy.includes):
+                continue
+            found = waiting_event(one, data=not policy.metadata_only)
+            if one.table and not policy.includes(one.table) and event.event is not None:
+                # A rename out of the policy is logged under its new name: it waits as long as the old one does.
+                found = replace(found, name=next(filter(policy.includes, event.event.names), found.name))
+            yield found
 
 
 def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence[str] | None = None) -> tuple[Lag, ...]:

@@ -44,7 +44,8 @@ class LogLookahead:
             return ()  # unreachable or purged: nobody knows, and the lane is held
 
     def _read(self) -> Iterator[Ending]:
-        for row in notifications(self._metastore, self._after, self._metastore.current_event_id(), self._most):
+        end = self._metastore.current_event_id()
+        for row in notifications(self._metastore, self._after, end, self._most, self._database):
             if row.database == self._database and row.type in TYPES:
                 found = _ending(row)
                 if found is not None:

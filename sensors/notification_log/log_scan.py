@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
+from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -102,11 +103,10 @@ def read_log(connection: Connection, found: Sequence[Replica], current: int) -> 
     end = min(current, start + policy.max_events)
     first: dict[str, tuple[int, int]] = {}
     try:
-        for row in notifications(connection.source.metastore, start, end, policy.max_message_bytes):
-            replica = unread.get(row.database)
+        rows = notifications(connection.source.metastore, start, end, policy.max_message_bytes)
+        for row in (seen for one in rows for seen in rows_of(one, unread)):
             if (
-                replica
-                and row.evid > replica.scanned
+                row.evid > unread[row.database].scanned
                 and row.database not in first
                 and policy.takes(row.type)
                 and of_policy(LogEvent(row), row.database, policy.includes)

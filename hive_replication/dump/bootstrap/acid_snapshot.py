@@ -78,7 +78,8 @@ class Snapshot:
 
     def _touched(self, after: int, until: int, *, every: bool) -> bool:
         """Whether events of a range concern the database: all of its own and of transactions, or those of its objects only."""
-        for row in notifications(self.source.metastore, after, until, self.source.policy.max_message_bytes):
+        most = self.source.policy.max_message_bytes
+        for row in notifications(self.source.metastore, after, until, most, self._database):
             if row.database == self._database and (every or row.type != "ALLOC_WRITE_ID_EVENT"):
                 return True
             if every and ends_transaction(LogEvent(row), self._database):

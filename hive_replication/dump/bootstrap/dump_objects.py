@@ -123,7 +123,8 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
     folded = seen = begin
     for _ in range(_ROUNDS):
         end = source.metastore.current_event_id()
-        for row in notifications(source.metastore, folded, end, source.policy.max_message_bytes):
+        most = source.policy.max_message_bytes
+        for row in notifications(source.metastore, folded, end, most, scope.database):
             if row.database == scope.database and source.policy.takes(row.type):
                 try:
                     event = decode(row)

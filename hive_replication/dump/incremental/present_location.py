@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hive_replication.events import event_types as r
 from hive_replication.events.decode import notification
 from hive_replication.events.events_of_policy import LogEvent, notifications
+from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
@@ -74,7 +75,8 @@ class PresentLocations:
             while self._events and self._events[0].evid <= event.eventId:
                 ahead = self._events.popleft()
                 known[ahead.evid] = ahead
-            found.append(known.get(event.eventId) or LogEvent(notification(event, self._most)))
+            row = as_seen_by(notification(event, self._most), self.database)
+            found.append(known.get(event.eventId) or LogEvent(row))
         self._events.extendleft(reversed([event for event in found if self._moving(event)]))
         self._until = max(self._until, found[-1].evid if found else 0)
         return found
@@ -106,7 +108,7 @@ class PresentLocations:
     def _read_on(self) -> None:
         end = self._metastore.current_event_id()
         if end > self._until:
-            rows = notifications(self._metastore, self._until, end, self._most)
+            rows = notifications(self._metastore, self._until, end, self._most, self.database)
             self._events.extend(filter(self._moving, map(LogEvent, rows)))
             self._until = end
 
@@ -143,7 +145,7 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
         if event.names[0] != table:  # the log has a rename under the new name
             continue
         match event:
-            case r.DropTable():
+            case r.DropTable() | r.AlterTable(leaves=True):
                 return Location(None, event.evid)
             case r.DropPartition() if partition in event.partitions:
                 return Location(None, event.evid)

@@ -75,7 +75,7 @@ def ending(event: r.Event) -> Ending | None:
     match event:
         case r.DropDatabase():
             return Ending(event.evid, "", None)
-        case r.DropTable() | r.DropFunction():
+        case r.DropTable() | r.DropFunction() | r.AlterTable(leaves=True):
             return Ending(event.evid, event.names[0], None)
         case r.AlterTable():
             content = frozenset({""}) if event.truncate or event.relocated else frozenset[str]()

@@ -29,11 +29,11 @@ def pending_tables(source: Metastore, database: str, applied: int, current: int,
     tables: set[str] = set()
     everything = transactions = False
     try:
-        for row in notifications(source, applied, current, most):
+        for row in notifications(source, applied, current, most, database):
             event = LogEvent(row)
             if ends_transaction(event, database, replica=replica):
                 transactions = True
-            elif row.database == database or (row.type == "ALTER_TABLE" and database in row.message):
+            elif row.database == database:
                 everything |= "DATABASE" in row.type or event.event is None
                 tables |= {row.table, *(event.event.names if event.event else ())}
     except MissingEvents:

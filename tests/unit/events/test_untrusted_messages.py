@@ -226,7 +226,6 @@ MISMATCHES = {
                                     "tableObjAfterJson": _renamed(Table, "tableName", "stranger")}),
     "images of another database": ("ALTER_TABLE", {"tableObjBeforeJson": _renamed(Table, "dbName", "other"),
                                                    "tableObjAfterJson": _renamed(Table, "dbName", "other")}),
-    "from another database": ("ALTER_TABLE", {"tableObjBeforeJson": _renamed(Table, "dbName", "other")}),
     "a new table": ("CREATE_TABLE", {"tableObjJson": _renamed(Table, "tableName", "stranger")}),
     "a dropped table": ("DROP_TABLE", {"tableObjJson": _renamed(Table, "tableName", "stranger")}),
     "of partitions": ("ADD_PARTITION", {"tableObjJson": _renamed(Table, "tableName", "stranger")}),
