@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hive_replication.units import count, iso, size, time_figure, when
 
 if TYPE_CHECKING:
+    from hive_replication import DumpResult, HeldTable, LoadReport, Record
     from hive_replication.copy.tasks import CopyResult
-    from hive_replication.dump.format.record_types import DumpResult
-    from hive_replication.load.records import Record
-    from hive_replication.load.replica.repl_status import HeldTable
-    from hive_replication.load.report import LoadReport
 
 
 def dump_data(result: DumpResult) -> dict[str, Any]:

@@ -11,8 +11,7 @@ import typer
 from hive_replication.cli.output import Output
 
 if TYPE_CHECKING:
-    from hive_replication.connect import Connection
-    from hive_replication.policy import Policy
+    from hive_replication import Connection, Policy
 
 DEFAULT_CONFIG = Path("hive-repl.yaml")
 _CONFIG_HELP = "The policy, a YAML file; ./hive-repl.yaml where none is named."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import dagster as dg
 
-from hive_replication.dump.format.record_types import DumpResult
+from hive_replication import DumpResult
 from hive_replication.load.report import LoadReport, Touched
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable

@@ -18,8 +18,8 @@ from repl_assets.catalog.keys import Names
 from repl_assets.dagster_private import DATA_VERSION_TAG
 
 if TYPE_CHECKING:
+    from hive_replication import DumpResult
     from hive_replication.copy.tasks import CopyResult
-    from hive_replication.dump.format.record_types import DumpResult
     from hive_replication.lag import Lag, TableLag
     from hive_replication.load.report import Commit, LoadReport, Touched
     from hive_replication.recover import Recovery

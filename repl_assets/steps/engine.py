@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import dagster as dg
 
-from hive_replication import progress
+from hive_replication import DumpResult, progress
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
-from hive_replication.dump.format.record_types import DumpResult, MadeWith
+from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.errors import MissingEvents, ReplicationError
 from hive_replication.lag import lag
 from hive_replication.load.command import repl_load

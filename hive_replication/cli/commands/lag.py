@@ -16,7 +16,8 @@ from hive_replication.logs import printable, printable_lines
 from hive_replication.units import Figure, count_figure, duration_figure, size_figure
 
 if TYPE_CHECKING:
-    from hive_replication.lag import Lag, LagReader
+    from hive_replication import Lag
+    from hive_replication.lag import LagReader
 
 Tables = Annotated[bool, typer.Option("--tables", help="Also the tables that are behind or held.", show_default=False)]
 Watch = Annotated[

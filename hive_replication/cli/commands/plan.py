@@ -17,7 +17,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.logs import printable_lines
 
 if TYPE_CHECKING:
-    from hive_replication.plans import PlanReport
+    from hive_replication import PlanReport
 
 Form = Literal["json", "markdown", "html"]
 Format = Annotated[
