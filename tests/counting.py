@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pytest
 
-from hive_replication.events import decode
+from hive_replication.events import decoders_by_event_type as decode
 from hive_replication.metastore.connection import addresses
 
 _HEADER = 8  # bytes of a binary Thrift message before its name: version and type, then the name's length

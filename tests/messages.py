@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import NotificationEvent

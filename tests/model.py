@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from hive_replication.dump.format.record_types import FileGroup
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table

@@ -208,7 +208,9 @@ class _Copying:
         except FileNotFoundError as error:
             raise _Gone("is absent") from error
         if checksum is None:
-            raise BadRequest(f"checksums of {uri} cannot be read: set the webhdfs address of its storage root in the policy")
+            raise BadRequest(
+                f"checksums of {uri} cannot be read: if it is on HDFS, set the webhdfs address of its storage root in the policy"
+            )
         if checksum.value != self._recorded:
             raise _Gone(f"is another version (checksum {checksum.value} instead of {self._recorded})", replaced=True)
 

@@ -12,7 +12,7 @@ from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
-from hive_replication.events.event_types import is_function
+from hive_replication.events.event_records import is_function
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional

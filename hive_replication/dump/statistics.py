@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
 from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, copy_of
 

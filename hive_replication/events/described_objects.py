@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.metastore.types import Database, Function, Partition, Table
 
 #: The catalog of a metastore that policies mean; the databases of others are not replicated, whatever their names.

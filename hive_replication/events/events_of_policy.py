@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import UnreadableMessage, decode, notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.transactions import ENDS, TransactionEvent

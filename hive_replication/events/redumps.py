@@ -6,7 +6,7 @@ it, and the table is rebuilt from that.
 
 from __future__ import annotations
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from thrift.Thrift import TException
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.unpack import text_of, texts_of
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.names import partition_name

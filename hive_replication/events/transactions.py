@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.unpack import texts_of, whole
 
 Message = Mapping[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_replication.errors import MissingEvents
-from hive_replication.events.decode import notification
-from hive_replication.events.event_types import Notification
+from hive_replication.events.decoders_by_event_type import notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.lag.waiting_event import WaitingEvent
 from hive_replication.logs import about

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting_event import WaitingEvent
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import ReplicaState
 
 #: Bytes of files together; None where that is not known.
@@ -91,7 +92,7 @@ def start_of(state: ReplicaState) -> int | None:
 
 def not_applied(state: ReplicaState, events: Iterable[WaitingEvent]) -> list[WaitingEvent]:
     """The events of a database that wait, by the position of each name."""
-    return [event for event in events if event.evid > state.position(event.name)]
+    return [event for event in events if not covers(state.position(event.name), event.evid)]
 
 
 def table_lags(state: ReplicaState, waiting: Sequence[WaitingEvent], now: float, total: Total) -> tuple[TableLag, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hive_replication.connect import Connection, Reachable
 from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.lag.cached_log import Reach, WaitingLog, by_database

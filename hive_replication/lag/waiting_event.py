@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.files import FileRef
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import has_files

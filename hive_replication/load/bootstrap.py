@@ -18,10 +18,10 @@ from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, weight
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.policy_change import with_scope
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import is_ours, object_id, with_held
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.events_of_policy import notifications
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.load.plan.superseded import TYPES, Ending, ending, superseding

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import GONE
-from hive_replication.events.event_types import is_function
+from hive_replication.events.event_records import is_function
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id

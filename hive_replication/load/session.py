@@ -10,7 +10,7 @@ from functools import cached_property
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.format.interface import DumpReader
 from hive_replication.errors import Refused
-from hive_replication.events.event_types import is_function
+from hive_replication.events.event_records import is_function
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.running_sums import Tally
@@ -21,12 +21,12 @@ from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.load_plan import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.own_location import own_location
 from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.replica.view_text import reference

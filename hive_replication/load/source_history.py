@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from hive_replication.errors import Refused
 from hive_replication.load.journal.journal import finished_loads
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import ReplicaState, with_held
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.session import Session
 from hive_replication.storage import Storage
 

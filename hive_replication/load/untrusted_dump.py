@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hive_replication.dump.format.interface import DumpReader, DumpStore
 from hive_replication.dump.format.record_types import DumpHeader
 from hive_replication.errors import Refused
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.described_objects import images
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import CommitTransaction

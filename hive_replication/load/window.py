@@ -8,7 +8,7 @@ from functools import partial
 from itertools import filterfalse
 
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.apply.renames import mended
 from hive_replication.load.operations import kinds as op

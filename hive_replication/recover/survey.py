@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hive_replication.dump.source import Source
-from hive_replication.events.event_types import is_function
+from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.state import is_ours
 from hive_replication.load.replica.target import Target
 from hive_replication.progress import Progress

@@ -1,4 +1,8 @@
-"""Which backend serves a storage root, by the scheme of its URI: a new store gets its line here."""
+"""Which backend serves a storage root, by the scheme of its URI.
+
+An object store that fsspec knows needs only its package, and ``object_store_backend`` where it differs. A store of
+another kind is a class with the methods of ``backend.Backend``, and its line here. How files are proven: ``copy/proof.py``.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,12 @@ def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str
     if scheme == "hdfs":
         return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts)
     # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
-    from hive_replication.storage.fsspec_backend import FsspecBackend, LocalBackend
-
     if scheme == "file":
+        from hive_replication.storage.local_backend import LocalBackend
+
         return LocalBackend(root.options, local)
+    from hive_replication.storage.object_store_backend import FsspecBackend
+
     try:
         return FsspecBackend(scheme, authority, root.options)
     except (ImportError, ValueError) as error:

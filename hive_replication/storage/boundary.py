@@ -15,8 +15,10 @@ from hive_replication.storage import paths
 
 #: Name of the directory in which replication keeps its own files.
 RESERVED = ".repl"
-# Where replicas keep data below that directory: a replica may itself be the source of another one.
-_REPLICA_DATA = re.compile(r"\.repl/(\d+-\d+(-\d+)?|external|functions)(/.*)?")
+#: Names of the directories below it that loads stage data in (``load/layout/directories.py`` gives them).
+STAGED = r"\d+-\d+(-\d+)?"
+# Where replicas keep data below it: a replica may itself be the source of another one.
+_REPLICA_DATA = re.compile(rf"\.repl/({STAGED}|external|functions)(/.*)?")
 
 
 def is_reserved(path: str) -> bool:

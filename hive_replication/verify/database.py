@@ -11,7 +11,7 @@ from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
-from hive_replication.events.event_types import function_name
+from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore

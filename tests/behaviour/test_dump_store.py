@@ -13,7 +13,7 @@ from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import urllib3
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events.decode import UnreadableMessage, decode, notification
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.repl_status import held_tables, repl_status
 from hive_replication.load.replica.state import ReplicaState, object_id, replica_state

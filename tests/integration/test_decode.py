@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import decode, notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import decode, notification
 from resources.embedded.cluster import Side
 from tests.fixtures.record import FOLDER, record
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.report import LoadReport
 from tests.model import OUTSIDE, Source
 from tests.warehouse import Warehouse

@@ -9,7 +9,7 @@ import pytest
 
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, Scope
 from hive_replication.dump.format.tree import TreeStore
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.load.plan.lanes import segments, window_event
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Root

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.connect import Connection
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import decode
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import decode
 from hive_replication.events.events_of_policy import notifications
 from resources.embedded.hive import HiveDriver
 from tests.scenarios.support import Site, new_site

@@ -17,9 +17,9 @@ from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import BadRequest, ReplicationError
-from hive_replication.events.decode import UnreadableMessage, decode
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.described_objects import elsewhere
-from hive_replication.events.event_types import function_name
+from hive_replication.events.event_records import function_name
 from hive_replication.events.events_of_policy import notifications
 from hive_replication.logs import about
 from hive_replication.metastore.types import Function

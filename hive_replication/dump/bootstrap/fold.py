@@ -18,7 +18,7 @@ from hive_replication.dump.format.record_types import PartitionRecord, TableReco
 from hive_replication.dump.source import why_skipped
 from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
 from hive_replication.errors import BadRequest
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.table_kinds import has_files, is_external
 from hive_replication.metastore.types import Database, Function, Table

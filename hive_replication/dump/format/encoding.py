@@ -26,7 +26,7 @@ from hive_replication.dump.format.record_types import (
 )
 from hive_replication.dump.format.validate_objects import whole_database, whole_function, whole_partition, whole_table
 from hive_replication.events import redumps
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore import thrift_json as tjson

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.constraints import Constraint

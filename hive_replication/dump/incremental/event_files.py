@@ -13,7 +13,7 @@ from hive_replication.dump.functions import function_record
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.logs import About, about

@@ -15,7 +15,7 @@ from hive_replication.dump.format.record_types import GONE, MadeWith
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.incremental.table_redumps import DumpTable, dumped_beside
 from hive_replication.dump.source import Source
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, renamed_into
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import is_transactional

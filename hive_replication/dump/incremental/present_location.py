@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import notification
 from hive_replication.events.events_of_policy import LogEvent, notifications
 from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.unpack import MOST_BYTES

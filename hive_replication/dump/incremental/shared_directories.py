@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hive_replication.events.event_types import is_function
+from hive_replication.events.event_records import is_function
 from hive_replication.events.name_changes import NameChange
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.open_transactions import Transactional

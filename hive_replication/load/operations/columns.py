@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_replication.load.operations.kinds import CustomOperation
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import object_id
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import FieldSchema, columns_of, copy_of

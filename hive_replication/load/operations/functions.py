@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
-from hive_replication.events.event_types import function_name
+from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.operations.kinds import Content, CustomOperation
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.name_mapping import NameMapping
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Function, copy_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FunctionRecord
-from hive_replication.events.event_types import function_name
+from hive_replication.events.event_records import function_name
 from hive_replication.load.operations.functions import DropFunction, create_function, home_of, state_id
 from hive_replication.load.operations.kinds import CustomOperation
 from hive_replication.load.plan import gate

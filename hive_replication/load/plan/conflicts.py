@@ -58,15 +58,19 @@ class Conflicts:
         """
         name = existing.tableName.lower()
         shown = object_name(self.database, name)
-        self._require_resolvable(existing, f"the target table {shown}")
-        if self.policy == "replace":
-            return DropForeignTable(evid, name)
-        if self.policy == "keep-aside":
-            return KeepAside(evid, name, f"{name}_kept_{evid}")
-        difference = _difference(existing, wanted) if wanted else "a rename brings another table with its data"
-        if difference:
-            raise Refused(f"the target table {shown} cannot be adopted: {difference}; rename or drop it there")
-        return Adopt(evid, name, self.source)
+        self._refuse_replicas(existing, f"the target table {shown}")
+        match self.policy:
+            case "refuse":
+                raise Refused(_exists(f"the target table {shown}", "rename or drop it"))
+            case "replace":
+                return DropForeignTable(evid, name)
+            case "keep-aside":
+                return KeepAside(evid, name, f"{name}_kept_{evid}")
+            case "adopt":
+                difference = _difference(existing, wanted) if wanted else "a rename brings another table with its data"
+                if difference:
+                    raise Refused(f"the target table {shown} cannot be adopted: {difference}; rename or drop it there")
+                return Adopt(evid, name, self.source)
 
     def surplus(self, evid: int, existing: Table) -> op.Operation | None:
         """What is done with a foreign table that the source does not have, when its database becomes a replica."""
@@ -86,13 +90,16 @@ class Conflicts:
             Refused: it stays.
         """
         shown = object_name(self.database, table, name)
-        self._require_resolvable(existing, f"the target partition {shown}")
-        if self.policy == "keep-aside":
-            return KeepPartitionsAside(evid, table, (name,), f"{table}_kept_{evid}")
-        difference = _storage_difference(existing.sd, wanted.sd) if wanted and self.policy == "adopt" else ""
-        if difference:
-            raise Refused(f"the target partition {shown} cannot be adopted: {difference}; drop it there")
-        return None
+        self._refuse_replicas(existing, f"the target partition {shown}")
+        match self.policy:
+            case "refuse":
+                raise Refused(_exists(f"the target partition {shown}", "drop it"))
+            case "keep-aside":
+                return KeepPartitionsAside(evid, table, (name,), f"{table}_kept_{evid}")
+            case "adopt" if wanted and (difference := _storage_difference(existing.sd, wanted.sd)):
+                raise Refused(f"the target partition {shown} cannot be adopted: {difference}; drop it there")
+            case "adopt" | "replace":
+                return None
 
     def compares(self, existing: Table | Partition | None) -> bool:
         """Whether the files of what is there are compared first."""
@@ -110,13 +117,10 @@ class Conflicts:
                 raise Refused(f"cannot drop the target database {self.database!r}: {table.tableName!r} is not our replica")
         return [] if self.policy == "replace" else [table.tableName for table in existing]
 
-    def _require_resolvable(self, existing: Table | Partition, shown: str) -> None:
+    def _refuse_replicas(self, existing: Table | Partition, shown: str) -> None:
         owner = owner_of(existing.parameters)
         if owner and owner != self.source:
             raise Refused(f"{shown} is a replica of {owner}: two writers to one target would undo each other")
-        if self.policy == "refuse":
-            what = "drop it" if isinstance(existing, Partition) else "rename or drop it"
-            raise Refused(f"{shown} exists and is not a replica of this source: {what} there, or set conflicts in the policy")
 
 
 def refuse_other_writers(found: Database, tables: Iterable[Table], conflicts: Conflicts) -> None:
@@ -139,6 +143,10 @@ def refuse_other_writers(found: Database, tables: Iterable[Table], conflicts: Co
                 f"the target database {found.name!r} exists and is not a replica of this source (it holds {table.tableName!r}): "
                 "load under another name, drop it there, or set conflicts in the policy"
             )
+
+
+def _exists(shown: str, what: str) -> str:
+    return f"{shown} exists and is not a replica of this source: {what} there, or set conflicts in the policy"
 
 
 def _difference(existing: Table, wanted: Table) -> str:

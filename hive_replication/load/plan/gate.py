@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.covers import covers
 
 
 def applied(evid: int, *, object_id: int = 0, table_id: int = 0, position: int = 0) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.plan import gate
 
 #: Events of partitions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.events_of_policy import renamed_into
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions

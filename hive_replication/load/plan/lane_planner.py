@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.source import why_skipped
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate

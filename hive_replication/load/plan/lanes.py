@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
-from hive_replication.events.decode import UnreadableMessage, decode
-from hive_replication.events.event_types import Notification
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
+from hive_replication.events.event_records import Notification
 
 
 @dataclass(frozen=True)

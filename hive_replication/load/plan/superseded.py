@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.name_changes import NameChange, name_after
 
 #: Types of the events that can drop, replace or move an object away, or rename its table.

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.copy.tasks import CopyResult
-from hive_replication.load.replica.state_ids import covers
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.report import LoadReport, object_of
 
 #: What was done. Written to disk: a text is never changed.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import database_with_state, replica_state
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.lock import MetastoreLock
 

@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.table_parameters import by_table, of_tables
 from hive_replication.load.report import Held
 from hive_replication.logs import printable

@@ -18,8 +18,8 @@ from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, live_locations
 from hive_replication.load.records import RecordStore
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about

@@ -12,10 +12,10 @@ from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import LAST_ID, SOURCE, object_id
-from hive_replication.load.replica.state_ids import covers
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import with_claims

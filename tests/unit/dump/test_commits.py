@@ -10,7 +10,7 @@ import pytest
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite

@@ -24,7 +24,7 @@ from hive_replication.dump.format.record_types import DumpHeader, EventRecord, F
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hive_replication.dump.format import encoding, json_fields
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database
 

@@ -13,7 +13,7 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, Scope
 from hive_replication.dump.format.tree import TreeStore
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.transactions import CommitTransaction, TransactionWrite
 from hive_replication.load.plan.lanes import window_event
 from hive_replication.metastore.types import Database

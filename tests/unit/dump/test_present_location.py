@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hive_replication.dump.incremental.present_location import Location, PresentLocations, followed
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.metastore.types import NotificationEvent, Partition, StorageDescriptor, Table
 from tests import model
 from tests.messages import row

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.redumps import why_redump
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 

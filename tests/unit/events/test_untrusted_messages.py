@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import UnreadableMessage, decode, notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, of_policy
 from hive_replication.lag.waiting_event import waiting_event
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table, copy_of
-from tests.unit.events.test_decode import VERSIONS, recorded
+from tests.unit.events.test_decoders_by_event_type import VERSIONS, recorded
 
 
 def text_of(event: NotificationEvent) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.events.decode import decode, notification
-from hive_replication.events.event_types import Insert
+from hive_replication.events.decoders_by_event_type import decode, notification
+from hive_replication.events.event_records import Insert
 from hive_replication.events.files import FileRef
 from hive_replication.lag.compute_lag import bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event

@@ -12,7 +12,7 @@ from hive_replication.dump.format.encoding import constraints_fields, constraint
 from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
 from hive_replication.dump.functions import why_left_out
 from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.constraints import on_target
 from hive_replication.load.operations.functions import create_function, home_of, state_id

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from hive_replication.errors import MissingEvents
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.log_lookahead import LogLookahead
 from hive_replication.metastore.types import NotificationEvent
 from tests import model

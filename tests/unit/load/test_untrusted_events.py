@@ -12,8 +12,8 @@ import pytest
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import notification
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
@@ -27,7 +27,7 @@ from hive_replication.load.untrusted_dump import validate_event, validate_name
 from hive_replication.metastore.names import table_directory
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
-from tests.unit.events.test_decode import VERSIONS, recorded
+from tests.unit.events.test_decoders_by_event_type import VERSIONS, recorded
 from tests.unit.events.test_untrusted_messages import first, mutated, text_of, with_message
 
 ROOT = "hdfs://127.0.0.1:25435/"

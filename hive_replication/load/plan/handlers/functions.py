@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hive_replication.dump.functions import why_left_out
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.operations.functions import DropFunction, create_function, home_of
 from hive_replication.load.plan.lane_context import LanePlanning, Replica
 from hive_replication.load.plan.lanes import WindowEvent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.handlers import transactions
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hive_replication.load.plan import gate
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.load.replica.state_ids import covers
 
 EVID = 10
 #: What the target's database says of names: window done to 8, one name ahead by a repair, one held, one that stands nowhere.
@@ -137,11 +137,11 @@ def comparisons(tree: ast.AST, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_nothing_else_of_a_load_compares_event_ids_with_state_ids() -> None:
     root = Path(gate.__file__).parents[1]
-    files = [path for path in root.rglob("*.py") if path.name not in ("gate.py", "state_ids.py")]
+    files = [path for path in root.rglob("*.py") if path.name not in ("gate.py", "covers.py")]
     assert [f"{path.stem}: {where}" for path in files for where in comparisons(ast.parse(path.read_text()))] == []
 
 
 def test_other_modules_of_a_plan_ask_the_gate() -> None:
     planning = Path(gate.__file__).parent
-    users = [path.name for path in planning.rglob("*.py") if "state_ids" in path.read_text()]
+    users = [path.name for path in planning.rglob("*.py") if "replica.covers" in path.read_text()]
     assert users == ["gate.py"]

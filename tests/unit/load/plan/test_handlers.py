@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hive_replication.dump.format.record_types import FileGroup
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op

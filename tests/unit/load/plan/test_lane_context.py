@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.load.operations.conflict_resolutions import Adopt, DropForeignTable, KeepAside, KeepPartitionsAside
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.plan.incarnations import Incarnation

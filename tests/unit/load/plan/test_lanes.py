@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.lanes import Segment, WindowEvent, segments, window_event
 from hive_replication.metastore.types import Database, StorageDescriptor, Table

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.load.plan.superseded import ending, superseding
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 

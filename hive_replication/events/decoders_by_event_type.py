@@ -2,7 +2,7 @@
 
 A new event type needs, in the order in which an event travels (leave out what does not concern it):
 
-1. ``events/event_types.py``: its record. ``names`` are the tables that it touches, ``name_changes`` what it renames and the like.
+1. ``events/event_records.py``: its record. ``names`` are the tables that it touches, ``name_changes`` what it renames.
 2. Here: the function that reads its message, and its line in :data:`DECODERS`; strike it from :data:`KNOWN_NOT_APPLIED`.
    ``statistics.py`` and ``transactions.py`` hold theirs themselves.
 3. ``events/described_objects.py``: the objects in its message, so that one about another object than its row's is refused.
@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 from hive_replication.errors import ReplicationError
-from hive_replication.events import event_types as r
+from hive_replication.events import event_records as r
 from hive_replication.events import statistics, transactions, unpack
 from hive_replication.events.described_objects import CATALOG, elsewhere, mismatch
 from hive_replication.events.files import FileRef

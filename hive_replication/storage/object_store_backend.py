@@ -1,4 +1,4 @@
-"""Every store but HDFS, through fsspec: local files and, with ``s3fs``, S3. Only calls that take names literally are used.
+"""Object stores, and every other store that fsspec knows, e.g. S3 with ``s3fs``. Only calls that take names literally are used.
 
 fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in names.
 """
@@ -8,21 +8,20 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
-from hive_replication.errors import Refused
-from hive_replication.storage.boundary import is_reserved
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 
 _LOG = logging.getLogger(__name__)
+# Where file systems tell when an object was written: local files and gcsfs, s3fs, adlfs, webdav.
+_MODIFIED = ("mtime", "LastModified", "last_modified", "modified")
 
 
 class _FileSystem(Protocol):
@@ -162,44 +161,10 @@ class FsspecBackend:
         return FileStatus(uri, 0 if is_dir else int(info["size"] or 0), is_dir, _modified(info))
 
 
-class LocalBackend(FsspecBackend):
-    """Local files, and whatever is mounted there.
-
-    Args:
-        roots: paths of the storage roots: no symbolic link leads out of them, or into replication's own directory.
-    """
-
-    has_directories = True
-
-    def __init__(self, options: Mapping[str, str], roots: Iterable[str]) -> None:
-        super().__init__("file", "", options)
-        self._roots = tuple(f"{os.path.realpath(root).rstrip('/')}/" for root in roots)
-
-    def _key(self, path: str) -> str:
-        real = os.path.realpath(path)
-        if not f"{real}/".startswith(self._roots):
-            raise Refused(f"file://{path} leads by a symbolic link to {real}, outside the storage roots of the policy")
-        if is_reserved(real) and not is_reserved(path):
-            raise Refused(f"file://{path} leads by a symbolic link to {real}, which is replication's own")
-        return path
-
-    def space(self, path: str) -> Space | None:
-        """Of the file system that the path lies, or would lie, on."""
-        usage = shutil.disk_usage(next(place for place in (Path(path), *Path(path).parents) if place.exists()))
-        return Space(usage.total, usage.free)
-
-    def _rename(self, source: str, target: str) -> None:
-        if Path(source).is_dir():
-            Path(source).rename(target)
-        else:
-            # A link, unlike a rename, fails where another process made the target meanwhile.
-            Path(target).hardlink_to(source)
-            Path(source).unlink()
-
-    def _delete_directory(self, key: str) -> None:
-        shutil.rmtree(key)
-
-
 def _modified(info: Mapping[str, Any]) -> float:
-    value = info.get("mtime") or info.get("LastModified") or 0.0
+    value = next((info[key] for key in _MODIFIED if info.get(key)), None)
+    if value is None:  # a file of unknown age counts as new, so that it is never deleted for being old
+        return 0.0 if info["type"] == "directory" else time.time()
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
     return value.timestamp() if isinstance(value, datetime) else float(value)

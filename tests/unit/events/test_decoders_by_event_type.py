@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import NotificationEvent

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 from hive_replication.errors import Refused
 from hive_replication.policy import Root
 from hive_replication.storage import AlreadyExists, Storage
-from hive_replication.storage.fsspec_backend import FsspecBackend
+from hive_replication.storage.object_store_backend import FsspecBackend
 
 
 class _Upload(AbstractBufferedFile):
@@ -131,3 +133,22 @@ def test_no_planted_name_is_written_through(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(AlreadyExists):
         storage.write_once(f"file://{root}/f", b"mine")
     assert not (root / "f").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ({"LastModified": datetime(2026, 1, 1, tzinfo=UTC)}, 1767225600),
+        ({"last_modified": datetime(2026, 1, 1, tzinfo=UTC)}, 1767225600),  # as adlfs has it
+        ({"modified": "2026-01-01T00:00:00Z"}, 1767225600),
+    ],
+)
+def test_the_time_of_an_object_is_found_whatever_its_file_system_calls_it(
+    store: FsspecBackend, told: dict[str, object], seconds: int
+) -> None:
+    assert store._status({"name": "bucket/a", "size": 1, "type": "file", **told}).modified == seconds
+
+
+def test_an_object_of_unknown_age_is_never_old(store: FsspecBackend) -> None:
+    began = time.time()
+    assert store._status({"name": "bucket/a", "size": 1, "type": "file"}).modified >= began

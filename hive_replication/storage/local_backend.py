@@ -1,0 +1,51 @@
+"""Local files, and whatever is mounted there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hive_replication.errors import Refused
+from hive_replication.storage.boundary import is_reserved
+from hive_replication.storage.file_status import Space
+from hive_replication.storage.object_store_backend import FsspecBackend
+
+
+class LocalBackend(FsspecBackend):
+    """Local files, and whatever is mounted there.
+
+    Args:
+        roots: paths of the storage roots: no symbolic link leads out of them, or into replication's own directory.
+    """
+
+    has_directories = True
+
+    def __init__(self, options: Mapping[str, str], roots: Iterable[str]) -> None:
+        super().__init__("file", "", options)
+        self._roots = tuple(f"{os.path.realpath(root).rstrip('/')}/" for root in roots)
+
+    def _key(self, path: str) -> str:
+        real = os.path.realpath(path)
+        if not f"{real}/".startswith(self._roots):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, outside the storage roots of the policy")
+        if is_reserved(real) and not is_reserved(path):
+            raise Refused(f"file://{path} leads by a symbolic link to {real}, which is replication's own")
+        return path
+
+    def space(self, path: str) -> Space | None:
+        """Of the file system that the path lies, or would lie, on."""
+        usage = shutil.disk_usage(next(place for place in (Path(path), *Path(path).parents) if place.exists()))
+        return Space(usage.total, usage.free)
+
+    def _rename(self, source: str, target: str) -> None:
+        if Path(source).is_dir():
+            Path(source).rename(target)
+        else:
+            # A link, unlike a rename, fails where another process made the target meanwhile.
+            Path(target).hardlink_to(source)
+            Path(source).unlink()
+
+    def _delete_directory(self, key: str) -> None:
+        shutil.rmtree(key)
