@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from hive_replication.events.event_types import Notification
+from hive_replication.events.event_records import Notification
 
 _TEXT = r'"((?:[^"\\]|\\.)*)"'
 # Inside the message's images, which are texts themselves, the quotes of such a key would be escaped.

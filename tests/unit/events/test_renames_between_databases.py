@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hive_replication.dump.incremental.present_location import Location, followed
-from hive_replication.events import event_types as r
-from hive_replication.events.decode import decode, notification
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import decode, notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy, renamed_into
 from hive_replication.events.renames_between_databases import as_seen_by, rows_of
 from hive_replication.load.plan.superseded import Ending, ending
