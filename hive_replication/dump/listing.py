@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.storage import StillOpen, Storage
+from hive_replication.storage import StillOpen, Storage, paths
 from hive_replication.storage.boundary import Boundary
 
 _LOG = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Lister:
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:
-            checksum = self._storage.checksum(uri)
+            checksum = self._storage.checksum(uri) if paths.is_text(uri) else None  # which the load holds
         except StillOpen:
             checksum = None  # it is copied as it can be read then, and proven by what was read
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)

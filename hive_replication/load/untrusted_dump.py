@@ -94,6 +94,9 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
         Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory.
     """
     for file in files:
+        if not paths.is_text(file.uri):
+            shown = file.uri.replace("\0", "\\x")
+            raise Refused(f"{what}: the name of the file {shown} is no UTF-8; rename it at the source, then repair the table")
         for uri in filter(None, (file.uri, file.cm_root)):
             _check(target, uri, what)
         if any(part in ("", ".", "..") for part in file.relative.split("/")):

@@ -6,10 +6,12 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from hive_replication.errors import Refused
+from hive_replication.storage import paths
 from hive_replication.storage.boundary import is_reserved
-from hive_replication.storage.file_status import Space
+from hive_replication.storage.file_status import FileStatus, Space
 from hive_replication.storage.object_store_backend import FsspecBackend
 
 
@@ -33,6 +35,10 @@ class LocalBackend(FsspecBackend):
         if is_reserved(real) and not is_reserved(path):
             raise Refused(f"file://{path} leads by a symbolic link to {real}, which is replication's own")
         return path
+
+    def _status(self, info: dict[str, Any]) -> FileStatus:
+        # Python has bytes of names that are no UTF-8 as surrogates (os.fsdecode), which nothing can write or send.
+        return super()._status(info | {"name": paths.as_text(info["name"])})
 
     def space(self, path: str) -> Space | None:
         """Of the file system that the path lies, or would lie, on."""

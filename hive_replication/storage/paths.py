@@ -26,7 +26,7 @@ def split(uri: str) -> tuple[str, str, str]:
     path = path[:-1] if path.endswith("/") and path != "/" else path
     if path != "/" and any(segment in ("", ".", "..") for segment in path[1:].split("/")):
         raise Refused(f"{uri!r} has an empty, '.' or '..' segment; such paths are refused")
-    if "\0" in path:
+    if not is_text(path):
         raise Refused(f"{uri!r} holds a NUL character")
     scheme, authority = match["scheme"].lower(), match["authority"] or ""
     if scheme == "file" and authority:
@@ -64,6 +64,19 @@ def moved(location: str | None, before: str | None, after: str | None) -> str:
     """The URI of a file or directory after the directory ``before`` was renamed to ``after``; unchanged outside of ``before``."""
     location = location or ""
     return (after or "") + location[len(before) :] if before and (location + "/").startswith(before + "/") else location
+
+
+def as_text(name: str) -> str:
+    """A name of a local file as it can be written in UTF-8: each byte that is none becomes a NUL and two hex digits.
+
+    No file can be asked for by such a name (:func:`split`), and no other file has it.
+    """
+    return "".join(f"\0{ord(one) - 0xDC00:02x}" if "\udc80" <= one <= "\udcff" else one for one in name)
+
+
+def is_text(uri: str) -> bool:
+    """Whether a URI is one that a file can have: see :func:`as_text`."""
+    return "\0" not in uri
 
 
 def is_hidden(relative: str) -> bool:
