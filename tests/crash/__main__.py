@@ -21,11 +21,17 @@ from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Tally, double, single
+from tests.crash.policy_changes import tell_of_policies
 from tests.crash.story import Story, tell, tell_of_drop
 from tests.crash.transactions import tell_of_transactions
 
 Tell = Callable[[Connection, HiveDriver, str], Story]
-STORIES: dict[str, Tell] = {"tables": tell, "drops": tell_of_drop, "transactions": tell_of_transactions}
+STORIES: dict[str, Tell] = {
+    "tables": tell,
+    "drops": tell_of_drop,
+    "policy": tell_of_policies,
+    "transactions": tell_of_transactions,
+}
 
 
 @contextmanager
@@ -60,7 +66,7 @@ def main() -> int:
     print(f"seed {args.seed}", flush=True)
     with servers() as (connection, connection4, hive), tempfile.TemporaryDirectory() as folder:
         packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
-        where = {"tables": connection, "drops": packing, "transactions": connection4}
+        where = {"tables": connection, "drops": packing, "policy": connection, "transactions": connection4}
         for name in args.stories:
             campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally)
             with tally.going_on(f"the story {name}"):

@@ -147,9 +147,10 @@ class Campaign:
 
     def strike_dumps(self, story: Story, random: Random, limit: int | None) -> None:
         """Kills dumps of the database and of its last window: what they leave is refused, the next one is complete."""
-        header = story.chapters[-1].dump.header
+        last = story.chapters[-1]
+        header, policy = last.dump.header, self.connection.target.policy.model_copy(update=dict(last.policy))
         for window in (None, (header.from_evid, header.to_evid)):
-            job = Job("dump", self.connection.target.policy, story.database, story.database, window=window)
+            job = Job("dump", policy, story.database, story.database, window=window, before=last.before)
             plain = run(job, None, self.folder / "dumps")
             wanted = self._records(plain.directory)
             points = points_of(plain.counts or {})
@@ -167,15 +168,19 @@ class Campaign:
         root = f"{self.connection.target.policy.dump_root}/{story.database}"
         return {status.uri for status in self.connection.target.storage.ls(root)}
 
-    def _records(self, directory: str) -> list[str]:
-        """All records of a dump; none where it is refused as incomplete."""
+    def _records(self, directory: str, *, beside: bool = False) -> list[str]:
+        """All records of a dump, with those beside it; none where it is refused as incomplete, or lies beside another one."""
         try:
             reader = self.connection.store.open(directory)
         except BadRequest:
             return []
+        if reader.header.scope.table and not beside:
+            return []
+        joined = [self._records(one, beside=True) for one in reader.header.joined.values()]
         tables = list(reader.tables())
         parts = [part for table in tables if table.table.partitionKeys for part in reader.partitions(table.name)]
-        return list(map(repr, (*tables, *parts, *(reader.events() if reader.header.kind != "bootstrap" else ()))))
+        events = reader.events() if reader.header.kind != "bootstrap" else ()
+        return list(map(repr, (*tables, *parts, *events, *joined)))
 
 
 @dataclass
@@ -202,7 +207,8 @@ class Replica:
         """Loads a dump until it is done, struck at each point in turn; returns the moments of the last process."""
         header = chapter.dump.header
         past = [{}, *chapter.states] if header.kind == "bootstrap" else chapter.states
-        job = Job("load", self.policy, self.story.database, self.name, chapter.dump.directory)
+        policy = self.policy.model_copy(update=dict(chapter.policy))
+        job = Job("load", policy, self.story.database, self.name, chapter.dump.directory)
         return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
 
     def mend(self, kind: Literal["repair", "recover"], table: str, points: Sequence[Point]) -> dict[str, int]:

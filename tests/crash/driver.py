@@ -14,6 +14,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
+from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
 from hive_replication.load.command import repl_load
@@ -43,6 +44,7 @@ class Job:
         directory: dump to load.
         window: event ids to dump, or None to dump the database; an undo goes to the first.
         table: table to repair.
+        before: of a window, tables of the policy that its replica was made with, as ``PolicyScope``.
     """
 
     kind: Literal["dump", "load", "repair", "recover", "undo"]
@@ -52,6 +54,7 @@ class Job:
     directory: str = ""
     window: tuple[int, int] | None = None
     table: str | None = None
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,9 @@ def _main(job: Job, point: Point | None, log: Path, answer: Path) -> None:
 
 def _dump(connection: Connection, job: Job) -> dict[str, Any]:
     begin, end = job.window or (None, None)
-    return {"directory": repl_dump(connection.source, ReplDump(job.source, None, begin, end), connection.store).directory}
+    made = MadeWith(job.before) if job.before and begin is not None else None
+    statement = ReplDump(job.source, None, begin, end)
+    return {"directory": repl_dump(connection.source, statement, connection.store, made_with=made).directory}
 
 
 def _load(connection: Connection, job: Job) -> dict[str, Any]:

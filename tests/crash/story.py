@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hive_replication.connect import Connection
@@ -20,10 +20,14 @@ class Chapter:
     Args:
         dump: a bootstrap or a window.
         states: of the source, ascending; the last is that of the dump's end. One only for a bootstrap.
+        policy: settings of the policy that it is loaded with.
+        before: tables of the policy of the chapter before, as ``PolicyScope``; "" where nobody is told.
     """
 
     dump: DumpResult
     states: Sequence[State]
+    policy: Mapping[str, object] = field(default_factory=dict[str, object])
+    before: str = ""
 
 
 @dataclass
@@ -59,15 +63,21 @@ class Story:
     def end_chapter(self) -> None:
         """Dumps what happened since the last chapter, or the database in the first."""
         last = self.chapters[-1].dump.last_evid if self.chapters else None
-        dump = self.warehouse.dump(last)
+        dump = self._dump(last)
         states = self._states if self.chapters else self._states[-1:]
-        self.chapters.append(Chapter(dump, states))
+        self.chapters.append(self._chapter(dump, states))
         self._states = self._states[-1:]
+
+    def _dump(self, after: int | None) -> DumpResult:
+        return self.warehouse.dump(after)
+
+    def _chapter(self, dump: DumpResult, states: list[State]) -> Chapter:
+        return Chapter(dump, states)
 
 
 def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
     """All kinds of events: a bootstrap and three windows."""
-    _create(hive, database)
+    create_database(hive, database)
     story = Story(Warehouse(connection, hive, database))
     for chapter in (_before, _data, _names, _rest):
         chapter(story)
@@ -77,7 +87,7 @@ def tell(connection: Connection, hive: HiveDriver, database: str) -> Story:
 
 def tell_of_drop(connection: Connection, hive: HiveDriver, database: str) -> Story:
     """A database that is dropped and created again: a bootstrap and a window."""
-    _create(hive, database)
+    create_database(hive, database)
     story = Story(Warehouse(connection, hive, database))
     story.sql("CREATE TABLE one (a INT)", "CREATE TABLE many (a INT) PARTITIONED BY (ds STRING)")
     story.put("one", "1\n")
@@ -100,7 +110,8 @@ def tell_of_drop(connection: Connection, hive: HiveDriver, database: str) -> Sto
     return story
 
 
-def _create(hive: HiveDriver, database: str) -> None:
+def create_database(hive: HiveDriver, database: str) -> None:
+    """Makes an empty source database."""
     hive.execute(f"CREATE DATABASE {database} COMMENT 'first'", f"ALTER DATABASE {database} SET OWNER USER hive")
 
 

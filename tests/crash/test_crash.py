@@ -18,6 +18,7 @@ from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
 from tests.crash.campaign import Campaign, Tally, double, single
+from tests.crash.policy_changes import tell_of_policies
 from tests.crash.random_work import work
 from tests.crash.spark import KillingCopier
 from tests.crash.states import Seen, half_visible
@@ -31,7 +32,7 @@ SEED = int(os.environ.get("HIVE_REPL_TEST_SEED") or secrets.randbelow(10**6))
 
 @pytest.mark.servers
 @pytest.mark.hive
-@pytest.mark.parametrize("tale", [tell, tell_of_drop])
+@pytest.mark.parametrize("tale", [tell, tell_of_drop, tell_of_policies])
 def test_killed_anywhere_nothing_is_lost_doubled_or_half_visible(
     tale: Callable[[Connection, HiveDriver, str], Story], connection: Connection, hive3: HiveDriver, tmp_path: Path
 ) -> None:
@@ -41,18 +42,17 @@ def test_killed_anywhere_nothing_is_lost_doubled_or_half_visible(
 @pytest.mark.servers
 def test_killed_anywhere_transactions_are_whole(cluster: Cluster, source4: Side, target4: Side, tmp_path: Path) -> None:
     connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
-    strike(tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path)
+    strike(tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, singles=2)
 
 
-def strike(story: Story, folder: Path, *, repairs: bool = False) -> None:
+def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 1) -> None:
     """A campaign on a few points, which shows its seed."""
     print(f"HIVE_REPL_TEST_SEED={SEED}")
     random, campaign = Random(SEED), Campaign(story.warehouse.connection, folder)
     points = campaign.points(story)
     for found in points:
         random.shuffle(found)
-    singles = single(points)[: 1 if repairs else 2]  # as many processes in all, whatever is struck
-    campaign.strike(story, [*singles, *double(points, random, 1)], parallel=3)
+    campaign.strike(story, [*single(points)[:singles], *double(points, random, 1)], parallel=3)
     campaign.strike_dumps(story, random, limit=1)
     if repairs:
         campaign.strike_repairs(story, random, limit=1)
