@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
 
 from hive_replication.dump.format.record_types import GONE, MadeWith
 from hive_replication.dump.incremental.present_location import PresentLocations
@@ -46,6 +48,7 @@ class JoinedTables:
 
     def __post_init__(self) -> None:
         self._names |= set(self.made_with.coming)
+        self._lock = Lock()  # reading on in the log is for one at a time
 
     def follow(self, event: LogEvent) -> None:
         """Follows an event of the window: who comes into the policy by it, and who changes its name."""
@@ -77,8 +80,9 @@ class JoinedTables:
         """
         if self.dump is None:
             return {}
-        names = {*self._names, *self._newly_included(evid)}
-        return {name: self._directory(name, evid) for name in sorted(names) if self.source.policy.includes(name)}
+        names = sorted(filter(self.source.policy.includes, {*self._names, *self._newly_included(evid)}))
+        # Each dump reads with threads of its own: it does not wait for these.
+        return dict(zip(names, self.source.threads.map(partial(self._directory, evid), names), strict=True))
 
     def _newly_included(self, evid: int) -> Iterator[str]:
         """Tables that the policy includes by now, and did not when the replica was made; they are there, or were at an event."""
@@ -95,13 +99,17 @@ class JoinedTables:
             included = [name for name in names if now.includes(name) and not now.takes_in(name, before)]
             yield from (table.tableName.lower() for table in metastore.tables(database, included) if is_transactional(table))
 
-    def _directory(self, table: str, evid: int) -> str:
-        if self.dump is None or not self.locations.settled(table, evid):
+    def _settled(self, table: str, evid: int) -> bool:
+        with self._lock:
+            return self.locations.settled(table, evid)
+
+    def _directory(self, evid: int, table: str) -> str:
+        if self.dump is None or not self._settled(table, evid):
             return ""
-        if self.source.metastore.table(self.locations.database, table) is None and self.locations.settled(table, evid):
+        if self.source.metastore.table(self.locations.database, table) is None and self._settled(table, evid):
             return GONE
         directory = dumped_beside(self.source, self.locations.database, table, self.dump)
-        if not directory or self.locations.settled(table, evid):
+        if not directory or self._settled(table, evid):
             return directory
         _LOG.info("the table got or lost its name while it was dumped", extra=about(self.locations.database, table, evid))
         return ""
