@@ -129,7 +129,9 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         value = values.pop(key)
         if what < 0.15:
             key = mutated(chance, key.encode()).decode(errors="replace")
-        values[key] = chance.choice(TEXTS) if what < 0.6 else mutated(chance, value.encode()).decode(errors="replace")
+        values[key] = (
+            chance.choice(TEXTS) if what < 0.6 else mutated(chance, value.encode(errors="surrogatepass")).decode(errors="replace")
+        )
     database = Database(name="sales", parameters=values)
     metastore: Any = SimpleNamespace(database=lambda _: database, table=lambda *_: Table(parameters=values))
 
