@@ -10,7 +10,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint bench test test-fast test-long ui-test crash-test fuzz test-acid demo demo-reset clean python java
+.PHONY: help install lint bench test test-fast test-long ui-test crash-test random-test fuzz test-acid demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ ui-test: java $(READY) ## The console in a real browser (Chromium); PICTURES nam
 
 crash-test: java $(READY) ## Kill dumps, loads and repairs at every step, and compare what is left with the source
 	$(BIN)/python -m tests.crash
+
+random-test: java $(READY) ## Random work under policies that change, judged by the witness (MINUTES; SEED repeats a run)
+	$(BIN)/python -m tests.random_policies --minutes $(or $(MINUTES),120) $(if $(SEED),--seed $(SEED))
 
 fuzz: $(READY) ## Read 200,000 mutated dumps, messages, journals, parameters, policies, statements and answers (SEED repeats a run)
 	$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),200000) $(if $(SEED),--seed $(SEED))

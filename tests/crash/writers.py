@@ -21,7 +21,7 @@ from hive_replication.metastore.types import Partition, Table
 from resources.embedded.hive import HiveDriver
 from tests.fixtures.record import Recorder
 
-_NAMES = [f"t{n}" for n in range(6)]
+NAMES = [f"t{n}" for n in range(6)]
 _DAYS = "abcd"
 
 
@@ -45,7 +45,7 @@ class Town:
     operations: int = 0
 
     def __post_init__(self) -> None:
-        self._locks = {name: Lock() for name in _NAMES}
+        self._locks = {name: Lock() for name in NAMES}
         self.recorder = Recorder(self.connection.source.metastore, self.connection.source.storage, self.database)
 
     @contextmanager
@@ -82,7 +82,7 @@ class Writer(Thread):
             raise self.failure
 
     def _one(self) -> None:
-        town, (name, other) = self._town, self._random.sample(_NAMES, 2)
+        town, (name, other) = self._town, self._random.sample(NAMES, 2)
         with town.locked(name, other):
             metastore = town.connection.source.metastore
             table = metastore.table(town.database, name)
