@@ -3,8 +3,8 @@
 On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` names what is gone or has changed. What to do then:
 
 - ``DATA_VERSION_TAG``, ``PARTITION_NAME_TAG``, ``ASSET_PARTITION_RANGE_START_TAG``, ``ASSET_PARTITION_RANGE_END_TAG``,
-  ``PRIORITY_TAG``, ``RUN_KEY_TAG``: names of tags, which Dagster's manual says, but its package does not offer. They are in
-  stored runs and events: if a name has changed, read the old one too.
+  ``PRIORITY_TAG``, ``RUN_KEY_TAG``, ``HIDDEN_TAG_PREFIX``: names of tags, which Dagster's manual says, but its package does not
+  offer. They are in stored runs and events: if a name has changed, read the old one too.
 - ``RUNLESS_RUN_ID``: the run id under which Dagster keeps events that belong to no run. Look for it there.
 - ``AssetCheckExecutionRecord``, ``AssetCheckExecutionRecordStatus``, ``PartitionKeyFilter``: answers of checks. Dagster's public
   calls give no answer of a partition; look at what ``DagsterInstance.event_log_storage`` returns and takes.
@@ -32,6 +32,7 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
     ASSET_PARTITION_RANGE_START_TAG,
+    HIDDEN_TAG_PREFIX,
     PARTITION_NAME_TAG,
     PRIORITY_TAG,
     RUN_KEY_TAG,
@@ -42,6 +43,7 @@ __all__ = [
     "ASSET_PARTITION_RANGE_END_TAG",
     "ASSET_PARTITION_RANGE_START_TAG",
     "DATA_VERSION_TAG",
+    "HIDDEN_TAG_PREFIX",
     "PARTITION_NAME_TAG",
     "PRIORITY_TAG",
     "RUNLESS_RUN_ID",

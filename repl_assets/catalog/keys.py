@@ -10,7 +10,7 @@ from typing import Literal
 import dagster as dg
 
 from hive_replication.policy import Policy
-from repl_assets.dagster_private import PRIORITY_TAG
+from repl_assets.dagster_private import HIDDEN_TAG_PREFIX, PRIORITY_TAG
 
 Stage = Literal["source", "dump", "plan", "approval", "load"]
 
@@ -20,13 +20,15 @@ ATTEMPT_TAG = "hive_replication/attempt"
 #: Of runs that can wait for all others.
 AFTER_OTHERS = {PRIORITY_TAG: "-10"}
 DATABASE_TAG = "hive_replication/database"
+TAG_LENGTH = 200  # characters of a list of names; Dagster's storage on PostgreSQL indexes tags
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"
 #: The process that executes a run: a sensor fails runs whose process has died.
 #:
 #: Dagster's default launcher notices a killed run only as long as the code server that started it lives. After a restart of all
 #: of Dagster such a run would count as running for ever, and its database would wait for it.
-PROCESS_TAG = "hive_replication/process"
+#: Dagster does not show tags with its prefix for hidden ones.
+PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.
 UP_TO_DATE = "up_to_date"
 #: Names of the checks that no table of a database is held, and that a table is not.
@@ -57,6 +59,12 @@ def component(name: str) -> str:
 def hive_name(part: str) -> str:
     """The inverse of :func:`component`."""
     return _HEX.sub(lambda match: chr(int(match[1], 16)), part).encode("latin-1").decode()
+
+
+def database_of(key: dg.AssetKey) -> str:
+    """The database at the source that an asset of this project is of."""
+    path = key.path
+    return hive_name(path[1] if len(path) > 2 else path[1].rpartition("__")[0])
 
 
 def partition_key(name: str) -> str:
@@ -139,8 +147,8 @@ class Names:
         return hive_name(database), hive_name(table)
 
     def group(self, database: str) -> str:
-        """A database's group, nested in that of its policy."""
-        return f"{self.policy}/{_identifier(database)}"
+        """A database's group, nested in that of its policy, unless that is ``default``: the lineage opens with databases then."""
+        return _identifier(database) if self.policy == "default" else f"{self.policy}/{_identifier(database)}"
 
     @property
     def windows(self) -> dg.DynamicPartitionsDefinition:

@@ -7,15 +7,13 @@ import dagster as dg
 from hive_replication.errors import ReplicationError
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import HELD_TAG, NOT_HELD, NOTHING_HELD
+from repl_assets.catalog.keys import HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_failure
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine
 from repl_assets.typed import log_evaluation
-
-_TAG_LENGTH = 200  # characters; Dagster's storage on PostgreSQL indexes tags
 
 
 def find_not_held(examiner: Examiner, table: str, partitions: Partitions) -> Finding:  # noqa: ARG001 (a table is held as a whole)
@@ -53,7 +51,7 @@ def record_held(
         return
     if state.held:
         shown = ", ".join(sorted(state.held))
-        context.instance.add_run_tags(context.run_id, {HELD_TAG: shown[:_TAG_LENGTH]})
+        context.instance.add_run_tags(context.run_id, {HELD_TAG: shown[:TAG_LENGTH]})
     run = specs.policy.checks.run
     if NOT_HELD in run:
         known = {one.name for one in database.tables}

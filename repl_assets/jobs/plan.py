@@ -5,7 +5,7 @@ import dagster as dg
 
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, Window
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Window
 from repl_assets.catalog.specs import Specs
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 from repl_assets.steps.plan import write_plan
@@ -31,5 +31,5 @@ def plan_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         plan,
         name=names.local(f"plan_{database.name}"),
         description=f"Reports what the next load of {database.name} would do; changes nothing on the target.",
-        tags={POLICY_TAG: names.policy},
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
     )

@@ -5,13 +5,18 @@ import dagster as dg
 
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Window
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Window
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, held_table, window_metadata
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 from repl_assets.steps.load import load_dump
 from repl_assets.typed import single_op_job
+
+
+def rebuild_job_name(names: Names, database: str) -> str:
+    """Name of a database's rebuild job."""
+    return names.local(f"rebuild_{database}")
 
 
 def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
@@ -43,7 +48,7 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
 
     return single_op_job(
         rebuild,
-        name=names.local(f"rebuild_{database.name}"),
+        name=rebuild_job_name(names, database.name),
         description=f"Dumps the whole database {database.name} and replaces in the replica what differs.",
         tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
     )

@@ -26,7 +26,7 @@ from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
-from repl_assets.catalog.keys import PROCESS_TAG, Names, Window
+from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures
 
 if TYPE_CHECKING:
@@ -62,16 +62,24 @@ def connection_resource(context: StepContext | dg.SensorEvaluationContext, names
 def connected_engine(context: StepContext, names: Names) -> Engine:
     """The engine for a step that requires the policy's resource.
 
-    The run is tagged with its process, so that a sensor notices when the process is killed.
+    The run is tagged with its process, so that a sensor notices when the process is killed, and with its databases.
     """
-    if context.run.tags.get(PROCESS_TAG) != this_process():
-        context.instance.add_run_tags(context.run.run_id, {PROCESS_TAG: this_process()})
+    run = context.run
+    tags = {PROCESS_TAG: this_process(), DATABASE_TAG: run.tags.get(DATABASE_TAG) or _databases(run, names)}
+    if new := {name: value for name, value in tags.items() if value and run.tags.get(name) != value}:
+        context.instance.add_run_tags(run.run_id, new)
     resource = connection_resource(context, names)
     with as_dagster_failure():
         connection = resource.connect()
         spark: Spark = getattr(context.resources, names.spark)
         copier = resource.copier(connection, spark)
         return Engine(connection, copier, context.log, f"Dagster run {context.run.run_id}")
+
+
+def _databases(run: dg.DagsterRun, names: Names) -> str:
+    """The databases of a run that an operator started on the pages of assets or checks."""
+    keys = [*(run.asset_selection or ()), *(check.asset_key for check in run.asset_check_selection or ())]
+    return ", ".join(sorted({database_of(key) for key in keys if key.path[0] == names.policy}))[:TAG_LENGTH]
 
 
 @dataclass(frozen=True)

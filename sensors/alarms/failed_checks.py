@@ -8,7 +8,7 @@ from itertools import islice
 
 import dagster as dg
 
-from repl_assets.catalog.keys import NOT_HELD, NOTHING_HELD, UP_TO_DATE, hive_name
+from repl_assets.catalog.keys import NOT_HELD, NOTHING_HELD, UP_TO_DATE, database_of, hive_name
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -42,7 +42,7 @@ def failures(found: Answers) -> Iterator[Alarm]:
     for key, record in found.items():
         evaluation = record.evaluation
         if record.status == Status.FAILED and evaluation and evaluation.severity == dg.AssetCheckSeverity.ERROR:
-            failed[_database(key)].append(_alarm(key, evaluation))
+            failed[database_of(key.asset_key)].append(_alarm(key, evaluation))
     for database, alarms in failed.items():
         if len(alarms) <= _MOST:
             yield from alarms
@@ -67,8 +67,3 @@ def _alarm(key: dg.AssetCheckKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
 
 def _about(key: dg.AssetCheckKey) -> str:
     return f"{key.name} of {'/'.join(key.asset_key.path[1:])}"
-
-
-def _database(key: dg.AssetCheckKey) -> str:
-    path = key.asset_key.path
-    return hive_name(path[1] if len(path) > 2 else path[1].rpartition("__")[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from repl_assets.catalog.keys import POLICY_TAG, Names, hive_name
+from repl_assets.catalog.keys import POLICY_TAG, Names, database_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES
 from sensors.alarms.alarm import Alarm
 
@@ -37,12 +37,11 @@ def outcomes(instance: dg.DagsterInstance, names: Names) -> list[Outcome]:
 
 def subjects(run: dg.DagsterRun, names: Names) -> Iterator[str]:
     """The purposes of a run; none if the run is not of this policy."""
-    keys = [key.path for key in run.asset_selection or () if key.path[0] == names.policy]
+    keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
     if not keys and run.tags.get(POLICY_TAG) == names.policy:
         yield f"job {run.job_name}"
-    databases = {hive_name(path[1].rpartition("__")[0]) for path in keys if len(path) == 2}
-    yield from (f"windows of {database}" for database in sorted(databases))
-    yield from (f"repairs in {database}" for database in sorted({hive_name(path[1]) for path in keys if len(path) > 2}))
+    yield from (f"windows of {database}" for database in sorted({database_of(key) for key in keys if len(key.path) == 2}))
+    yield from (f"repairs in {database}" for database in sorted({database_of(key) for key in keys if len(key.path) > 2}))
 
 
 def unseen(found: list[Outcome], seen: Mapping[str, str]) -> list[Outcome]:

@@ -11,6 +11,8 @@ import dagster as dg
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
+from repl_assets.jobs.rebuild import rebuild_job_name
+from repl_assets.jobs.repair import repair_job_name
 from sensors.dead_runs import is_dead, report_dead
 from sensors.notification_log.decision import Kind, PastRun
 
@@ -60,8 +62,11 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
 
 
 def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:
-    if run.tags.get(POLICY_TAG) == names.policy and run.tags.get(DATABASE_TAG) in loads.values():
-        yield run.tags[DATABASE_TAG]
+    """The databases that a run loads, or plans a window of."""
+    database = run.tags.get(DATABASE_TAG, "")
+    loading = (rebuild_job_name(names, database), repair_job_name(names, database))
+    if run.tags.get(POLICY_TAG) == names.policy and database in loads.values() and run.job_name in loading:
+        yield database
     yield from (loads[key] for key in run.asset_selection or () if key in loads)
 
 

@@ -20,7 +20,7 @@ from hive_replication.load.replica.advance_idle import advance
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage
+from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, TAG_LENGTH, Names, Stage
 from repl_assets.checks.load_checks import window_checks
 from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
 from repl_assets.steps.engine import connection_resource
@@ -37,7 +37,6 @@ from sensors.notification_log.run_history import RunHistory, run_history
 DAY = 86_400.0
 _KEPT_WINDOWS = 2_000
 _PRUNED_A_TICK = 50
-_TAG_LENGTH = 200  # characters of the names of a run's databases
 _KEPT_RECORDS = 200
 
 
@@ -197,7 +196,7 @@ def _request(names: Names, start: Start, policy: Policy) -> dg.RunRequest:
         asset_selection=[names.database(db, stage) for db in start.databases for stage in stages[start.kind]],
         asset_check_keys=[key for load in loads for key in window_checks(policy.checks, load)],
         tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
-        | {DATABASE_TAG: ", ".join(start.databases)[:_TAG_LENGTH]}
+        | {DATABASE_TAG: ", ".join(start.databases)[:TAG_LENGTH]}
         | ({PRIORITY_TAG: priority} if priority else {}),
     )
 

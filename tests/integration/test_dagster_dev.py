@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from hive_replication.errors import ReplicationError
@@ -79,7 +80,10 @@ def _kill(dagster: Dagster, warehouse: Warehouse) -> None:
 
     wait_for("the load begins", copying)
     run = next(run for run in dagster.runs() if run["runId"] not in seen)
-    os.kill(int(run["tags"][PROCESS_TAG].split()[1]), signal.SIGKILL)
+    with dg.DagsterInstance.from_config(str(dagster.home)) as instance:  # Dagster's API leaves hidden tags out
+        found = instance.get_run_by_id(run["runId"])
+    assert found is not None
+    os.kill(int(found.tags[PROCESS_TAG].split()[1]), signal.SIGKILL)
     assert not equal(warehouse)
     wait_for("the killed run is seen", lambda: dagster.run(run["runId"])["status"] == "FAILURE")
     wait_for("the next attempt", lambda: equal(warehouse))

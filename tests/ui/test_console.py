@@ -115,7 +115,7 @@ def console(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Co
 
 
 def test_lineage_shows_source_dump_and_replica(console: Console, shop: Shop) -> None:
-    console.open(lineage_path(NAMES.policy, NAMES.group(shop.database)))
+    console.open(lineage_path(NAMES.group(shop.database)))
     nodes = [f"{shop.database}__source", f"{shop.database}__dump", f"{shop.database}__load"]
     nodes += ["orders__source", "orders__dump", "orders", "customers", "turnover"]
     for node in nodes:

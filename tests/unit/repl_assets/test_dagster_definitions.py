@@ -15,13 +15,14 @@ import pytest
 import yaml
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
+from dagster._core.storage.tags import TagType, get_tag_type
 
 from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
-from repl_assets.catalog.keys import PROCESS_TAG
+from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
 from repl_assets.components import ReplicationPolicy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
@@ -63,19 +64,19 @@ CATALOG = Catalog(
 )
 
 EXPECTED = """\
-default/sales/lookup default/sales deps=lookup__dump,sales__load partitions=- kinds=hive,parquet owners=team:etl
-default/sales/lookup__dump default/sales deps=lookup__source partitions=- kinds=hive owners=team:etl
-default/sales/lookup__source default/sales deps=- partitions=- kinds=hive owners=team:etl
-default/sales/orders default/sales deps=orders__dump,sales__load partitions=default.sales.orders kinds=hive,parquet owners=jo@shop.com
-default/sales/orders__dump default/sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
-default/sales/orders__source default/sales deps=- partitions=- kinds=hive owners=jo@shop.com
-default/sales/seen default/sales deps=orders,seen__dump partitions=- kinds=hive,view owners=team:etl
-default/sales/seen__dump default/sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
-default/sales/seen__source default/sales deps=orders__source partitions=- kinds=hive,view owners=team:etl
-default/sales__dump default/sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
-default/sales__load default/sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
-default/sales__source default/sales deps=- partitions=- kinds=hive owners=team:hive
-"""  # noqa: E501 (a line for each asset)
+default/sales/lookup sales deps=lookup__dump,sales__load partitions=- kinds=hive,parquet owners=team:etl
+default/sales/lookup__dump sales deps=lookup__source partitions=- kinds=hive owners=team:etl
+default/sales/lookup__source sales deps=- partitions=- kinds=hive owners=team:etl
+default/sales/orders sales deps=orders__dump,sales__load partitions=default.sales.orders kinds=hive,parquet owners=jo@shop.com
+default/sales/orders__dump sales deps=orders__source partitions=default.sales.orders kinds=hive owners=jo@shop.com
+default/sales/orders__source sales deps=- partitions=- kinds=hive owners=jo@shop.com
+default/sales/seen sales deps=orders,seen__dump partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__dump sales deps=seen__source partitions=- kinds=hive,view owners=team:etl
+default/sales/seen__source sales deps=orders__source partitions=- kinds=hive,view owners=team:etl
+default/sales__dump sales deps=sales__source partitions=default.windows kinds=hive owners=team:hive
+default/sales__load sales deps=sales__dump partitions=default.windows kinds=hdfs,hive,spark owners=team:hive
+default/sales__source sales deps=- partitions=- kinds=hive owners=team:hive
+"""
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogC
     database = {f"default/sales__{stage}" for stage in ("source", "dump", "load")}
     assert found.keys() == database | {"default/sales__tables"}
     tables = found["default/sales__tables"]
-    assert shown(tables).split()[1:4] == ["default/sales", "deps=sales__load,sales__source", "partitions=default.sales:tables"]
+    assert shown(tables).split()[1:4] == ["sales", "deps=sales__load,sales__source", "partitions=default.sales:tables"]
     assert "The 3 tables and views of `sales_copy`" in str(tables.description)
     assert "partitions of one asset**, `sales__tables`" in str(found["default/sales__load"].description)
     assert "the 3 tables of sales are partitions of one asset" in log.text
@@ -330,8 +331,8 @@ def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> Non
 
 
 @pytest.mark.parametrize("asset", ["lookup", "lookup__dump"])
-def test_a_repair_by_hand_is_tagged_with_its_process(asset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a killed one is noticed, as the runs of windows are."""
+def test_a_repair_by_hand_is_tagged_with_its_process_and_database(asset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a killed one is noticed, as the runs of windows are; Dagster's pages do not show the process."""
 
     def refuse(_resource: ReplicationConnection) -> None:
         raise BadRequest("there are no servers")
@@ -345,3 +346,5 @@ def test_a_repair_by_hand_is_tagged_with_its_process(asset: str, monkeypatch: py
     assert not result.success
     assert run is not None
     assert run.tags[PROCESS_TAG] == this_process()
+    assert {key for key in run.tags if get_tag_type(key) is TagType.USER_PROVIDED} == {DATABASE_TAG}
+    assert run.tags[DATABASE_TAG] == "sales"

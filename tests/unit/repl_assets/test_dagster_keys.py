@@ -52,7 +52,7 @@ def test_keys_read_as_expected() -> None:
     assert names.database("sales", "load") == dg.AssetKey(["default", "sales__load"])
     assert names.table("sales", "orders", "dump") == dg.AssetKey(["default", "sales", "orders__dump"])
     assert names.table("sales", "orders", "load") == dg.AssetKey(["default", "sales", "orders"])
-    assert names.group("sales") == "default/sales"
+    assert (names.group("sales"), Names("dr").group("sales")) == ("sales", "dr/sales")
     assert (names.local("notification_log"), Names("dr").local("notification_log")) == ("notification_log", "dr_notification_log")
 
 
