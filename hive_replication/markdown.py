@@ -44,14 +44,6 @@ def _line(line: str) -> str:
     return f"{start[0]}\\{shown[start.end() :]}" if start[0].isdigit() else f"\\{shown}"
 
 
-def code(text: object) -> Markdown:
-    """A text within a line, in the letters of code."""
-    shown = _SPACE.sub(" ", str(text)).strip()
-    fence = "`" * (_longest(shown) + 1)
-    gap = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return Markdown(f"{fence}{gap}{shown}{gap}{fence}")
-
-
 def code_block(text: str, language: str = "") -> Markdown:
     """A block of code, which nothing in the text ends."""
     fence = "`" * max(3, _longest(text) + 1)

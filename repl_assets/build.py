@@ -67,21 +67,22 @@ def policy_definitions(
     failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
     reader = KeptReader()
     checks = [check for database in databases for check in database_checks(specs, database)]
+    of_partitions = [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
+    answered = [*_of_loads(specs, databases), *(key for check in checks for key in check.check_keys)]
     sensors = [
         recording_sensor(names, record.name),
         *drift,
         *failed,
         lag_sensor(policy, databases, reader),
-        alarm_sensor(policy, reader, [*_of_loads(specs, databases), *(key for check in checks for key in check.check_keys)]),
+        alarm_sensor(policy, reader, answered, [key for check in of_partitions for key in check.check_keys]),
     ]
-    checks += [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
     schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []
     witness = policy.witness.schedule if SAME_OBJECTS in policy.checks.run else None
     schedules += [same_objects_schedule(policy, witness)] if witness else []
     return dg.Definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
-        asset_checks=checks,
+        asset_checks=[*checks, *of_partitions],
         jobs=[
             *(job(specs, database) for database in databases for job in (plan_job, rebuild_job)),
             *repairs,

@@ -31,6 +31,8 @@ UNRECORDED_TAG = "hive_replication/unrecorded"
 PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.
 UP_TO_DATE = "up_to_date"
+#: Name of the check that no alarm of a database is open, which the sensor ``alarms`` answers.
+NO_ALARMS = "no_alarms"
 #: Names of the checks that no table of a database is held, and that a table is not.
 NOTHING_HELD, NOT_HELD = "nothing_held", "not_held"
 #: Tables that are held since a run, or before it; only to be seen in lists of runs.

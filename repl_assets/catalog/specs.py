@@ -10,14 +10,14 @@ from typing import Any
 
 import dagster as dg
 
-from hive_replication.markdown import code, code_block, escaped, paragraph
+from hive_replication.markdown import code_block, escaped, paragraph
 from hive_replication.markdown import table as table_of
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable, Column
 from repl_assets.catalog.keys import Names, Stage
 from repl_assets.catalog.keys import owner as dagster_owner
 
-_NOTICE = "**Its {:,} tables are the partitions of one asset**, `{key}`: they are more than `max_tables`."
+_NOTICE = "Its {:,} tables are the partitions of one asset, {key}: they are more than max_tables."
 _SHOWN = {
     "source": "at the source",
     "dump": "metadata and file references",
@@ -47,13 +47,14 @@ class Specs:
     def database(self, database: CatalogDatabase, stage: Stage) -> dg.AssetSpec:
         """The spec of a database's stage; dumps and loads are partitioned by windows of the source's log."""
         source, target = self.policy.source.metastore, self.policy.target.metastore
-        dump = code(f"REPL DUMP {database.name}")
+        # Without marks of code: the catalog's page shows descriptions as plain text.
+        name, target_name = escaped(database.name), escaped(self.policy.target_of(database.name))
         descriptions = {
-            "source": f"Database {code(database.name)} of {source}, observed through its notification log.",
-            "dump": f"{dump}: the metadata of a window of the notification log, with references to files.",
+            "source": f"Database {name} of {source}, observed through its notification log.",
+            "dump": f"REPL DUMP of {name}: the metadata of a window of the notification log, with references to files.",
             "plan": "What the load of a window would do: the report that its approval rests on.",
-            "approval": "**Materialize a window to approve it**: what was planned is loaded then, and nothing before.",
-            "load": f"`REPL LOAD` into {code(self.policy.target_of(database.name))} of {target}: files, proven, then metadata.",
+            "approval": "Materialize a window to approve it: what was planned is loaded then, and nothing before.",
+            "load": f"REPL LOAD into {target_name} of {target}: files, proven, then metadata.",
         }
         metadata = _uri(self.policy, stage, database.location, database.replica)
         if stage == "load" and database.left_out:
@@ -81,8 +82,8 @@ class Specs:
             self.names.tables(database.name),
             deps=[self.names.database(database.name, "source"), self._changed_by(database)],
             description=(
-                f"The {database.overflow:,} tables and views of {code(self.policy.target_of(database.name))}, each a partition "
-                "of this asset: they are too many for assets of their own (`max_tables`). "
+                f"The {database.overflow:,} tables and views of {escaped(self.policy.target_of(database.name))}, each a "
+                "partition of this asset: they are too many for assets of their own (max_tables). "
                 "Materializing a partition repairs that table."
             ),
             group_name=self.names.group(database.name),
@@ -96,7 +97,7 @@ class Specs:
         """The spec of a table's or view's stage; tables are partitioned by their Hive partitions."""
         name = self.policy.target_of(database.name) if stage == "load" else database.name
         kind = "view" if table.view else "table"
-        partitions, shown = self.names.partitions(database.name, table.name), code(f"{name}.{table.name}")
+        partitions, shown = self.names.partitions(database.name, table.name), escaped(f"{name}.{table.name}")
         return self._spec(
             self.names.table(database.name, table.name, stage),
             deps=[

@@ -15,6 +15,7 @@ from repl_assets.catalog.keys import SAME_OBJECTS, Names, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Partitions, last_failure, with_failed
+from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.checks.no_strays import no_strays_check
 from repl_assets.checks.same_objects import same_objects_check
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
@@ -30,6 +31,7 @@ from repl_assets.steps.engine import as_dagster_failure, connected_engine
 def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.AssetChecksDefinition]:
     """All checks of a database apart from those that each load answers."""
     yield up_to_date_check(specs, database)
+    yield no_alarms_check(specs, database)
     if SAME_OBJECTS in specs.policy.checks.run:
         yield same_objects_check(specs, database)
     if "no_strays" in specs.policy.checks.run:

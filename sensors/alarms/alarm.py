@@ -22,6 +22,7 @@ class Alarm:
         title: what is wrong, one sentence.
         advice: what to do.
         path: of the asset or run in Dagster.
+        database: source database, "" for the whole policy.
     """
 
     kind: Kind
@@ -29,6 +30,7 @@ class Alarm:
     title: str
     advice: str
     path: str = ""
+    database: str = ""
 
     @property
     def key(self) -> str:

@@ -8,20 +8,31 @@ from itertools import islice
 
 import dagster as dg
 
-from repl_assets.catalog.keys import NOT_HELD, NOTHING_HELD, UP_TO_DATE, database_of, hive_name
+from repl_assets.catalog.keys import (
+    NO_ALARMS,
+    NOT_HELD,
+    NOTHING_HELD,
+    UP_TO_DATE,
+    component,
+    database_of,
+    hive_name,
+    partition_name,
+)
+from repl_assets.checks.findings import EvaluationKey, last_execution
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
 from sensors.alarms.alarm import Alarm
 
 _MOST = 20  # checks of a database with alarms of their own; more get one alarm together
+_MOST_READ = 100  # answers of one check of tables that are partitions
 _REASON = 300  # characters
 _CHUNK = 5_000  # keys in one statement
-#: What they say is told by alarms of their own: of lag, outages and held tables.
-_ELSEWHERE = frozenset({UP_TO_DATE, NOTHING_HELD, NOT_HELD})
+#: What they say is told by alarms of their own: of lag, outages and held tables. Or they say which alarms are open.
+_ELSEWHERE = frozenset({UP_TO_DATE, NOTHING_HELD, NOT_HELD, NO_ALARMS})
 
 #: The last answers of checks.
-Answers = dict[dg.AssetCheckKey, AssetCheckExecutionRecord]
+Answers = dict[EvaluationKey, AssetCheckExecutionRecord]
 
 
 def told(keys: Collection[dg.AssetCheckKey]) -> list[dg.AssetCheckKey]:
@@ -29,11 +40,32 @@ def told(keys: Collection[dg.AssetCheckKey]) -> list[dg.AssetCheckKey]:
     return sorted((key for key in keys if key.name not in _ELSEWHERE), key=lambda key: (key.asset_key.path, key.name))
 
 
-def answers(instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey]) -> Answers:
-    """The last answer of each check that has one."""
+def answers(instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey], of_partitions: Sequence[dg.AssetCheckKey]) -> Answers:
+    """The last answer of each check that has one.
+
+    Args:
+        instance: Dagster's.
+        keys: checks of assets.
+        of_partitions: checks that answer for each table of a database in overflow; only what did not pass is read of them.
+    """
     latest = instance.event_log_storage.get_latest_asset_check_execution_by_key
     chunks = (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
-    return {key: record for chunk in chunks for key, record in latest(chunk).items()}
+    found = {EvaluationKey(key): record for chunk in chunks for key, record in latest(chunk).items()}
+    return found | {key: record for check in of_partitions for key, record in _of_partitions(instance, check)}
+
+
+def _of_partitions(
+    instance: dg.DagsterInstance, check: dg.AssetCheckKey
+) -> Iterator[tuple[EvaluationKey, AssetCheckExecutionRecord]]:
+    states = {
+        one.partition_key: one.latest_execution_status
+        for one in instance.event_log_storage.get_asset_check_partition_info([check])
+        if one.partition_key and one.latest_execution_status != Status.SUCCEEDED
+    }
+    for partition, status in islice(sorted(states.items()), _MOST_READ):
+        key = EvaluationKey(check, partition)
+        if record := last_execution(instance, key, {status}):
+            yield key, record
 
 
 def failures(found: Answers) -> Iterator[Alarm]:
@@ -42,14 +74,14 @@ def failures(found: Answers) -> Iterator[Alarm]:
     for key, record in found.items():
         evaluation = record.evaluation
         if record.status == Status.FAILED and evaluation and evaluation.severity == dg.AssetCheckSeverity.ERROR:
-            failed[database_of(key.asset_key)].append(_alarm(key, evaluation))
+            failed[database_of(key.check.asset_key)].append(_alarm(key, evaluation))
     for database, alarms in failed.items():
         if len(alarms) <= _MOST:
             yield from alarms
             continue
         some = ", ".join(one.about for one in islice(alarms, 3))
-        title = f"{len(alarms)} checks of {database} fail, among them {some}"
-        yield Alarm("failed check", database, title, f"hive-repl repair {database}")
+        title = f"more than {_MOST} checks of {database} fail, among them {some}"
+        yield Alarm("failed check", database, title, f"hive-repl repair {database}", database=database)
 
 
 def unanswered(found: Answers) -> set[str]:
@@ -57,13 +89,21 @@ def unanswered(found: Answers) -> set[str]:
     return {f"failed check: {_about(key)}" for key, record in found.items() if record.status == Status.PLANNED}
 
 
-def _alarm(key: dg.AssetCheckKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
-    about, why = _about(key), " ".join((evaluation.description or "").split())[:_REASON]
-    what = ".".join(map(hive_name, key.asset_key.path[1:])).removesuffix("__load")
+def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
+    check, why = key.check, " ".join((evaluation.description or "").split())[:_REASON]
+    what = ".".join(map(hive_name, _path(key))).removesuffix("__load")
     advice = f"look at the check, then repair what differs: materialize it in Dagster, or hive-repl repair {what}"
-    path = f"{asset_url(key.asset_key)}?view=checks&checkDetail={key.name}"
-    return Alarm("failed check", about, f"the check {key.name} of {what} failed{f': {why}' if why else ''}", advice, path)
+    title = f"the check {check.name} of {what} failed{f': {why}' if why else ''}"
+    path = f"{asset_url(check.asset_key)}?view=checks&checkDetail={check.name}"
+    return Alarm("failed check", _about(key), title, advice, path, database_of(check.asset_key))
 
 
-def _about(key: dg.AssetCheckKey) -> str:
-    return f"{key.name} of {'/'.join(key.asset_key.path[1:])}"
+def _about(key: EvaluationKey) -> str:
+    return f"{key.check.name} of {'/'.join(_path(key))}"
+
+
+def _path(key: EvaluationKey) -> Sequence[str]:
+    """The names of database and table, as asset keys have them."""
+    if key.partition is None:
+        return key.check.asset_key.path[1:]
+    return component(database_of(key.check.asset_key)), component(partition_name(key.partition))

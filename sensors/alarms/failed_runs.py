@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from repl_assets.catalog.keys import POLICY_TAG, Names, database_of
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES
 from sensors.alarms.alarm import Alarm
 
@@ -22,26 +22,30 @@ class Outcome:
     Args:
         subject: the purpose of the run, e.g. ``windows of sales`` or ``job record``.
         run: the run.
+        database: source database; "" for a job of the whole policy.
     """
 
     subject: str
     run: dg.DagsterRun
+    database: str = ""
 
 
 def outcomes(instance: dg.DagsterInstance, names: Names) -> list[Outcome]:
     """Finished runs of a policy among the last hundred of the instance, oldest first, without canceled runs."""
     records = instance.get_run_records(dg.RunsFilter(statuses=FINISHED_STATUSES), limit=_LAST_RUNS)
     runs = [record.dagster_run for record in reversed(records) if record.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    return [Outcome(subject, run) for run in runs for subject in subjects(run, names)]
+    return [outcome for run in runs for outcome in _of(run, names)]
 
 
-def subjects(run: dg.DagsterRun, names: Names) -> Iterator[str]:
-    """The purposes of a run; none if the run is not of this policy."""
+def _of(run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
+    """A run by its purposes; nothing if it is not of this policy."""
     keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
     if not keys and run.tags.get(POLICY_TAG) == names.policy:
-        yield f"job {run.job_name}"
-    yield from (f"windows of {database}" for database in sorted({database_of(key) for key in keys if len(key.path) == 2}))
-    yield from (f"repairs in {database}" for database in sorted({database_of(key) for key in keys if len(key.path) > 2}))
+        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""))
+    for database in sorted({database_of(key) for key in keys if len(key.path) == 2}):
+        yield Outcome(f"windows of {database}", run, database)
+    for database in sorted({database_of(key) for key in keys if len(key.path) > 2}):
+        yield Outcome(f"repairs in {database}", run, database)
 
 
 def unseen(found: list[Outcome], seen: Mapping[str, str]) -> list[Outcome]:
@@ -62,7 +66,7 @@ def alarm_of(outcome: Outcome, instance: dg.DagsterInstance) -> Alarm:
     advice = "the sensor retries the window; if it keeps failing, remove the cause, then Re-execute from failure"
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
-    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{run.run_id}")
+    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{run.run_id}", outcome.database)
 
 
 def _reason(instance: dg.DagsterInstance, run_id: str) -> str:

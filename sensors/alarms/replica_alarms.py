@@ -23,7 +23,7 @@ def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy) ->
     """
     names = Names.of(policy)
     for found in health.conditions(lags, short, policy):
-        yield Alarm(found.kind, found.about, found.title, found.advice, _path(found, names))
+        yield Alarm(found.kind, found.about, found.title, found.advice, _path(found, names), found.database)
 
 
 def is_known(alarm_key: str, lags: Iterable[Lag]) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 import dagster as dg
 
@@ -18,8 +20,9 @@ from hive_replication.errors import ReplicationError
 from hive_replication.lag import Lag
 from hive_replication.logs import printable
 from hive_replication.policy import Policy
-from hive_replication.units import count, duration
+from hive_replication.units import count, duration, when
 from repl_assets.catalog.keys import Names
+from repl_assets.checks.no_alarms import OpenAlarm, answer
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
@@ -38,9 +41,30 @@ _OF_DAGSTER = ("run failure", "failed check")  # kinds that the servers say noth
 Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
 
 
-def alarm_sensor(policy: Policy, reader: KeptReader, checks: Collection[dg.AssetCheckKey] = ()) -> dg.SensorDefinition:
-    """The sensor of a policy, with the reader of its lags and the checks whose failures are alarms."""
-    names, keys = Names.of(policy), told(checks)
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The checks whose failures are alarms: of assets, and of tables that are partitions of one asset."""
+
+    checks: Sequence[dg.AssetCheckKey] = ()
+    of_partitions: Sequence[dg.AssetCheckKey] = ()
+
+
+def alarm_sensor(
+    policy: Policy,
+    reader: KeptReader,
+    checks: Collection[dg.AssetCheckKey] = (),
+    of_partitions: Collection[dg.AssetCheckKey] = (),
+) -> dg.SensorDefinition:
+    """The sensor of a policy.
+
+    Args:
+        policy: the policy.
+        reader: reads its lags.
+        checks: of assets; their failures are alarms.
+        of_partitions: checks of tables that are partitions of one asset, likewise.
+    """
+    names = Names.of(policy)
+    watched = Watched(told(checks), told(of_partitions))
 
     @running_sensor(
         name=names.local("alarms"),
@@ -58,7 +82,7 @@ def alarm_sensor(policy: Policy, reader: KeptReader, checks: Collection[dg.Asset
             return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
 
         with in_tick(context.log):
-            return tick(context, policy, observe, time.time(), keys)
+            return tick(context, policy, observe, time.time(), watched)
 
     return alarms
 
@@ -68,7 +92,7 @@ def tick(
     policy: Policy,
     observe: Observe,
     now: float,
-    checks: Sequence[dg.AssetCheckKey] = (),
+    watched: Watched,
 ) -> dg.SkipReason:
     """One tick at a given time.
 
@@ -77,15 +101,25 @@ def tick(
     """
     receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
     cursor = read_cursor(context.cursor)
-    alarms, runs = _runs(context.instance, Names.of(policy), cursor, now)
-    alarms = _with_checks(alarms, answers(context.instance, checks), now)
+    names = Names.of(policy)
+    alarms, runs = _runs(context.instance, names, cursor, now)
+    alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
     alarms = _with_conditions(alarms, observe, policy, now)
     for channel in receivers:
         alarms = _notify(context, policy.name, alarms, channel)
     alarms = without_closed(alarms)
     context.update_cursor(AlarmCursor(alarms, runs).to_json())
-    lasting = sum(one.ended is None for one in alarms.values())
-    return dg.SkipReason(f"{count(lasting, 'alarm')}: {'; '.join(alarms)}" if lasting else "no alarms")
+    lasting = {key: one for key, one in alarms.items() if one.ended is None}
+    for one in lasting.values():
+        if one.since < now:  # the log has the others
+            context.log.warning(_text(one, "open", os.environ.get(DAGSTER_URL, "")))
+    answer(context.instance, names, sorted(policy.databases), tuple(map(_open, lasting.values())))
+    return dg.SkipReason(f"{count(len(lasting), 'alarm')}: {'; '.join(lasting)}" if lasting else "no alarms")
+
+
+def _open(one: Open) -> OpenAlarm:
+    """An alarm as the check ``no_alarms`` shows it."""
+    return OpenAlarm(one.alarm.database, one.since, one.alarm.title, one.alarm.advice, one.alarm.path)
 
 
 def _runs(
@@ -160,13 +194,14 @@ def _number(news: Sequence[tuple[Open, State]], state: State) -> str:
     return f"{count(number, 'alarm')} {state if number == 1 else state[:-1]}" if number else ""
 
 
-def _text(one: Open, state: State, base: str) -> str:
+def _text(one: Open, state: State | Literal["open"], base: str) -> str:
     """A paragraph. Names and reasons come from the source: they are spelled out, so that they begin none of their own."""
     alarm, title = one.alarm, printable(one.alarm.title)
     if state == "ends":
         return f"ENDS after {duration((one.ended or one.since) - one.since)}: {title}"
     link = [f"In Dagster: {base.rstrip('/')}{alarm.path}"] if alarm.path else []
-    return "\n".join([f"BEGINS: {title}", f"What to do: {printable(alarm.advice)}", *link])
+    begins = "BEGINS" if state == "begins" else f"OPEN since {when(one.since)}"
+    return "\n".join([f"{begins}: {title}", f"What to do: {printable(alarm.advice)}", *link])
 
 
 def _data(one: Open, state: State, base: str) -> dict[str, str | None]:

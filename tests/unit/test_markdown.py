@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from hive_replication.markdown import Markdown, code, code_block, escaped, link, paragraph
+from hive_replication.markdown import Markdown, code_block, escaped, link, paragraph
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase
 from repl_assets.checks.findings import EvaluationKey, Finding
 from repl_assets.definitions import build_defs
@@ -65,10 +65,7 @@ def test_paragraphs_keep_their_lines_and_begin_no_lists() -> None:
     assert paragraph("a\n- b\n1. c\n# d\n===") == "a\\\n\\- b\\\n1\\. c\\\n\\# d\\\n\\==="
 
 
-def test_code() -> None:
-    assert code("a.b") == "`a.b`"
-    assert code("a`b") == "``a`b``"
-    assert code("`a") == "`` `a ``"
+def test_blocks_of_code_and_links() -> None:
     assert code_block("SELECT 1", "sql") == "```sql\nSELECT 1\n```"
     assert code_block(FENCE).startswith("`````\n")
     assert link("a]b", "/x (1)") == "[a\\]b](/x%20%281%29)"

@@ -25,7 +25,11 @@ def test_the_policy_chooses() -> None:
     found = {(key.asset_key.path[-1], key.name, graph.get(key).blocking) for key in graph.asset_check_keys}
     tables = {(table, "schema_equal", False) for table in ("lookup", "orders", "seen")}
     rows = {(table, "row_diff", True) for table in ("lookup", "orders")}
-    assert found == tables | rows | {("sales__load", "files_proven", True), ("sales__load", "up_to_date", False)}
+    assert found == tables | rows | {
+        ("sales__load", "files_proven", True),
+        ("sales__load", "up_to_date", False),
+        ("sales__load", "no_alarms", False),
+    }
     assert "failed_checks_sales" in {sensor.name for sensor in defs.sensors or []}
 
 

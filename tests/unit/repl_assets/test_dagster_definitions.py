@@ -183,8 +183,8 @@ def test_more_tables_than_the_limit_are_partitions_of_one_asset(log: pytest.LogC
     assert found.keys() == database | {"default/sales__tables"}
     tables = found["default/sales__tables"]
     assert shown(tables).split()[1:4] == ["sales", "deps=sales__load,sales__source", "partitions=default.sales:tables"]
-    assert "The 3 tables and views of `sales_copy`" in str(tables.description)
-    assert "partitions of one asset**, `sales__tables`" in str(found["default/sales__load"].description)
+    assert "The 3 tables and views of sales_copy" in str(tables.description)
+    assert "partitions of one asset, sales__tables" in str(found["default/sales__load"].description)
     assert "the 3 tables of sales are partitions of one asset" in log.text
 
 

@@ -16,13 +16,18 @@ from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.lag import Lag
+from hive_replication.units import when
+from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import POLICY_TAG, Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.no_alarms import no_alarms_check
+from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
-from sensors.alarms.sensor import DAGSTER_URL, alarm_sensor, tick
+from sensors.alarms.sensor import DAGSTER_URL, Watched, alarm_sensor, tick
 from sensors.lag import KeptReader
 from tests.lags import HELD, LATE, POLICY, WELL
 from tests.receivers import MailServer, WebServer, mail_server, web_server
@@ -56,6 +61,8 @@ class Watch:
     now: float = 1_000_000.0
     short: list[Finding] = field(default_factory=list)
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
+    of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
 
     def tick(self, *lags: Lag) -> str:
         """A minute later; without lags the servers do not answer."""
@@ -67,15 +74,28 @@ class Watch:
 
         self.now += 60
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        said = tick(context, POLICY, observe, self.now, self.checks)
+        handler = logging.Handler()
+        handler.emit = lambda record: self.log.append(record.getMessage())  # type: ignore[method-assign]
+        context.log.addHandler(handler)
+        said = tick(context, POLICY, observe, self.now, Watched(self.checks, self.of_partitions))
         self.cursor = context.cursor
         return str(said.skip_message)
 
-    def answer(self, check: dg.AssetCheckKey, *, passed: bool, why: str = "", warn: bool = False) -> None:
+    def answer(
+        self, check: dg.AssetCheckKey, partition: str | None = None, *, passed: bool, why: str = "", warn: bool = False
+    ) -> None:
         severity = dg.AssetCheckSeverity.WARN if warn else dg.AssetCheckSeverity.ERROR
-        fields: dict[str, Any] = {"passed": passed, "severity": severity, "description": why or None}
+        fields: dict[str, Any] = {"passed": passed, "severity": severity, "description": why or None, "partition": partition}
         event = dg.AssetCheckEvaluation(asset_key=check.asset_key, check_name=check.name, **fields)
-        self.instance.report_runless_asset_event(event)
+        if partition is None:
+            self.instance.report_runless_asset_event(event)
+            return
+
+        @dg.op(out=dg.Out(dg.Nothing))
+        def evaluate() -> None:
+            log_evaluation(dg.OpExecutionContext.get(), event)
+
+        single_op_job(evaluate, name="checks", description="", tags={}).execute_in_process(instance=self.instance)
 
     def run(self, *keys: dg.AssetKey, success: bool, **options: Any) -> dg.DagsterRun:
         status = dg.DagsterRunStatus.SUCCESS if success else dg.DagsterRunStatus.FAILURE
@@ -229,7 +249,59 @@ def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: W
         watch.answer(check, passed=False)
     assert watch.tick(WELL) == "1 alarm: failed check: sales"
     (alarm,) = web.take()["/hook"]["alarms"]
-    assert alarm["title"].startswith("21 checks of sales fail, among them schema_equal of sales/t0")
+    assert alarm["title"].startswith("more than 20 checks of sales fail, among them schema_equal of sales/t0")
+
+
+def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer, watch: Watch) -> None:
+    equal = dg.AssetCheckKey(NAMES.tables("sales"), "replica_equal")
+    watch.of_partitions = [equal]
+    for table in ("items", "orders"):
+        watch.answer(equal, table, passed=False, why=f"file {table} differs")
+    watch.answer(equal, "refunds", passed=False, why="Spark cannot read it", warn=True)
+    watch.answer(equal, passed=False, why="2 of 3 tables")  # of all tables together
+    watch.answer(equal, "orders", passed=True)
+    assert watch.tick(WELL) == "1 alarm: failed check: replica_equal of sales/items"
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert alarm["title"] == "the check replica_equal of sales.items failed: file items differs"
+    assert "hive-repl repair sales.items" in alarm["advice"]
+    assert alarm["url"].endswith("/assets/default/sales__tables?view=checks&checkDetail=replica_equal")
+    watch.answer(equal, "items", passed=True)
+    assert watch.tick(WELL) == "no alarms"
+    for number in range(21):
+        watch.answer(equal, f"t{number}", passed=False)
+    assert watch.tick(WELL) == "1 alarm: failed check: sales"
+
+
+def test_open_alarms_are_on_the_page_of_their_database_and_in_the_log_of_each_tick(watch: Watch) -> None:
+    key = dg.AssetCheckKey(NAMES.database("sales", "load"), "no_alarms")
+
+    def answers() -> list[tuple[bool, str]]:
+        found = watch.instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
+        evaluations = [one.evaluation for one in reversed(found) if one.evaluation]
+        return [(one.passed, str(one.metadata["alarms"].value if "alarms" in one.metadata else "")) for one in evaluations]
+
+    watch.tick(WELL)
+    assert answers() == [(True, "")]
+    watch.tick(LATE)
+    watch.tick(LATE)
+    _, (passed, table) = answers()  # one answer for what goes on
+    assert not passed
+    assert f"| {when(watch.now - 60)} | sales is 20 min behind (target 15 min), 50 events waiting | check " in table
+    assert "[look](/assets/default/sales\\_\\_load)" in table or "[look](/assets/default/sales__load)" in table
+    assert watch.log[-1].startswith(f"OPEN since {when(watch.now - 60)}: sales is 20 min behind")
+    assert "What to do: check" in watch.log[-1]
+    watch.tick()
+    assert "nobody answers" in answers()[-1][1], "an outage is about each database"
+    failed = watch.run(NAMES.database("hr", "load"), success=False)
+    watch.tick(WELL)
+    assert answers()[3:] == [(True, "")], f"{failed.run_id} is of another database"
+    log = len(watch.log)
+    by_hand = no_alarms_check(Specs(POLICY), CatalogDatabase("sales", "", "", "", (), ()))
+    job = dg.Definitions(assets=[dg.AssetSpec(key.asset_key)], asset_checks=[by_hand]).resolve_implicit_global_asset_job_def()
+    assert job.execute_in_process(instance=watch.instance).get_asset_check_evaluations()[0].passed
+    watch.tick(LATE)
+    assert watch.log[log:] != []
+    assert not job.execute_in_process(instance=watch.instance).get_asset_check_evaluations()[0].passed
 
 
 def test_the_alarm_says_why_a_run_failed(web: WebServer, watch: Watch) -> None:
