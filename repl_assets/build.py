@@ -19,6 +19,7 @@ from repl_assets.checks.check_definitions import database_checks
 from repl_assets.checks.checks_job import checks_job, overflow_checks
 from repl_assets.checks.load_checks import load_checks
 from repl_assets.checks.same_objects import same_objects_job
+from repl_assets.jobs.pause import pause_job, resume_job
 from repl_assets.jobs.plan import plan_job
 from repl_assets.jobs.rebuild import rebuild_job
 from repl_assets.jobs.record_rest import record_job
@@ -84,7 +85,7 @@ def policy_definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=[*checks, *of_partitions],
         jobs=[
-            *(job(specs, database) for database in databases for job in (plan_job, rebuild_job)),
+            *(job(specs, database) for database in databases for job in (plan_job, rebuild_job, pause_job, resume_job)),
             *repairs,
             record,
             retention_job(specs),

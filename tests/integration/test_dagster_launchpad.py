@@ -46,7 +46,9 @@ def test_each_job_starts_as_the_launchpad_offers_it(warehouse: Warehouse) -> Non
         jobs = [job for job in defs.resolve_all_job_defs() if not job.name.startswith("__")]
         database = warehouse.database
         expected = {"record", "retention", "checks", "same_objects"}
-        assert {job.name for job in jobs} == expected | {f"{kind}_{database}" for kind in ("plan", "rebuild", "repair")}
+        assert {job.name for job in jobs} == expected | {
+            f"{kind}_{database}" for kind in ("pause", "plan", "rebuild", "repair", "resume")
+        }
         for job in jobs:
             config = prefilled(job)
             assert "***" not in json.dumps(config)
