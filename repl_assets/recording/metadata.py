@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 _ORIGINS = {"source": "files from source", "cmroot": "files from cmroot", "present": "files present already"}
 _ROWS = 50  # of a table in metadata; all of it is stored with every event
+_PROOFS = 10  # files; the report has all of them
+_WIDTH = 28  # characters of a name among the proofs: an asset's page cuts off what is wider than its column
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]], total: int) -> dg.MarkdownMetadataValue:
-    """A Markdown table of at most fifty rows, with the number of those left out."""
-    return dg.MetadataValue.md(table(head, rows, total, _ROWS))
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], total: int, most: int = _ROWS
+) -> dg.MarkdownMetadataValue:
+    """A Markdown table of at most fifty rows, or ``most``, with the number of those left out."""
+    return dg.MetadataValue.md(table(head, rows, total, most))
 
 
 def dump_metadata(result: DumpResult) -> dict[str, Any]:
@@ -112,15 +116,19 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
         "touched": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
         "operations by kind": (("operation", "number"), sorted(report.applied.items())),
         "proven by": (("checksum", "files"), sorted(report.copies.algorithms.items())),
-        "proofs": (("object", "file", "size", "from", "checksum ends with"), _proofs(report)),
+        "proofs": (("object", "file", "size", "proof"), _proofs(report)),
         "in the way": (("object", "what"), strangers),
         "changed on the target": (("object", "what"), changed),
         "kept as external tables": (("table",), [(table,) for table in report.translated]),
         "views that read the database by its name at the source": (("view",), [(view,) for view in report.broken_views]),
         "skipped": (("event", "what", "why"), [(one.evid, one.what, one.reason) for one in report.skipped]),
     }
-    totals = {"proofs": _proven(report)}
-    made = {title: markdown_table(head, rows, totals.get(title, len(rows))) for title, (head, rows) in tables.items() if rows}
+    limits = {"proofs": (_proven(report), _PROOFS)}
+    made = {
+        title: markdown_table(head, rows, *limits.get(title, (len(rows), _ROWS)))
+        for title, (head, rows) in tables.items()
+        if rows
+    }
     return made | ({"held": held_table(report)} if report.held else {})
 
 
@@ -141,7 +149,7 @@ def held_table(report: LoadReport) -> dg.MarkdownMetadataValue:
 
 def _proofs(report: LoadReport) -> list[Sequence[object]]:
     """The first files that are in use; those that were brought for a change that failed are no proof of anything yet."""
-    return [_proof(copy) for copy in islice((copy for copy in report.copies if not is_unused(report, copy)), _ROWS)]
+    return [_proof(copy) for copy in islice((copy for copy in report.copies if not is_unused(report, copy)), _PROOFS)]
 
 
 def _proven(report: LoadReport) -> int:
@@ -177,8 +185,16 @@ def object_figures(
 
 
 def _proof(copy: CopyResult) -> Sequence[object]:
-    origin = f"{copy.origin}, {copy.attempts} attempts" if copy.attempts > 1 else copy.origin
-    return copy.task.object_name, copy.task.file.name, unbroken(size(copy.size)), origin, copy.proof.value[-8:]
+    origin = "" if copy.origin == "source" else f", from {copy.origin}"
+    attempts = f", {copy.attempts} attempts" if copy.attempts > 1 else ""
+    proof = f"…{copy.proof.value[-8:]}{origin}{attempts}"
+    return _shortened(copy.task.object_name), _shortened(copy.task.file.name), unbroken(size(copy.size)), proof
+
+
+def _shortened(name: str) -> str:
+    """Both ends of a long name."""
+    half = _WIDTH // 2
+    return name if len(name) <= _WIDTH else f"{name[:half]}…{name[-half + 1 :]}"
 
 
 def _touched(one: Touched, names: Names, database: str) -> Sequence[object]:

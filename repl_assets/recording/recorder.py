@@ -6,7 +6,7 @@ and its run a tag: the job ``record`` logs the rest (see ``steps.record_rest``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -60,6 +60,8 @@ class Recorder:
             commits = {one.source_table: one.commits[-1] for one in report.touched if one.commits}
             metadata = {"tables": len(left), UNRECORDED: True, **_commits(commits)}
             self.context.log_event(dg.AssetObservation(tables, metadata=metadata))
+        read = {touched.source_table: touched.evid for touched in report.touched if touched.source_table in logged}
+        self.sources(() if self._overflow else read.items())
         for touched in report.touched if not self._overflow else ():
             if touched.source_table in left or touched.source_table not in logged:
                 self._observe(touched, unrecorded=touched.source_table in left)
@@ -86,6 +88,12 @@ class Recorder:
                     tags={DATA_VERSION_TAG: str(evid)},
                 )
             )
+
+    def sources(self, tables: Iterable[tuple[str, int]]) -> None:
+        """Logs how far tables of the source are read, with an event id each; before their dumps: Dagster compares times."""
+        for table, evid in tables:
+            key, description = self.names.table(self.database, table, "source"), f"Read up to event {evid}"
+            self.context.log_event(dg.AssetMaterialization(key, metadata={"evid": evid}, description=description))
 
     def register(self, table: str, partitions: Sequence[str]) -> None:
         """Makes Hive partitions known as Dagster partitions of the table."""

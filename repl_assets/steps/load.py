@@ -26,6 +26,8 @@ def load_dump(
     new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
     partitioned = database.partitioned_tables
     recorder = Recorder(context, names, database.name, partitioned | engine.partitioned(database.name, new))
+    source, read = names.database(database.name, "source"), report.to_evid
+    context.log_event(dg.AssetMaterialization(source, metadata={"evid": read}, description=f"Read up to event {read}"))
     recorder.record(report, directory)
     if database.overflow:
         recorder.sync_tables(engine.tables(database.name))

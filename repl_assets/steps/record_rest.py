@@ -58,6 +58,7 @@ def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, ru
         for name, partition, evid in islice(later, most - done):
             commit = commits.get((partition or "") if table else name)
             metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
+            recorder.sources([(name, evid)] if table and partition is None else ())
             recorder.materialize(name, partition, evid, metadata)
             done += 1
     return done

@@ -43,6 +43,10 @@ class Recorded:
         self.run(lambda recorder: recorder.record(LoadReport("dir", "db", 1, 9, touched=touched), "dir"))
 
     def materialized(self) -> list[dg.AssetMaterialization]:
+        """Dumps and replicas."""
+        return [one for one in self.logged() if not one.asset_key.path[-1].endswith("__source")]
+
+    def logged(self) -> list[dg.AssetMaterialization]:
         assert self.result
         events = self.result.filter_events(lambda event: event.is_step_materialization)
         return [event.step_materialization_data.materialization for event in events]
@@ -72,6 +76,16 @@ def test_dump_is_logged_before_the_replica(recorded: Recorded) -> None:
     ]
     assert recorded.partitions() == ["ds=1%7C2"]
     assert [(event.tags or {})["dagster/data_version"] for event in recorded.materialized()] == ["7", "7", "8", "8"]
+
+
+def test_a_source_is_logged_once_before_its_dumps(recorded: Recorded) -> None:
+    recorded.record(Touched("parts", "parts", 8, partitions=("ds=1", "ds=2")), Touched("gone", "gone", 9, dropped=True))
+    assert [event.asset_key.path[-1] for event in recorded.logged()] == [
+        "gone",
+        "parts__source",
+        *["parts__dump", "parts"] * 2,
+    ]
+    assert recorded.logged()[1].metadata["evid"].value == 8
 
 
 def test_a_partition_s_entry_says_whose_it_is(recorded: Recorded) -> None:

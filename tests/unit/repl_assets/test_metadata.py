@@ -66,6 +66,18 @@ def test_a_held_table_has_no_file_among_the_proofs() -> None:
     assert [line.split(" | ")[0] for line in shown.splitlines()[2:]] == ["| db.good", "| db.bad"]  # event 4 was applied
 
 
+def test_proofs_are_few_and_narrow_enough_for_an_assets_page() -> None:
+    name = "part-00000-3c8f2a1e-5b7d-4e60-9c1a-7d2f8b4e6a90-c000.snappy.parquet"
+    task = CopyTask(FileRef(f"hdfs://s/{name}", "aa"), f"hdfs://t/{name}", 7, "db.orders/region=europe/ds=2026-01-02")
+    file = CopyResult(task, "cmroot", 5, Proof("CRC32C", "00001234abcd", True), 2)
+    lines = text(load_metadata(LoadReport("dir", "db", 1, 9, copies=Copies([file] * 12)), NAMES, "db")["proofs"]).splitlines()
+    assert (len([line for line in lines if line.startswith("| ")]), lines[-1]) == (11, "… and 2 more")
+    assert (
+        lines[2]
+        == "| db.orders/regi…ds=2026-01-02 | part-00000-3c8…nappy.parquet | 5\u00a0B | …1234abcd, from cmroot, 2 attempts |"
+    )
+
+
 def test_an_object_has_its_files_bytes_and_proof() -> None:
     copies = Copies([copied("db.t/ds=1", 7), copied("db.t/ds=1", 8), copied("db.t/ds=2", 8), copied("db.u/ds=1", 8)])
     report = LoadReport("dir", "db", 1, 9, copies=copies, held=(Held(("u",), 1, 8, "no"),))
