@@ -21,7 +21,7 @@ from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
-from repl_assets.checks.up_to_date import is_up_to_date
+from repl_assets.checks.up_to_date import answer, is_up_to_date
 from repl_assets.recording.metadata import lag_figures, lag_metadata
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
@@ -42,11 +42,13 @@ class Observed:
         time: when, seconds since the epoch.
         level: whether no event waited.
         passed: whether the check passed.
+        stopped: whether an operator had stopped the database.
     """
 
     time: float
     level: bool
     passed: bool = True
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ def tick(
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
     for one in lags:
-        new = Observed(now, not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds))
+        level, passed = not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds)
+        new = Observed(now, level, passed, bool(one.stopped))
         if one.applied is not None and _due(databases.get(one.database), new):
             databases[one.database] = new
             events += _database(names, one, passed=new.passed)
@@ -166,11 +169,9 @@ def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: flo
 
 
 def _database(names: Names, found: Lag, *, passed: bool) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
-    key, metadata = names.database(found.database, "load"), lag_metadata(found)
-    yield dg.AssetObservation(key, metadata=metadata)
-    yield dg.AssetCheckEvaluation(
-        asset_key=key, check_name=UP_TO_DATE, passed=passed, severity=dg.AssetCheckSeverity.WARN, metadata=metadata
-    )
+    key = names.database(found.database, "load")
+    yield dg.AssetObservation(key, metadata=lag_metadata(found))
+    yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, passed=passed))
 
 
 def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: float) -> list[tuple[str, TableLag]]:
@@ -192,7 +193,7 @@ def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: 
 
 
 def _due(last: Observed | None, new: Observed) -> bool:
-    if last is None or (last.level, last.passed) != (new.level, new.passed):
+    if last is None or (last.level, last.passed, last.stopped) != (new.level, new.passed, new.stopped):
         return True
     return new.time - last.time >= (_AT_REST if new.level else _BEHIND)
 

@@ -5,10 +5,12 @@ This check looks at how long an event waits (design: Dagster, "seconds behind").
 """
 
 # No postponed annotations here: Dagster compares those of contexts as types.
+from typing import Any
 
 import dagster as dg
 
 from hive_replication.lag import Lag, lag
+from hive_replication.markdown import escaped
 from hive_replication.units import duration
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE
@@ -31,11 +33,19 @@ def up_to_date_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksD
         connection = connected_engine(context, names).connection
         with as_dagster_failure():
             found = lag(connection.source, connection.target, database.name)
-        return dg.AssetCheckResult(
-            passed=is_up_to_date(found, target), severity=dg.AssetCheckSeverity.WARN, metadata=lag_metadata(found)
-        )
+        return dg.AssetCheckResult(**answer(found, passed=is_up_to_date(found, target)))
 
     return up_to_date
+
+
+def answer(found: Lag, *, passed: bool) -> dict[str, Any]:
+    """The check's result. Whoever opens it sees first that an operator stopped the database: nothing else goes on then."""
+    return {
+        "passed": passed,
+        "severity": dg.AssetCheckSeverity.WARN,
+        "description": escaped(found.stopped) or None,
+        "metadata": lag_metadata(found),
+    }
 
 
 def is_up_to_date(found: Lag, target: float) -> bool:

@@ -4,12 +4,14 @@
 import dagster as dg
 
 from hive_replication import operate
+from hive_replication.lag import lag
 from hive_replication.process import acting_as
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, UP_TO_DATE
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.up_to_date import answer, is_up_to_date
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.typed import single_op_job
+from repl_assets.typed import log_evaluation, single_op_job
 
 
 def pause_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
@@ -60,9 +62,11 @@ def resume_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
 
 
 def _observe(context: dg.OpExecutionContext, engine: Engine, specs: Specs, database: CatalogDatabase, action: str) -> None:
-    """Says on the database's page whether it is paused now; the lag sensor says so too, but not at once."""
+    """Says on the database's page whether it is paused now; the lag sensor would, too, but not at once."""
+    key, connection = specs.names.database(database.name, "load"), engine.connection
     with as_dagster_failure():
-        paused = engine.state(database.name).paused
-    metadata = {"action": action, "by": engine.by, "stopped by an operator": f"paused {paused}" if paused else "no"}
-    key = specs.names.database(database.name, "load")
+        found = lag(connection.source, connection.target, database.name)
+    metadata = {"action": action, "by": engine.by, "stopped by an operator": found.stopped or "no"}
     context.log_event(dg.AssetObservation(key, metadata=metadata, description=f"{action} by {engine.by}"))
+    fields = answer(found, passed=is_up_to_date(found, specs.policy.lag_target_seconds))
+    log_evaluation(context, dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **fields))

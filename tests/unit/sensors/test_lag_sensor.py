@@ -55,6 +55,18 @@ def test_what_is_level_is_observed_once_an_hour(sensor: Sensor) -> None:
     assert sensor.tick(WELL, later=700) == [("sales__load", 0.0), ("check", True)]
 
 
+def test_what_an_operator_stops_is_told_at_once(sensor: Sensor) -> None:
+    sensor.tick(WELL)
+    paused = tick(sensor.cursor, [replace(WELL, stopped="paused since *noon*")], POLICY, (), sensor.now + 1)
+    assert isinstance(paused, dg.SensorResult)
+    observed, check = paused.asset_events
+    assert isinstance(check, dg.AssetCheckEvaluation)
+    assert (check.passed, check.description) == (True, "paused since \\*noon\\*")
+    assert observed.metadata["stopped by an operator"].value == "paused since *noon*"
+    sensor.cursor = paused.cursor
+    assert sensor.tick(WELL, later=2) == [("sales__load", 0.0), ("check", True)]
+
+
 def test_what_is_behind_is_observed_once_a_minute_and_when_it_is_level(sensor: Sensor) -> None:
     sensor.tick(WELL)
     assert sensor.tick(LATE, later=1) == [("sales__load", 1200.0), ("check", False), ("orders", 50.0)]
