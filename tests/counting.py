@@ -34,6 +34,7 @@ class CountingProxy(socketserver.ThreadingTCPServer):
         (self.behind,) = addresses(uri)
         self.uri = f"thrift://127.0.0.1:{self.server_address[1]}"
         self.calls: Counter[str] = Counter()
+        self.down = False  # connections are cut, new ones end at once
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, name="counting", daemon=True).start()
@@ -52,8 +53,8 @@ class _Passing(socketserver.BaseRequestHandler):
         """A client sends nothing more before it has its answer: what comes first after an answer begins a call."""
         with socket.create_connection(self.server.behind) as metastore:
             begun = b""
-            while True:
-                for ready in select.select([self.request, metastore], [], [])[0]:
+            while not self.server.down:
+                for ready in select.select([self.request, metastore], [], [], 0.2)[0]:
                     data = ready.recv(1 << 16)
                     if not data:
                         return

@@ -120,6 +120,11 @@ class Console:
         self.page.get_by_role("button").filter(has_text=re.compile("^Re-execute")).locator("xpath=following::button[1]").click()
         self.page.get_by_role("menuitem").filter(has_text=re.compile("From failure")).click()
 
+    def launch(self, job: str) -> None:
+        """Starts a job from its Launchpad, as that offers it."""
+        self.open(f"/locations/hive_replication/jobs/{job}/launchpad")
+        self.click("Launch run")
+
     def launched(self) -> str:
         """Reads the message that a run is launched."""
         message = self.page.get_by_text(re.compile("Launched run [0-9a-f]{8}")).first

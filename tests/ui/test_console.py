@@ -1,83 +1,34 @@
-"""The console in a browser: lineage, a damaged partition, a failed window, the lag. One ``dagster dev`` for all."""
+"""The console in a browser: what goes wrong is seen, and mended by clicks. One ``dagster dev`` for all."""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from hive_replication.connect import Connection, connect
-from repl_assets.catalog.keys import KIND_TAG, Names
+from hive_replication.policy import Policy
+from repl_assets.catalog.keys import Names
+from repl_assets.recording.metadata import asset_url
 from resources.embedded.hive import HiveDriver
-from tests.dagster_dev import Dagster, dagster_dev, wait_for
+from tests.counting import CountingProxy
+from tests.dagster_dev import dagster_dev, wait_for
 from tests.ui.console import Console, browser, lineage_path
+from tests.ui.shop import Shop, fill
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.ui, pytest.mark.servers, pytest.mark.hive, pytest.mark.timeout(900)]
 
 NAMES = Names("default")
-PARTITION = "dagster/partition"
 ENDED = ("SUCCESS", "FAILURE")
 DAY = "ds=2026-01-02"
 
 _STALE = """query($key: AssetKeyInput!, $partition: String) { assetNodeOrError(assetKey: $key) {
   ... on AssetNode { staleStatus(partition: $partition) } } }"""
-_SENSOR = """query($name: String!) { sensorOrError(sensorSelector: {
-  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { ... on Sensor {
-    id sensorState { ticks(limit: 1) { tickId status } } } } }"""
-_STOP = "mutation($id: String!) { stopSensor(id: $id) { __typename } }"
-_START = """mutation($name: String!) { startSensor(sensorSelector: {
-  repositoryLocationName: "hive_replication", repositoryName: "__repository__", sensorName: $name }) { __typename } }"""
-
-
-@dataclass(frozen=True)
-class Shop:
-    """A replicated database and its Dagster."""
-
-    warehouse: Warehouse
-    dagster: Dagster
-
-    @property
-    def database(self) -> str:
-        return self.warehouse.database
-
-    def file(self, day: str) -> str:
-        """Place of the only file of a partition of orders in the replica."""
-        target = self.warehouse.connection.target
-        (part,) = target.metastore.partitions(self.database, "orders", [day])
-        (file,) = target.storage.files(part.sd.location or "")
-        return file.uri
-
-    def read(self, day: str) -> bytes:
-        return self.warehouse.connection.target.storage.read(self.file(day))
-
-    def dumps(self) -> list[str]:
-        """Directories of all dumps."""
-        target = self.warehouse.connection.target
-        return [status.uri for status in target.storage.ls(f"{target.policy.dump_root}/{self.database}")]
-
-    def statuses(self, window: str) -> list[str]:
-        """How the runs of a window ended, the newest first."""
-        return [run["status"] for run in self.dagster.runs() if run["tags"].get(PARTITION) == window]
-
-    def stop_sensor(self, name: str) -> None:
-        """Stops a sensor, and waits until it asks for no run any more: a tick under way still does."""
-        sensor = self.dagster.query(_SENSOR, name=name)["sensorOrError"]
-        self.dagster.query(_STOP, id=sensor["id"])
-        seen: list[object] = []
-
-        def at_rest() -> bool:
-            seen.append(self.dagster.query(_SENSOR, name=name)["sensorOrError"]["sensorState"]["ticks"])
-            return len(seen) > 3 and seen[-1] == seen[-4] and seen[-1][0]["status"] != "STARTED"
-
-        wait_for("the sensor is at rest", at_rest)
-
-    def newest_window(self) -> str:
-        return next(run["tags"][PARTITION] for run in self.dagster.runs() if run["tags"].get(KIND_TAG) == "window")
 
 
 @pytest.fixture(scope="module")
@@ -87,25 +38,18 @@ def shop(connection: Connection, hive3: HiveDriver, tmp_path_factory: pytest.Tem
     policy = connection.source.policy.model_copy(update={"databases": {database: database}})
     assert not hive3.run([f"CREATE DATABASE {database} COMMENT 'Orders and customers of the shop'"])[0].error
     warehouse = Warehouse(connect(policy), hive3, database)
-    _fill(warehouse)
+    fill(warehouse)
+    with CountingProxy(policy.source.metastore) as proxy:
+        through = policy.source.model_copy(update={"metastore": proxy.uri})
+        yield from _shop(warehouse, policy.model_copy(update={"source": through}), proxy, folder)
+
+
+def _shop(warehouse: Warehouse, policy: Policy, proxy: CountingProxy, folder: Path) -> Iterator[Shop]:
     with dagster_dev(policy, folder) as running:
         wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None)
-        shop = Shop(warehouse, running)
+        shop = Shop(warehouse, running, proxy)
         wait_for("the bootstrap ends", lambda: shop.statuses(shop.newest_window()) == ["SUCCESS"])
         yield shop
-
-
-def _fill(warehouse: Warehouse) -> None:
-    warehouse.sql(
-        "CREATE TABLE orders (id BIGINT COMMENT 'number of the order', customer_id BIGINT, amount DECIMAL(10,2)) "
-        "COMMENT 'One row for each order' PARTITIONED BY (ds STRING COMMENT 'day of the order')",
-        "CREATE TABLE customers (id BIGINT, name STRING COMMENT 'as on the invoice') COMMENT 'All customers'",
-        "CREATE VIEW turnover COMMENT 'Turnover by customer' AS SELECT c.name, SUM(o.amount) AS total "
-        "FROM {db}.orders o JOIN {db}.customers c ON o.customer_id = c.id GROUP BY c.name",
-    )
-    warehouse.load_data("customers", "1\x01Ann\n2\x01Ben\n")
-    for day in range(1, 5):
-        warehouse.load_data(f"orders PARTITION (ds='2026-01-0{day}')", f"{day}\x011\x01{day}.50\n")
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +132,7 @@ def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) 
     console.partition(NAMES.database(shop.database, "load"), window)
     console.sees("operations by kind")
     console.picture("window")
-    shop.dagster.query(_START, name="notification_log")
+    shop.start_sensor("notification_log")
 
 
 def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
@@ -199,3 +143,69 @@ def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
     expect(console.page.locator("canvas").first).to_be_visible()
     console.page.get_by_text(re.compile(r"behind \(s\)")).first.scroll_into_view_if_needed()
     console.picture("lag")
+
+
+def test_each_job_starts_by_its_default_launch(console: Console, shop: Shop) -> None:
+    database = shop.database
+    jobs = {"checks", "record", "retention", "same_objects", *(f"{kind}_{database}" for kind in ("plan", "rebuild", "repair"))}
+    assert shop.jobs() == jobs | {f"pause_{database}", f"resume_{database}"}  # those two: below
+    before = {job: len(shop.runs_of(job)) for job in jobs}
+    for job in sorted(jobs):
+        console.launch(job)
+        wait_for(f"{job} is launched", lambda job=job: len(shop.runs_of(job)) > before[job])
+    console.picture("launchpad")
+    wait_for("all jobs end", lambda: all(status in ENDED for job in jobs for status in shop.runs_of(job)))
+    assert {job: shop.runs_of(job)[0] for job in jobs} == dict.fromkeys(jobs, "SUCCESS")
+
+
+def test_a_database_is_paused_and_resumed_by_click(console: Console, shop: Shop) -> None:
+    pause, resume, before = f"pause_{shop.database}", f"resume_{shop.database}", shop.newest_window()
+    console.launch(pause)
+    wait_for("the database is paused", lambda: shop.runs_of(pause) == ["SUCCESS"])
+    shop.warehouse.load_data("orders PARTITION (ds='2026-01-06')", "6\x012\x016.50\n")
+    wait_for("the sensor says why it does nothing", lambda: "paused since" in shop.last_tick("notification_log"))
+    console.open(asset_url(NAMES.database(shop.database, "load")))
+    console.sees(re.compile("paused since"))
+    console.picture("paused")
+    assert shop.newest_window() == before
+
+    console.launch(resume)
+    wait_for(
+        "the window follows", lambda: shop.newest_window() != before and set(shop.statuses(shop.newest_window())) == {"SUCCESS"}
+    )
+    shop.warehouse.assert_equal()
+
+
+def test_a_held_table_is_found_in_two_clicks_from_the_first_page(console: Console, shop: Shop) -> None:
+    key = NAMES.table(shop.database, "customers", "load")
+    shop.stop_sensor("notification_log")
+    lost, content = shop.insert_and_lose("customers", "3\x01Cid\n")
+    shop.start_sensor("notification_log")
+    wait_for("the table is held", lambda: "customers" in shop.state().held)
+    wait_for("the window ends", lambda: "SUCCESS" in shop.statuses(shop.newest_window()))
+    console.open("/")
+    console.page.locator("a[href='/asset-groups']").first.click()
+    console.page.locator(f"a[href*='{asset_url(key)}?'][href*='checks']").first.click()
+    console.sees("not_held")
+    console.sees(re.compile("customers is held: .*is missing"))
+    console.picture("held")
+
+    shop.warehouse.connection.source.storage.write(lost, content)
+    console.open(asset_url(key))
+    run = console.materialize()
+    wait_for("the repair ends", lambda: shop.dagster.status(run) in ENDED)
+    assert shop.dagster.status(run) == "SUCCESS"
+    assert not shop.state().held
+    shop.warehouse.assert_equal()
+
+
+def test_an_outage_is_seen_on_the_page_of_the_database(console: Console, shop: Shop) -> None:
+    page = asset_url(NAMES.database(shop.database, "load"))
+    shop.proxy.down = True
+    console.open(f"{page}?view=checks&checkDetail=up_to_date")
+    console.sees(re.compile("nobody knows: "))
+    console.picture("outage")
+    console.open(f"{page}?view=checks&checkDetail=no_alarms")
+    console.sees(re.compile("the lag is not known"))
+    console.picture("alarms")
+    shop.proxy.down = False
