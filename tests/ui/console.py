@@ -122,8 +122,8 @@ class Console:
 
     def launch(self, job: str) -> None:
         """Starts a job from its Launchpad, as that offers it."""
-        self.open(f"/locations/hive_replication/jobs/{job}/launchpad")
-        self.click("Launch run")
+        self.open(f"/locations/hive_replication/jobs/{job}/playground")
+        self.click("Launch Run")
 
     def launched(self) -> str:
         """Reads the message that a run is launched."""

@@ -192,7 +192,8 @@ def test_a_held_table_is_found_in_two_clicks_from_the_first_page(console: Consol
 
     shop.warehouse.connection.source.storage.write(lost, content)
     console.open(asset_url(key))
-    run = console.materialize()
+    console.click("Materialize")
+    run = console.launched()
     wait_for("the repair ends", lambda: shop.dagster.status(run) in ENDED)
     assert shop.dagster.status(run) == "SUCCESS"
     assert not shop.state().held
