@@ -164,7 +164,7 @@ def test_a_database_is_paused_and_resumed_by_click(console: Console, shop: Shop)
     wait_for("the database is paused", lambda: shop.runs_of(pause) == ["SUCCESS"])
     shop.warehouse.load_data("orders PARTITION (ds='2026-01-06')", "6\x012\x016.50\n")
     wait_for("the sensor says why it does nothing", lambda: "paused since" in shop.last_tick("notification_log"))
-    console.open(asset_url(NAMES.database(shop.database, "load")))
+    console.open(f"{asset_url(NAMES.database(shop.database, 'load'))}?view=checks&checkDetail=up_to_date")
     console.sees(re.compile("paused since"))
     console.picture("paused")
     assert shop.newest_window() == before
