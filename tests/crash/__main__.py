@@ -23,6 +23,7 @@ from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Tally, double, single
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.story import Story, tell, tell_of_drop
+from tests.crash.transactional_names import tell_of_transactional_names
 from tests.crash.transactions import tell_of_transactions
 
 Tell = Callable[[Connection, HiveDriver, str], Story]
@@ -31,6 +32,7 @@ STORIES: dict[str, Tell] = {
     "drops": tell_of_drop,
     "policy": tell_of_policies,
     "transactions": tell_of_transactions,
+    "transactional-names": tell_of_transactional_names,
 }
 
 
@@ -67,6 +69,7 @@ def main() -> int:
     with servers() as (connection, connection4, hive), tempfile.TemporaryDirectory() as folder:
         packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
         where = {"tables": connection, "drops": packing, "policy": connection, "transactions": connection4}
+        where["transactional-names"] = connection4
         for name in args.stories:
             campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally)
             with tally.going_on(f"the story {name}"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -23,7 +23,7 @@ def tell_of_transactions(connection: Connection, _: HiveDriver | None, database:
     story.look()
     story.end_chapter()
     first = story.chapters[0]
-    story.chapters[0] = replace(first, states=[*_unfinished(first.states[-1]), first.states[-1]])
+    story.chapters[0] = replace(first, states=[*unfinished(first.states[-1], ("a", "b", "p")), first.states[-1]])
     left = _interleaved(story, ledger)
     story.end_chapter()
     _names(story, ledger, left)
@@ -46,9 +46,8 @@ def _before(ledger: Ledger) -> None:
     aborted.abort()
 
 
-def _unfinished(state: State) -> Iterator[State]:
+def unfinished(state: State, tables: Sequence[str]) -> Iterator[State]:
     """What a bootstrap shows on its way: tables whose write ids are not set yet are empty."""
-    tables = ("a", "b", "p")
     for number in range(len(tables)):
         for done in combinations(tables, number):
             empty = {key: replace(seen, files=frozenset()) for key, seen in state.items() if key.partition("/")[0] not in done}
