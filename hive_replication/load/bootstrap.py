@@ -175,6 +175,7 @@ def _lanes(
     exists = session.replica.there  # a plan does not create the database
     others = session.target.metastore.table_names(session.database) if whole_database and exists else []
     surplus = [name for name in others if name not in wanted and session.includes(name)]
+    known.announce(mapping.table(record.name) for record in records)
     for record in records:
         name = mapping.table(record.name)
         if reason := _why_not_read(session, record.table, record.files, record.name):

@@ -30,6 +30,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Partition, Table, directory_of
+from hive_replication.parallel import Call
 from hive_replication.storage import FileStatus
 
 #: How data becomes visible: nothing to do, move the staged files to the live directory, flip to them, or flip to both together.
@@ -115,7 +116,7 @@ class Placer:
         self._target, self._database, self._layout, self._kept = target, database, Layout(location), kept
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
         self._locations: frozenset[str] | None = None
-        self._partitions: dict[str, dict[str, list[str]]] = {}
+        self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
         self._lock = Lock()
 
     def place(self, lane: LanePlan) -> LanePlacement:
@@ -181,7 +182,7 @@ class Placer:
             plain_path = new.content.plain and not state.trail.gone(operation.table, new.name)
             if plain_path and (untouched or not self._target.storage.exists(plain)):
                 return plain
-            if plain_path and self._is_usable(plain, wanted) and not self._is_of_another(before, new.image, plain):
+            if plain_path and self._has_only(plain, wanted) and not self._is_of_another(before, new.image, plain):
                 return plain
             return self._staging(new.content, new.name, wanted)
 
@@ -266,8 +267,10 @@ class Placer:
 
     def _is_usable(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
         """Whether a directory is absent or empty, or contains nothing but wanted files with the right checksums."""
-        if not self._target.storage.exists(directory):
-            return True
+        return not self._target.storage.exists(directory) or self._has_only(directory, wanted)
+
+    def _has_only(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
+        """Whether an existing directory is empty, or contains nothing but wanted files with the right checksums."""
         if self._kept().contains(directory) or self._kept().any_below(directory):
             return False
         found = self._found(directory)
@@ -298,8 +301,9 @@ class Placer:
         """Whether an existing directory is another partition's (a partition keeps its directory when it is renamed)."""
         if not table:
             return False
-        with self._lock:
-            if table not in self._partitions:
-                found = self._target.metastore.partitions(self._database, table)
-                self._partitions[table] = {directory_of(one): one.values for one in found}
-        return self._partitions[table].get(directory, partition.values) != partition.values
+        with self._lock:  # lanes of other tables do not wait until they are read
+            places = self._partitions.setdefault(table, Call(partial(self._places_of_partitions, table)))
+        return places.result().get(directory, partition.values) != partition.values
+
+    def _places_of_partitions(self, table: str) -> dict[str, list[str]]:
+        return {directory_of(one): one.values for one in self._target.metastore.partitions(self._database, table)}

@@ -9,7 +9,10 @@ from threading import Lock
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
+
+_TOGETHER = 100  # tables in a call
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class KnownObjects:
         self._partitions: dict[str, dict[str, Partition | None]] = {}
         self._complete: set[str] = set()
         self._lock = Lock()
+        self._coming: dict[str, tuple[str, ...]] = {}
+
+    def announce(self, names: Iterable[str]) -> None:
+        """Tables that will be asked for one by one: with the first of some that follow each other the others are read, too."""
+        for batch in batches(names, _TOGETHER):
+            self._coming |= dict.fromkeys(batch, tuple(batch))
 
     def view(self, wanted: Mapping[str, Iterable[str] | None]) -> TargetView:
         """Some tables and partitions, as they were before the lanes.
@@ -57,7 +66,8 @@ class KnownObjects:
             wanted: names of partitions by table name; None for all partitions of a table.
         """
         names = {name: None if parts is None else set(parts) for name, parts in wanted.items()}
-        self._read_tables([name for name in names if name not in self._tables])
+        coming = {other for name in names if name not in self._tables for other in self._coming.get(name, (name,))}
+        self._read_tables([name for name in coming if name not in self._tables])
         tables = {name: table for name in names if (table := self._tables[name]) is not None}
         partitions: dict[tuple[str, str], Partition] = {}
         for name, table in tables.items():
@@ -82,11 +92,12 @@ class KnownObjects:
             known = self._partitions.setdefault(name, {})
             missing = None if needed is None else needed - known.keys()
             if name in self._complete or missing == set():
-                return known
+                return dict(known) if needed is None else known
         wanted = None if missing is None else sorted(missing)
         read = by_name(table, self._metastore.partitions(self._database, name, wanted))
         with self._lock:
             known |= dict.fromkeys(missing or ()) | read
-            if needed is None:
-                self._complete.add(name)
-        return known
+            if needed is not None:
+                return known
+            self._complete.add(name)
+            return dict(known)  # which a thread that began before may still add to

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -85,3 +86,50 @@ def test_the_partitions_of_a_lane_are_not_followed_once_for_each(tmp_path: Path,
     placed = placer.place(LanePlan(("t",), 0, tuple(map(added, range(TABLES)))))
     assert placed.directories == {(number, f"ds={number}"): f"{base}/t/ds={number}" for number in range(TABLES)}
     assert set(asked.values()) == {3}  # what is there before, what commits add, and what is placed
+
+
+class Partitions(Metastore):
+    """Tables ``slow`` and ``quick``; reading the partitions of the one waits until those of the other are placed."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__({name: f"{base}/{name}" for name in ("slow", "quick")})
+        self.quick_is_placed, self.begun = Event(), Event()
+
+    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> list[Partition]:
+        if table == "slow":
+            self.begun.set()
+            assert self.quick_is_placed.wait(20)
+        return []
+
+
+def test_reading_the_partitions_of_a_table_keeps_no_other_lane_waiting(tmp_path: Path) -> None:
+    base = f"{tmp_path.as_uri()}/sales.db"
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    asked = Counter[str]()
+    for table in ("slow", "quick"):
+        storage.mkdirs(f"{base}/{table}/ds=1")
+    exists = storage.exists
+
+    def counted(uri: str) -> bool:
+        asked[uri] += 1
+        return exists(uri)
+
+    storage.exists = counted  # type: ignore[method-assign]
+    metastore = Partitions(base)
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+
+    def lane(table: str) -> LanePlan:
+        content = op.Content((), staging_name(1, 0, transactional=False))
+        return LanePlan((table,), 0, (op.AddPartitions(1, table, (op.NewPartition("ds=1", Partition(), content),)),))
+
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(placer.place, lane("slow"))
+        assert metastore.begun.wait(20)
+        quick = pool.submit(placer.place, lane("quick"))
+        try:
+            assert quick.result(10).directories == {(0, "ds=1"): f"{base}/quick/ds=1"}
+        finally:
+            metastore.quick_is_placed.set()
+        assert slow.result().directories == {(0, "ds=1"): f"{base}/slow/ds=1"}
+    assert asked == {f"{base}/{table}{name}": 1 for table in ("slow", "quick") for name in ("", "/ds=1")}
