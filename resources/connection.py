@@ -14,6 +14,7 @@ from hive_replication.copy.file_sizes import sized
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.policy import Policy
+from hive_replication.verify.witness import DirectoryReader, ThreadReader, ThresholdReader
 from resources.engine_log import in_run
 from resources.spark import Spark
 
@@ -58,3 +59,15 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
             return spark.copier().copier(*storages, description=description, bandwidth=policy.bandwidth)
 
         return ThresholdCopier(connection.copier, executors, lookup, max_files=files, max_bytes=size)
+
+    def directory_reader(self, connection: Connection, spark: Spark) -> DirectoryReader:
+        """Lists what the witness compares: by driver threads, beyond a number of directories by Spark executors."""
+        policy, storages = connection.source.policy, (connection.source.storage, connection.target.storage)
+
+        def executors() -> DirectoryReader:
+            # Imported here, so that loading definitions imports nothing that only Spark needs.
+            from resources.spark_directories import SparkReader
+
+            return SparkReader(spark.copier(), *storages, f"Repl#{policy.name} same_objects")
+
+        return ThresholdReader(ThreadReader(*storages), executors, most=policy.witness.driver_max_directories)

@@ -26,6 +26,7 @@ from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify.witness import DirectoryReader
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures
 
@@ -72,8 +73,8 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
     with as_dagster_failure():
         connection = resource.connect()
         spark: Spark = getattr(context.resources, names.spark)
-        copier = resource.copier(connection, spark)
-        return Engine(connection, copier, context.log, f"Dagster run {context.run.run_id}")
+        copier, directories = resource.copier(connection, spark), resource.directory_reader(connection, spark)
+        return Engine(connection, copier, directories, context.log, f"Dagster run {context.run.run_id}")
 
 
 def _databases(run: dg.DagsterRun, names: Names) -> str:
@@ -89,12 +90,14 @@ class Engine:
     Args:
         connection: both sides.
         copier: copies files, in threads or with Spark.
+        directories: lists what the witness compares, in threads or with Spark.
         log: the run's log.
         by: who acts, for the records of loads.
     """
 
     connection: Connection
     copier: Copier
+    directories: DirectoryReader
     log: Log
     by: str = ""
 

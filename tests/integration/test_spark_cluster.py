@@ -1,4 +1,4 @@
-"""Copies by a real Spark standalone cluster: the same job as in local threads, also when executors get lost, come and go."""
+"""Copies and listings by a real Spark standalone cluster: as in local threads, also when executors get lost, come and go."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
+from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
+from hive_replication.verify.witness import ThreadReader, ThresholdReader, witness
+from hive_replication.verify.witness.files import Directories
 from resources.embedded.java import QUICK
 from resources.spark_copier import SparkCopier
+from resources.spark_directories import SparkReader
 from tests.dagster_dev import wait_for
+from tests.origin import Origin
 from tests.spark_cluster import SparkCluster, events, packed_environment
+from tests.warehouse import Warehouse
 
 pytestmark = pytest.mark.servers
 KIB, MIB = 1 << 10, 1 << 20
@@ -168,3 +174,34 @@ def test_executors_come_and_go_and_a_speculative_twin_doubles_nothing(
 
 def twins(log: Path) -> list[dict[str, Any]]:
     return [event for event in events(log, "SparkListenerTaskStart") if event["Task Info"]["Speculative"]]
+
+
+def test_the_witness_reads_directories_in_executors(settings: dict[str, str], connection: Connection, unique: str) -> None:
+    origin, warehouse = Origin(connection, unique), Warehouse(connection, None, unique)  # type: ignore[arg-type]
+    days = [str(day) for day in range(70)]
+    origin.create_database()
+    origin.create("parts", *days)
+    for day in days[:3]:
+        origin.insert("parts", "1\n", day)
+    warehouse.replicate()
+    side = connection.target
+    (part,) = side.metastore.partitions(unique, "parts", ["ds=1"])
+    (replica,) = side.storage.files(str(part.sd.location))
+    side.storage.write(replica.uri, b"22\n")
+    (part,) = side.metastore.partitions(unique, "parts", ["ds=2"])
+    (replica,) = side.storage.files(str(part.sd.location))
+    side.storage.write(replica.uri, b"2\n")  # as long as before
+    sides = connection.source, connection.target
+    by_threads = witness(*sides, unique)
+    with session(settings) as spark:
+        threads = ThreadReader(connection.source.storage, connection.target.storage)
+        executors = SparkReader(spark, connection.source.storage, connection.target.storage, "Repl#test witness")
+        by_spark = witness(*sides, unique, reader=ThresholdReader(threads, lambda: executors, most=0))
+        assert spark.spark_context().statusTracker().getJobIdsForGroup("Repl#test witness")
+        outside = [Directories("file:///nowhere/x", "", 0)] * 2
+        with pytest.raises(ReplicationError, match="lies outside the storage roots of the policy"):
+            executors.read(outside)
+    assert {(one.table, one.partition) for one in by_spark.wrong} == {("parts", "ds=1"), ("parts", "ds=2")}
+    assert {one.text for one in by_spark.wrong} == {one.text for one in by_threads.wrong}
+    assert (by_spark.counts, by_spark.digests) == (by_threads.counts, by_threads.digests)
+    assert by_spark.counts.directories == 70

@@ -35,7 +35,7 @@ from hive_replication.verify.witness.comparison import (
     object_differences,
     objects_of,
 )
-from hive_replication.verify.witness.files import file_facts, same_content
+from hive_replication.verify.witness.files import PER_DIRECTORY, Directories, DirectoryReader, same_content
 from hive_replication.verify.witness.pending import pending_tables
 from hive_replication.verify.witness.sides import Shares, Side, chosen
 
@@ -44,8 +44,10 @@ _NEWEST_EVENTS = 300
 _MISSING = 200  # partitions of a table that one side lacks, told one by one
 
 Thing = TypeVar("Thing", Table, Partition)
-#: A table, or a partition with its table, at the source and at the target.
+#: A table at the source and at the target.
 Tables = tuple[Table, Table]
+#: What was read of the files of an object at the source and at the target, None where it counts as equal, and how much that was.
+Files = tuple[Mapping[str, str] | None, Mapping[str, str] | None, Counts]
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,12 @@ class Look:
         source: the source side.
         target: the target side.
         database: source name.
+        reader: reads files of tables and partitions that are not transactional.
         chance: chooses the sample.
     """
 
-    def __init__(self, source: Source, target: Target, database: str, chance: random.Random) -> None:
+    def __init__(self, source: Source, target: Target, database: str, reader: DirectoryReader, chance: random.Random) -> None:
+        self._reader = reader
         self._policy, self._threads, self._chance = source.policy, source.threads, chance
         kinds = source.policy.metadata_only, source.acid
         self._source = Side(source.metastore, source.storage, database, *kinds)
@@ -134,8 +138,9 @@ class Look:
         found = _Found([], counts, digests)
         data = not self._policy.metadata_only
         if data and has_files(source) and has_files(target) and (directories or part.every_file):
-            ours, theirs, read = self._with_files((source, ours), (target, theirs), (source, target), part)
-            found += _Found([], read)
+            (files,) = self._files([(source, target)], (source, target), part)
+            ours, theirs = replace(ours, files=files[0]), replace(theirs, files=files[1])
+            found += _Found([], files[2])
         found += _Found(list(object_differences(name, "", ours, theirs, self._roots)))
         if data and source.partitionKeys and target.partitionKeys:
             found += self._partitions((source, target), part, describe, directories)
@@ -162,35 +167,44 @@ class Look:
         for batch in batches(sorted(names), _BATCH):
             theirs, ours = self._target.partitions(tables[1], batch), self._source.partitions(table, batch)
             found += _Found([], Counts(described=len(ours)))
+            both = [name for name in batch if name in listed and name in ours and name in theirs]
+            read = dict(zip(both, self._files([(ours[name], theirs[name]) for name in both], tables, part), strict=True))
             for name in batch:
-                source, target = ours.get(name), theirs.get(name)
-                left, right = (None if one is None else _held(one, partition_shape(one), table) for one in (source, target))
-                if source and target and left and right and name in listed:
-                    left, right, read = self._with_files((source, left), (target, right), tables, part)
-                    found += _Found([], read)
+                sides = ours.get(name), theirs.get(name)
+                left, right = (None if one is None else _held(one, partition_shape(one), table) for one in sides)
+                if left and right and name in read:
+                    left, right = replace(left, files=read[name][0]), replace(right, files=read[name][1])
+                    found += _Found([], read[name][2])
                 if left or right:
                     found += _Found(list(object_differences(table.tableName, name, left, right, self._roots)))
         return found
 
-    def _with_files(
-        self, source: tuple[Thing, Held], target: tuple[Thing, Held], tables: Tables, part: _Part
-    ) -> tuple[Held, Held, Counts]:
-        (ours, held), (theirs, replica) = source, target
-        if held.transactional:
-            there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
-            right, left = there.files(theirs), here.files(ours)
-            part.shares.used(0, 1, 0)
-            counts = Counts(directories=1, files=(len(left), len(right)))
-            sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
-            if sums[0] != sums[1] and same_content(here.rows(ours, left), there.rows(theirs, right), len(left) + len(right)):
-                return held, replica, counts
-            return replace(held, files=sums[0]), replace(replica, files=sums[1]), counts
-        places = (self._source.storage, ours.sd.location or ""), (self._target.storage, theirs.sd.location or "")
-        most = None if part.every_file else part.shares.checksums
-        left_facts, right_facts, checked = file_facts(*places, most=most)
-        part.shares.used(0, 1, checked)
-        counts = Counts(directories=1, files=(len(left_facts), len(right_facts)), checksums=checked)
-        return replace(held, files=left_facts), replace(replica, files=right_facts), counts
+    def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part) -> list[Files]:
+        """What is read of the files of a table, or of several of its partitions, as they are on both sides."""
+        if is_transactional(tables[0]):
+            return [self._transactional_files(*both, tables, part) for both in things]
+        left = part.shares.checksums
+        directories: list[Directories] = []
+        for source, target in things:
+            most = None if part.every_file else min(left, PER_DIRECTORY)
+            left -= most or 0
+            directories.append(Directories(source.sd.location or "", target.sd.location or "", most))
+        found: list[Files] = []
+        for facts in self._reader.read(directories):
+            part.shares.used(0, 1, facts.checksums)
+            counts = Counts(directories=1, files=(len(facts.source), len(facts.target)), checksums=facts.checksums)
+            found.append((facts.source, facts.target, counts))
+        return found
+
+    def _transactional_files(self, source: Thing, target: Thing, tables: Tables, part: _Part) -> Files:
+        there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
+        right, left = there.files(target), here.files(source)
+        part.shares.used(0, 1, 0)
+        counts = Counts(directories=1, files=(len(left), len(right)))
+        sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
+        if sums[0] != sums[1] and same_content(here.rows(source, left), there.rows(target, right), len(left) + len(right)):
+            return None, None, counts
+        return sums[0], sums[1], counts
 
     def _newest(self) -> set[str]:
         """Tables that the newest rows of the source's log name: no more than a hint where to look first."""
