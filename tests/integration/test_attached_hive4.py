@@ -8,6 +8,7 @@ import pytest
 from hive_metastore import ttypes as t
 
 from hive_replication.connect import connect
+from hive_replication.load.replica.state import object_id
 from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.statistics import claimed
@@ -104,12 +105,13 @@ def test_an_undone_window_leaves_no_claims_of_its_statistics(counted: Warehouse)
     file = f"{part.sd.location}/rows"
     counted.connection.source.storage.write(file, b"9\n")
     source.fire_insert_event(database, "parts", values=["2"], files=[file], checksums=[""], replace=False)
-    source.set_statistics(database, "parts", {"ds=2": [of_column("id", 2, 9)]})
+    source.set_statistics(database, "parts", {name: [of_column("id", 2, 9)] for name in ("ds=1", "ds=2")})  # ds=1: nothing else
     before = counted.applied()
     assert before is not None
     assert counted.replicate().held == ()
     undo(target, database, None, before)
-    assert claims(counted, source=False) == {"plain": frozenset(), "['1']": {"id"}, "['2']": frozenset()}
+    assert claims(counted, source=False) == {"plain": frozenset(), "['1']": frozenset(), "['2']": frozenset()}
+    assert {object_id(part) <= before for part in target.metastore.partitions(database, "parts")} == {True}
     release(target, database, None)
     assert counted.replicate().held == ()
     assert claims(counted, source=False) == claims(counted, source=True)

@@ -60,6 +60,16 @@ class SetStatistics(CustomOperation):
     whole: bool = False
 
     @property
+    def partitions(self) -> tuple[str, ...]:
+        """Those whose parameters it changes."""
+        return tuple(change.partition for change in self.changes if change.partition)
+
+    @property
+    def partitions_changed(self) -> tuple[str, ...]:
+        """None: their data and descriptions stay."""
+        return ()
+
+    @property
     def columns(self) -> frozenset[str]:
         """Names of the columns, of all objects."""
         return frozenset(column.colName for change in self.changes for column in change.columns)
@@ -98,6 +108,16 @@ class DeleteStatistics(CustomOperation):
     kind = "DeleteStatistics"
     partition: str
     column: str
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The one whose parameters it changes."""
+        return (self.partition,) if self.partition else ()
+
+    @property
+    def partitions_changed(self) -> tuple[str, ...]:
+        """None: its data and description stay."""
+        return ()
 
     def carry_out(self, target: Target, database: str) -> None:
         """Deletes them; none is fine."""

@@ -9,6 +9,7 @@ from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.statistics import Columns, DeleteStatistics, SetStatistics
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import KnownObjects
@@ -98,3 +99,11 @@ def test_an_append_records_the_files_of_before_under_a_new_name_too() -> None:
     places: dict[str, Any] = {"directories": {(1, ""): f"{BASE}/.repl/6-0"}, "modes": {(1, ""): "append"}}
     found = record(renamed, op.AppendData(6, "u", "", Table(), NO_FILES), **places)
     assert (found.files, found.left, found.placed) == ({f"{BASE}/t": ("f",)}, (), ())
+
+
+def test_partitions_that_get_statistics_only_are_recorded() -> None:
+    """An undo left them their state ids, and claims of statistics that it does not know."""
+    change = Columns("ds=1", (), "")
+    found = record(SetStatistics(5, "p", (change, Columns("", (), ""))), DeleteStatistics(6, "p", "ds=2", "a"))
+    assert {name: sorted(parts) for name, parts in found.partitions.items()} == {"p": ["ds=1", "ds=2"]}
+    assert [step.partitions for step in found.steps] == [("ds=1",), ("ds=2",)]
