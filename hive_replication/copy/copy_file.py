@@ -14,6 +14,7 @@ from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.storage import AlreadyExists, FileStatus, Storage, paths
+from hive_replication.storage.access import Access
 
 _LOG = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class _Copying:
         self._read = read
         self._at_once = at_once
         self._recorded = task.file.checksum
+        self._access: Access | None = None  # that the replica should have
         self._attempts = 0
 
     def run(self) -> CopyResult | CopyFailure:
@@ -152,9 +154,12 @@ class _Copying:
     def _copy(self, origin: Origin, uri: str) -> CopyResult | CopyFailure:
         """Copies a candidate if it is the recorded version, else raises :class:`_Gone`."""
         status = self._status(uri)
-        temporary = _temporary(self._task.target)
+        temporary, place = _temporary(self._task.target), self._task.place
+        self._access = place and place.wanted(self._source, status)
         try:
             proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
+            if place and self._access:
+                place.finish(self._target, temporary, self._access)
             self._target.rename(temporary, self._task.target)
         except AlreadyExists:
             # A speculative twin was faster, or somebody else took the name.
@@ -223,10 +228,11 @@ class _Copying:
     def _write(self, status: FileStatus, temporary: str, chunks: Iterator[bytes], block_size: int | None = None) -> int:
         """Writes the content of a candidate; how many bytes there were."""
         self._attempts += 1
+        mode = self._task.place.first_mode(self._access) if self._task.place and self._access else None
         if not (self._at_once and status.size <= _SMALL):
-            return self._target.create(temporary, chunks, block_size=block_size)
+            return self._target.create(temporary, chunks, block_size=block_size, mode=mode)
         data = b"".join(chunks)
-        self._target.write(temporary, data, block_size=block_size, overwrite=False)
+        self._target.write(temporary, data, block_size=block_size, overwrite=False, mode=mode)
         return len(data)
 
     def _reading(self, uri: str) -> Iterator[bytes]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from hive_replication.copy.preserve import Place
 from hive_replication.events.files import FileRef
 
 
@@ -19,6 +20,7 @@ class CopyTask:
         evid: event id (or bootstrap id) that asks for the file; named in errors.
         object_name: ``db.table`` or ``db.table/ds=1``; named in errors and reports.
         size: bytes, or -1 where unknown; only for packing and estimates, never proof.
+        place: its directory on the target, where access is preserved.
     """
 
     file: FileRef
@@ -26,6 +28,7 @@ class CopyTask:
     evid: int
     object_name: str
     size: int = -1
+    place: Place | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from hive_replication.dump.format.interface import DumpReader
 from hive_replication.errors import Refused
 from hive_replication.events.event_records import is_function
 from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
@@ -214,12 +215,20 @@ class Session:
         """
         state = replace(self.taken_over(ReplicaState(), checkpoint), applied=evid)
         self._tell_location()
-        self._count("CreateDatabase", done=self.replica.create(image, state))
+        self._count("CreateDatabase", done=self._created(image, state))
 
     def create_plain_database(self, image: Database) -> None:
         """Creates the target database for a table-level load: it is no replica itself."""
         self._tell_location()
-        self._count("CreateDatabase", done=self.replica.create(image, None))
+        self._count("CreateDatabase", done=self._created(image, None))
+
+    def _created(self, image: Database, state: ReplicaState | None) -> bool:
+        """Creates it, with the access of the source's directory."""
+        created = self.replica.create(image, state)
+        if created and (origin := self.mapping.source_location):
+            access = DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access)
+            access.database_directory(origin)
+        return created
 
     def _tell_location(self) -> None:
         """Says so where the source's users chose the database's directory: that of the replica is not theirs to choose."""
@@ -272,7 +281,7 @@ class Session:
             to_evid=self._stands(),
             applied=dict(tally.applied),
             copies=tally.copies,
-            skipped=tuple(self.skipped),
+            skipped=(*self.skipped, *self._not_preserved()),
             held=tuple(self.held),
             touched=touched,
             unexpected=tuple(tally.unexpected),
@@ -282,6 +291,12 @@ class Session:
             collapsed=tally.collapsed,
             broken_views=broken_views,
         )
+
+    def _not_preserved(self) -> Iterator[Skipped]:
+        """What of owners, groups, modes and ACLs is not as at the source."""
+        for what, reason in self.tally.access.items():
+            shown = what if what.startswith(self.database) else self.database
+            yield Skipped(self.reader.header.to_evid, f"access to {shown}", reason)
 
     def _peculiar(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Those of the target's tables that its metastore translated, and views that read the database by its source's name only.

@@ -3,8 +3,8 @@
 Keep out of here: connections to servers.
 """
 
-from hive_replication.policy.model import Policy, load_policy
+from hive_replication.policy.model import Policy, Preserved, load_policy
 from hive_replication.policy.scope import PolicyScope
 from hive_replication.policy.warehouse import Root
 
-__all__ = ["Policy", "PolicyScope", "Root", "load_policy"]
+__all__ = ["Policy", "PolicyScope", "Preserved", "Root", "load_policy"]

@@ -16,6 +16,8 @@ from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.yaml_text import parse, place
 
+#: What replicas keep of their source's files and directories on HDFS.
+Preserved = Literal["owner", "group", "mode", "acl"]
 #: What a load does with an object of the target that is in the way and no replica.
 ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
 
@@ -41,6 +43,12 @@ def _databases(databases: dict[str, str]) -> dict[str, str]:
         sources[target] = source
         folded[source] = target
     return folded
+
+
+def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:
+    if what and "mode" not in what:
+        raise ValueError("mode is needed beside the others: without it data may be readable by more than at the source")
+    return what
 
 
 class Drift(Settings):
@@ -154,6 +162,11 @@ class Policy(Settings):
         default=None, description="Where resources of functions go, below <db>/<function>/<evid>/; default: with the database"
     )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
+    preserve: Annotated[tuple[Preserved, ...], AfterValidator(_preserved)] = Field(
+        default=get_args(Preserved),
+        description="What replicas keep of their source's files and directories on HDFS, as far as the account may; without mode "
+        "they get the target's defaults",
+    )
     append: Literal["files", "atomic"] = Field(
         default="files",
         description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",

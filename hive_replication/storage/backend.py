@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+from hive_replication.storage.hdfs_access import HdfsAccess
 
 
 class Backend(Protocol):
@@ -16,6 +17,11 @@ class Backend(Protocol):
 
     has_checksums: bool
     has_directories: bool
+
+    @property
+    def access(self) -> HdfsAccess | None:
+        """Owners, groups, modes and ACLs; None for stores without, which take no notice of a mode."""
+        ...
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -34,12 +40,19 @@ class Backend(Protocol):
         ...
 
     def create(
-        self, path: str, chunks: Iterable[bytes], *, block_size: int | None, replication: int | None, overwrite: bool
+        self,
+        path: str,
+        chunks: Iterable[bytes],
+        *,
+        block_size: int | None,
+        replication: int | None,
+        overwrite: bool,
+        mode: int | None = None,
     ) -> int:
         """Writes a file, making its directories; bytes written. A file that could not be written whole is removed."""
         ...
 
-    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool) -> None:
+    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool, mode: int | None = None) -> None:
         """Writes a small file, making its directories."""
         ...
 
@@ -51,7 +64,7 @@ class Backend(Protocol):
         """Removes a file or directory; False where there was none."""
         ...
 
-    def mkdirs(self, path: str) -> None:
+    def mkdirs(self, path: str, mode: int | None = None) -> None:
         """Makes a directory and its parents; no error where it exists."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hive_replication.errors import ReplicationError
+from hive_replication.storage.access import Access
 
 
 class AlreadyExists(ReplicationError, FileExistsError):
@@ -30,6 +31,7 @@ class FileStatus:
         modified: seconds since the epoch.
         block_size: bytes of an HDFS block, None for directories and other stores.
         replication: copies that HDFS keeps of each block, None for directories, erasure-coded files and other stores.
+        access: owner, group and mode, without an ACL; None where it was not asked for alone, and of other stores.
     """
 
     uri: str
@@ -38,6 +40,7 @@ class FileStatus:
     modified: float
     block_size: int | None = None
     replication: int | None = None
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)

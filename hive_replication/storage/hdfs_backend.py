@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import hdfs_native
 
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import reason
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+from hive_replication.storage.hdfs_access import HdfsAccess, of_status
 from hive_replication.storage.webhdfs import WebHdfs
 
 _LOG = logging.getLogger(__name__)
@@ -39,11 +41,13 @@ class HdfsBackend:
         self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))
         self._webhdfs = WebHdfs(webhdfs, hosts) if webhdfs else None
         self.has_checksums = webhdfs is not None
+        self.access = HdfsAccess(self._client)
         self._warned = False
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
-        return self._status(self._client.get_file_info(path), path)
+        found = self._client.get_file_info(path)
+        return replace(self._status(found, path), access=of_status(found))
 
     def ls(self, path: str) -> list[FileStatus]:
         """What a directory holds, one level."""
@@ -60,11 +64,18 @@ class HdfsBackend:
             yield piece
 
     def create(
-        self, path: str, chunks: Iterable[bytes], *, block_size: int | None, replication: int | None, overwrite: bool
+        self,
+        path: str,
+        chunks: Iterable[bytes],
+        *,
+        block_size: int | None,
+        replication: int | None,
+        overwrite: bool,
+        mode: int | None = None,
     ) -> int:
-        """Writes a file; HDFS's own block size and replication where None."""
+        """Writes a file; HDFS's own block size, replication and mode where None."""
         options = hdfs_native.WriteOptions(
-            block_size=block_size, replication=replication, overwrite=overwrite, create_parent=True
+            block_size=block_size, replication=replication, permission=mode, overwrite=overwrite, create_parent=True
         )
         writer = self._client.create(path, options)
         try:
@@ -78,18 +89,18 @@ class HdfsBackend:
             raise
         return size
 
-    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool) -> None:
+    def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool, mode: int | None = None) -> None:
         """Writes a small file, over WebHDFS if it can be: ``hdfs-native`` waits half a second at each close."""
         if self._webhdfs and len(data) <= _SMALL:
             try:
-                self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size)
+                self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size, mode=mode)
             except (FileExistsError, PermissionError):
                 raise
             except (OSError, ReplicationError) as error:  # it may be closed to writers
                 self._not_written(path, error)
             else:
                 return
-        self.create(path, [data], block_size=block_size, replication=None, overwrite=overwrite)
+        self.create(path, [data], block_size=block_size, replication=None, overwrite=overwrite, mode=mode)
 
     def rename(self, source: str, target: str) -> None:
         """Moves a file or directory to a free name."""
@@ -99,9 +110,9 @@ class HdfsBackend:
         """Removes a file or directory; False where there was none."""
         return self._client.delete(path, recursive)
 
-    def mkdirs(self, path: str) -> None:
-        """Makes a directory and its parents."""
-        self._client.mkdirs(path, create_parent=True)
+    def mkdirs(self, path: str, mode: int | None = None) -> None:
+        """Makes a directory and its parents, all with the mode."""
+        self._client.mkdirs(path, 0o755 if mode is None else mode, create_parent=True)
 
     def checksum(self, path: str) -> FileChecksum:
         """What ``getFileChecksum`` gives, over WebHDFS."""

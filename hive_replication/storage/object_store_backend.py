@@ -46,6 +46,7 @@ class FsspecBackend:
         options: of the fsspec class, e.g. ``endpoint_url`` for S3.
     """
 
+    access = None
     has_checksums = False
     has_directories = False  # of object stores; whether others have them fsspec does not tell
 
@@ -128,8 +129,8 @@ class FsspecBackend:
         self._delete_directory(key)
         return True
 
-    def mkdirs(self, path: str) -> None:
-        """Makes a directory and its parents."""
+    def mkdirs(self, path: str, mode: int | None = None) -> None:  # noqa: ARG002
+        """Makes a directory and its parents; a mode means nothing here."""
         self._files.makedirs(self._key(path), exist_ok=True)
 
     def checksum(self, path: str) -> FileChecksum:

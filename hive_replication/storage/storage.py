@@ -22,6 +22,7 @@ from hive_replication.storage.backend import Backend
 from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.failures import is_transient, translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
+from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
 
 _LOG = logging.getLogger(__name__)
@@ -142,6 +143,7 @@ class Storage:
         block_size: int | None = None,
         replication: int | None = None,
         overwrite: bool = False,
+        mode: int | None = None,
     ) -> int:
         """Writes a file and makes its directories; a file that could not be written whole is removed.
 
@@ -151,6 +153,7 @@ class Storage:
             block_size: bytes of an HDFS block; the store's default where None.
             replication: copies HDFS keeps; the store's default where None.
             overwrite: replace an existing file, else :class:`~hive_replication.storage.AlreadyExists`.
+            mode: permission bits from the first moment on, on HDFS; the store's default where None.
 
         Returns:
             Bytes written.
@@ -158,13 +161,15 @@ class Storage:
         _, path, root = self._locate(uri)
         with translated(uri, root.uri):
             store = self._backend(uri, root)
-            return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite)
+            return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite, mode=mode)
 
-    def write(self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True) -> None:
+    def write(
+        self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True, mode: int | None = None
+    ) -> None:
         """Writes a small file and makes its directories, sooner than :meth:`create`; see there."""
         _, path, root = self._locate(uri)
         with translated(uri, root.uri):
-            self._backend(uri, root).write(path, data, block_size=block_size, overwrite=overwrite)
+            self._backend(uri, root).write(path, data, block_size=block_size, overwrite=overwrite, mode=mode)
 
     def write_once(self, uri: str, data: bytes) -> None:
         """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.
@@ -215,9 +220,17 @@ class Storage:
         self._refuse_root(uri)
         return self._call(uri, lambda store, path: store.delete(path, recursive=recursive))
 
-    def mkdirs(self, uri: str) -> None:
-        """Makes a directory and its parents; no error where it exists."""
-        self._call(uri, lambda store, path: store.mkdirs(path))
+    def mkdirs(self, uri: str, mode: int | None = None) -> None:
+        """Makes a directory and its parents, with a mode on HDFS; no error where it exists, and keeps its mode."""
+        self._call(uri, lambda store, path: store.mkdirs(path, mode))
+
+    def about_access(self, uri: str, call: Callable[[HdfsAccess, str], T]) -> T | None:
+        """A call about owner, group, mode or ACL; None from stores without, where nothing is called."""
+
+        def about(store: Backend, path: str) -> T | None:
+            return None if store.access is None else call(store.access, path)
+
+        return self._call(uri, about)
 
     def has_checksums(self, uri: str) -> bool:
         """Whether :meth:`checksum` gives one here: HDFS whose root names its WebHDFS address."""

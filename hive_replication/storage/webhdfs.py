@@ -111,8 +111,8 @@ class WebHdfs:
                 return Space(int(found["CapacityTotal"]), int(found["CapacityRemaining"]))
         return None
 
-    def write(self, path: str, data: bytes, *, overwrite: bool, block_size: int | None = None) -> None:
-        """Writes a small file; with HDFS's own block size where None.
+    def write(self, path: str, data: bytes, *, overwrite: bool, block_size: int | None = None, mode: int | None = None) -> None:
+        """Writes a small file; with HDFS's own block size and mode where None.
 
         Raises:
             FileExistsError: there is one, and it is not to be replaced.
@@ -121,7 +121,9 @@ class WebHdfs:
             ReplicationError: another answer.
         """
         sizes = {"blocksize": block_size} if block_size else {}
-        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user} | sizes)
+        # Without the second one the DataNode takes away what its own umask names.
+        modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
+        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user} | sizes | modes)
         for address in self._addresses:
             url = f"{address}/webhdfs/v1{quote(path)}?{query}"
             status, body = self._sent(url, data)

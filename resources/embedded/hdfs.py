@@ -1,4 +1,4 @@
-"""A real HDFS on loopback: one NameNode and one DataNode, permissions off."""
+"""A real HDFS on loopback: one NameNode and one DataNode, which ask for permissions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Hdfs:
             self.conf / "hdfs-site.xml",
             {
                 "dfs.replication": "1",
-                "dfs.permissions.enabled": "false",
+                "dfs.permissions.enabled": "true",
                 "dfs.namenode.name.dir": str(self.folder / f"{self.name}.namenode" / "data"),
                 "dfs.datanode.data.dir": str(self.folder / f"{self.name}.datanode" / "data"),
                 "dfs.namenode.http-address": address["namenode_http"],

@@ -74,7 +74,7 @@ class MemoryStorage(Storage):
         data = self.content[uri]
         yield from (data[start : start + size] for start in range(0, len(data), size))
 
-    def write(self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True) -> None:
+    def write(self, uri: str, data: bytes, *, overwrite: bool = True, **_: Any) -> None:
         uri = self.check(uri)
         self._note("write", uri)
         if not overwrite and uri in self.content:
@@ -100,7 +100,10 @@ class MemoryStorage(Storage):
             del self.content[one]
         return bool(found)
 
-    def mkdirs(self, uri: str) -> None:
+    def about_access(self, uri: str, call: Callable[[Any, str], Any]) -> None:  # noqa: ARG002
+        """It has none."""
+
+    def mkdirs(self, uri: str, mode: int | None = None) -> None:  # noqa: ARG002
         self._note("mkdirs", uri)
 
     def has_checksums(self, uri: str) -> bool:

@@ -19,6 +19,7 @@ from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
 from hive_replication.load.apply.placement import LanePlacement, Placer
@@ -78,6 +79,7 @@ class Executor:
         self._replica, self._known, self._journal = replica, known, journal
         kept = Journal(target.storage, replica.location).kept
         self._placer = Placer(target, replica.name, replica.location, kept, known)
+        self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
         self._flipper = Flipper(target, replica.name, source)
         self._copier, self._progress, self._tally = copier, progress, tally
         self._threads = target.threads
@@ -126,6 +128,7 @@ class Executor:
         try:
             with self._slots:
                 placed = self._placer.place(lane)
+                self._access.prepare(placed)
             self._tally.found_changed(placed.changed)
             return LaneRun(lane, placed, lane.stop)
         except Unreachable:

@@ -46,6 +46,7 @@ class LanePlacement:
     Args:
         lane: its plan.
         directories: directory of each content.
+        live: the directory that a content is added to, where it is staged first or is there already.
         modes: how each ReplaceData or AppendData becomes visible, given the files present.
         tasks: files to copy, with the content that needs them.
         present: files that are in the live directory already, proven.
@@ -54,6 +55,7 @@ class LanePlacement:
 
     lane: LanePlan
     directories: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
+    live: dict[DataKey, str] = field(default_factory=dict[DataKey, str])
     modes: dict[DataKey, FlipMode] = field(default_factory=dict[DataKey, FlipMode])
     tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
@@ -208,6 +210,8 @@ class Placer:
         if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
             mode = "union"
         placed.modes[number, operation.partition] = mode
+        if mode in ("append", "same"):
+            placed.live[number, operation.partition] = live
         placed.present.extend(present.values())
         missing = {name: file for name, file in wanted.items() if name not in present}
         directory = self._staging(operation.content, operation.partition, missing, live)

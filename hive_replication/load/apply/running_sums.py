@@ -18,13 +18,17 @@ from hive_replication.load.report import Collapsed, UnexpectedObject
 
 @dataclass
 class Tally:
-    """Sums of one load. Its lanes add to them from several threads."""
+    """Sums of one load. Its lanes add to them from several threads.
+
+    ``access`` has what could not be preserved of owners, groups, modes and ACLs: why, by object or "" for all.
+    """
 
     applied: Counter[str] = field(default_factory=Counter[str])
     copies: Copies = field(default_factory=Copies)
     touched: TouchedTables = field(default_factory=TouchedTables)
     unexpected: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
     changed: dict[UnexpectedObject, None] = field(default_factory=dict[UnexpectedObject, None])
+    access: dict[str, str] = field(default_factory=dict[str, str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     collapsed: Collapsed = field(default_factory=Collapsed)
     _lock: Lock = field(default_factory=Lock)

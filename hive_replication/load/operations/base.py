@@ -30,12 +30,14 @@ class Content:
         plain: whether a new object may take Hive's plain path (not while the lane renames: a directory made there would
             be in the way of the metastore's own move).
         evids: event id of each file, () where all are of the operation's event.
+        origin: the object's directory at the source, "" where it is known by the files only.
     """
 
     files: tuple[FileRef, ...]
     staging: str
     plain: bool = True
     evids: tuple[int, ...] = ()
+    origin: str = ""
 
     def events(self, evid: int) -> dict[FileRef, int]:
         """Each file's event id; ``evid`` is the operation's."""

@@ -123,7 +123,7 @@ class ObjectPlanner:
         if existing is None:
             yield self._create(staging, record, name)
         elif has_files(record.table) and not self.metadata_only and self._due(object_id(existing)):
-            content = op.Content(record.files, staging)
+            content = op.Content(record.files, staging, origin=record.table.sd.location or "")
             yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
         yield from self._partitions(staging, name, existing, partitions)
         if self.whole and not is_view(record.table):
@@ -163,7 +163,8 @@ class ObjectPlanner:
         first = self.mapping.new_table(record.table, 0 if later else self.evid)
         first.parameters[CHECKPOINT] = self.checkpoint
         plain = self.mapping.table_location(record.table) if record.table.sd.location else ""
-        return op.CreateTable(self.evid, name, first, op.Content(record.files, staging), plain)
+        content = op.Content(record.files, staging, origin=record.table.sd.location or "")
+        return op.CreateTable(self.evid, name, first, content, plain)
 
     def _partitions(
         self, staging: str, table: str, existing: Table | None, partitions: Iterable[PartitionRecord]
@@ -237,7 +238,8 @@ class ObjectPlanner:
     def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
         image = self.mapping.new_partition(record.partition, table, self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
-        return op.NewPartition(record.name, image, op.Content(record.files, staging))
+        content = op.Content(record.files, staging, origin=record.partition.sd.location or "")
+        return op.NewPartition(record.name, image, content)
 
     def _due(self, state_id: int, *, again: bool = False) -> bool:
         return gate.due(self.evid, state_id, again=again or self.repair, other_history=self.other_history)

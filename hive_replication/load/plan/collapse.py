@@ -132,7 +132,7 @@ class _Change:
         evids: of the events in it.
         image: its last one.
         files: what it is created or replaced with, or gets: by name, with the event of each.
-        staging, plain: see :class:`~hive_replication.load.operations.kinds.Content`.
+        staging, plain, origin: see :class:`~hive_replication.load.operations.kinds.Content`.
         compare: see :class:`~hive_replication.load.operations.kinds.ReplaceData`.
     """
 
@@ -143,6 +143,7 @@ class _Change:
     staging: str = ""
     plain: bool = True
     compare: bool = False
+    origin: str = ""
 
     @classmethod
     def of(
@@ -150,14 +151,13 @@ class _Change:
     ) -> _Change:
         """A change by an operation that brings files."""
         files = {file.relative: (file, evid) for file, evid in content.events(one.evid).items()}
-        return cls(kind, list(one.evids), image, files, content.staging, content.plain)
+        return cls(kind, list(one.evids), image, files, content.staging, content.plain, origin=content.origin)
 
     @property
     def content(self) -> op.Content:
         """Its files, which know their events."""
-        return op.Content(
-            tuple(file for file, _ in self.files.values()), self.staging, self.plain, tuple(e for _, e in self.files.values())
-        )
+        files, evids = tuple(file for file, _ in self.files.values()), tuple(evid for _, evid in self.files.values())
+        return op.Content(files, self.staging, self.plain, evids, self.origin)
 
     def join(self, later: _Change) -> bool:
         """Takes a later change in; False where that has to come after this one: a name has two contents, or may have."""
@@ -169,7 +169,7 @@ class _Change:
             self.files, self.compare = later.files, later.compare
         if later.kind != "alter":
             self.kind = later.kind if self.kind == "alter" or (self.kind, later.kind) == ("append", "replace") else self.kind
-            self.staging, self.plain = later.staging, later.plain
+            self.staging, self.plain, self.origin = later.staging, later.plain, later.origin
         self.evids += later.evids
         self.image = later.image
         return True

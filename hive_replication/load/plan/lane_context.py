@@ -115,7 +115,8 @@ class LanePlanning:
         table = getattr(event.event, "after", None) or getattr(event.event, "table_object", None)
         transactional = isinstance(table, Table) and is_transactional(table)
         staging = staging_name(event.evid, 0, transactional=transactional)
-        return op.Content(event.files(partition).files, staging, plain=not self.renames)
+        origin = (table.sd.location or "") if isinstance(table, Table) and not partition else ""
+        return op.Content(event.files(partition).files, staging, plain=not self.renames, origin=origin)
 
     def new_content(self, event: WindowEvent, partition: str, what: str) -> op.Content:
         """The files of an object that an event creates: none where they are superseded, so that later events find the object."""

@@ -1,0 +1,145 @@
+"""Gives a replica the owner, group, mode and ACL of its source, as far as the account may (policy ``preserve``).
+
+Where the group cannot be kept, its bits are left to those who have them in both classes; an ACL that cannot be kept narrows the
+mode likewise (:mod:`hive_replication.storage.access`). What is new is for its owner alone until it has all that it gets, so that
+nobody may read it for a moment who may not afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from hive_replication.policy import Preserved
+from hive_replication.storage import FileStatus, Storage
+from hive_replication.storage.access import Access
+
+
+@dataclass
+class Preserve:
+    """What is kept, and what has turned out not to be possible. Threads may share it; picklable.
+
+    Args:
+        what: of the policy.
+
+    Attributes:
+        refused: why something is not kept, a sentence for owners, for ACLs and for each group; their keys begin with a colon.
+    """
+
+    what: frozenset[Preserved]
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, what: Iterable[Preserved]) -> Preserve:
+        """By the policy's setting."""
+        return cls(frozenset(what))
+
+    def __bool__(self) -> bool:
+        """Whether anything is kept."""
+        return bool(self.what)
+
+    def attainable(self, wanted: Access, present: Access) -> Access:
+        """What a file or directory can get, whose owner and group are ``present`` as long as nobody changes them."""
+        if "acl" not in self.what or ":acl" in self.refused:
+            wanted = wanted.without_acl()
+        if wanted.group != present.group and not self._keeps("group", wanted.group):
+            wanted = replace(wanted.without_group(), group=present.group)
+        if wanted.owner != present.owner and not self._keeps("owner", ""):
+            wanted = replace(wanted, owner=present.owner)
+        return wanted
+
+    def give(self, storage: Storage, uri: str, wanted: Access, present: Access, *, is_dir: bool) -> Access:
+        """Changes what differs.
+
+        Args:
+            storage: of the replica.
+            uri: of a file or directory.
+            wanted: what its source has.
+            present: what it has.
+            is_dir: whether it is a directory.
+
+        Returns:
+            What it has now.
+        """
+        goal = self.attainable(wanted, present)
+        if goal.group != present.group and present.mode & 0o70:  # else another group would have these bits for a moment
+            first = present.private().mode
+            storage.about_access(uri, lambda store, path: store.set_mode(path, first))
+            present = Access(present.owner, present.group, present.user, 0, 0, present.sticky, default=present.default)
+        if (goal.owner, goal.group) != (present.owner, present.group):
+            if not self._owned(storage, uri, goal, present):
+                return self.give(storage, uri, wanted, present, is_dir=is_dir)
+            present = replace(present, owner=goal.owner, group=goal.group)
+        if goal.has_acl or present.has_acl:
+            if goal != present and not self._listed(storage, uri, goal, is_dir=is_dir):
+                return self.give(storage, uri, wanted, present, is_dir=is_dir)
+        elif goal.mode != present.mode:
+            storage.about_access(uri, lambda store, path: store.set_mode(path, goal.mode))
+        return goal
+
+    def _owned(self, storage: Storage, uri: str, goal: Access, present: Access) -> bool:
+        """Sets owner and group; False where the account may not, which is remembered."""
+        owner = goal.owner if goal.owner != present.owner else None
+        group = goal.group if goal.group != present.group else None
+        try:
+            storage.about_access(uri, lambda store, path: store.set_owner(path, owner, group))
+        except PermissionError as error:
+            what = f"the owner of what the source has, such as {owner}" if owner else f"the group {group}"
+            self.refused[":owner" if owner else f":group {group}"] = f"{what}, is not kept: {error.strerror}"
+            return False
+        return True
+
+    def _listed(self, storage: Storage, uri: str, goal: Access, *, is_dir: bool) -> bool:
+        """Sets mode and ACL; False where the store has none, which is remembered."""
+        try:
+            storage.about_access(uri, lambda store, path: store.set_acl(path, goal, is_dir=is_dir))
+        except PermissionError as error:
+            if ":acl" in self.refused:
+                raise
+            self.refused["acl"] = (
+                f"ACLs are not kept on the target, and who has more by one than by the mode has not: {error.strerror}"
+            )
+            return False
+        return True
+
+    def _keeps(self, what: Preserved, name: str) -> bool:
+        return what in self.what and f":{what} {name}".strip() not in self.refused
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The directory of a replica's file.
+
+    Args:
+        preserve: what is kept.
+        new: what a new file in it has: its owner, its group and, of the directory, the default ACL.
+        asks: whether files of the source's directory may have ACLs, so that each is asked; else those alone whose mode tells
+            the group from the others.
+        within: what the source's directory allows, where this one allows more and the account may not change it.
+    """
+
+    preserve: Preserve
+    new: Access
+    asks: bool = False
+    within: Access | None = None
+
+    def wanted(self, source: Storage, status: FileStatus) -> Access | None:
+        """What the replica of a source file should have; None where the source's store knows nothing of it."""
+        access = status.access
+        if access is None:
+            return None
+        if self.asks or access.members != access.other:
+            access = source.about_access(status.uri, lambda store, path: store.read(path)) or access
+        access = replace(access, user=access.user | 4)  # it is read back to be proven
+        return access if self.within is None else access.below(self.within)
+
+    def first_mode(self, wanted: Access) -> int:
+        """The mode with which a file is made: for its owner alone where something is to be changed afterwards."""
+        goal = self.preserve.attainable(wanted, self.new)
+        same = (goal.owner, goal.group) == (self.new.owner, self.new.group) and not (goal.has_acl or self.new.has_acl)
+        return goal.mode if same else goal.private().mode
+
+    def finish(self, storage: Storage, uri: str, wanted: Access) -> None:
+        """Gives a file that was made with :meth:`first_mode` the rest."""
+        first = Access.of_mode(self.new.owner, self.new.group, self.first_mode(wanted))
+        self.preserve.give(storage, uri, wanted, replace(first, default=self.new.default), is_dir=False)

@@ -1,0 +1,217 @@
+"""Directories of replicas get owner, group, mode and ACL before there are files in them (policy ``preserve``).
+
+A directory of the source protects what lies below it, and its replica may lie elsewhere, such as in a staging directory. So each
+directory that gets data has what all of the source's directories from the root down to it allow together. Those that exist
+already are brought to that, too, whenever files are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from hive_replication.copy.preserve import Place, Preserve
+from hive_replication.load.apply.commit_places import DataKey
+from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.operations.base import Content
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.target import Target
+from hive_replication.storage import Storage, paths
+from hive_replication.storage.access import Access, effective
+
+
+class SourceAccess:
+    """What the source's directories allow, each looked at once.
+
+    Args:
+        storage: of the source.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: dict[str, Access | None] = {}
+
+    def of(self, directory: str) -> Access | None:
+        """Of a directory and all above it; None where it is absent, or its store knows nothing of access."""
+        if directory not in self._known:
+            found = self._read(directory)
+            above = paths.parent(directory)
+            if found is not None and above != directory and self._storage.holds(above) and (outer := self.of(above)):
+                found = effective([outer, found])
+            self._known[directory] = found
+        return self._known[directory]
+
+    def knows(self, directory: str) -> bool:
+        """Whether its store has access at all."""
+        return self._storage.about_access(directory, lambda _, path: path) is not None
+
+    def nearest(self, directory: str, up_to: str) -> Access | None:
+        """The same; where it is absent, of the nearest above it that is not, up to one of them."""
+        while (found := self.of(directory)) is None and directory != up_to and paths.is_under(directory, up_to):
+            directory = paths.parent(directory)
+        return found
+
+    def _read(self, directory: str) -> Access | None:
+        try:
+            return self._storage.about_access(directory, lambda store, path: store.read(path))
+        except FileNotFoundError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A directory of the target, and the one of the source that it takes after.
+
+    Args:
+        origin: of the source.
+        up_to: the highest one above it that may stand in where it is gone.
+        shown: its object, for reports.
+    """
+
+    origin: str
+    up_to: str
+    shown: str
+
+
+class DirectoryAccess:
+    """Prepares the directories of one target database.
+
+    Args:
+        target: the target side.
+        database: its database.
+        location: the database's directory.
+        told: takes what could not be preserved, by object or "" for all.
+    """
+
+    def __init__(self, target: Target, database: str, location: str, told: dict[str, str]) -> None:
+        self._storage, self._database, self._told = target.storage, database, told
+        self._source = SourceAccess(target.source_storage)
+        self._preserve = Preserve(frozenset(target.policy.preserve), told)
+        self._location = location
+        self._present: dict[str, Access | None] = {}
+        self._places: dict[str, Place] = {}
+        self._own = ""  # the account's name as the target knows it
+
+    def prepare(self, placed: LanePlacement) -> None:
+        """Makes the directories of a lane, or changes those that are there; its tasks know theirs afterwards."""
+        if not self._preserve or self._read(self._location) is None:
+            return
+        wanted = dict(_wanted(placed, self._database))
+        for level in sorted({directory.count("/") for directory in wanted}):
+            now = [directory for directory in wanted if directory.count("/") == level]
+            list(self._storage.threads.map(lambda directory: self._give(directory, wanted[directory]), now))
+        tasks = ((key, task, self._places.get(paths.parent(task.target))) for key, task in placed.tasks)
+        placed.tasks = [(key, replace(task, place=place)) for key, task, place in tasks]
+
+    def database_directory(self, origin: str) -> None:
+        """Gives the database's directory, which the metastore has made, what that of the source has."""
+        if self._preserve and self._read(self._location) is not None:
+            self._give(self._location, _Wanted(origin, origin, self._database))
+
+    def _give(self, directory: str, wanted: _Wanted) -> None:
+        if not self._source.knows(wanted.origin):
+            return
+        access = self._source.nearest(wanted.origin, wanted.up_to)
+        within, present = None, self._read(directory)
+        if access is None and present is None:
+            self._told[wanted.shown] = (
+                f"the source's directory {wanted.origin} is gone, so that nobody knows who may read it: the replica's is for its "
+                "owner alone, until a load of the table's data, or a repair, finds the source's"
+            )
+        try:
+            present = self._made(directory, access) if present is None else self._changed(directory, access, present)
+        except PermissionError as error:
+            if present is None:
+                raise
+            within = access
+            self._told[wanted.shown] = (
+                f"the access to {directory} differs from the source's and may not be changed: {error.strerror}"
+            )
+        self._present[directory] = present
+        new = Access(self._own, present.group, 6, 0, 0, default=present.default)
+        self._places[directory] = Place(self._preserve, new, asks=access is not None and access.has_acl, within=within)
+
+    def _changed(self, directory: str, access: Access | None, present: Access) -> Access:
+        if access is None:  # it has what the source's had when there was one
+            return present
+        return self._preserve.give(self._storage, directory, _writable(access), present, is_dir=True)
+
+    def _made(self, directory: str, access: Access | None) -> Access:
+        """Makes a directory whose parent has its own already, or takes after no directory of the source."""
+        parent = paths.parent(directory)
+        if (above := self._read(parent)) is None:
+            self._storage.mkdirs(parent)
+            above = self._present[parent] = self._looked_at(parent)
+        new = Access(self._own, above.group, 7, 0, 0, default=above.default)
+        wanted = new.private() if access is None else _writable(access)
+        goal = self._preserve.attainable(wanted, new)
+        if self._own and (goal.owner, goal.group) == (new.owner, new.group) and not (goal.has_acl or new.has_acl):
+            self._storage.mkdirs(directory, goal.mode)
+            return goal
+        self._storage.mkdirs(directory, new.mode)
+        new = self._looked_at(directory)
+        self._own = self._own or new.owner
+        return self._preserve.give(self._storage, directory, new.private() if access is None else wanted, new, is_dir=True)
+
+    def _read(self, directory: str) -> Access | None:
+        """What a directory of the target has; None where it is absent, or its store knows nothing of access."""
+        if (known := self._present.get(directory)) is not None:
+            return known
+        with suppress(FileNotFoundError):
+            self._present[directory] = self._storage.about_access(directory, lambda store, path: store.read(path))
+        return self._present.get(directory)
+
+    def _looked_at(self, directory: str) -> Access:
+        found = self._storage.about_access(directory, lambda store, path: store.read(path))
+        assert found is not None  # noqa: S101 - the database's directory is on the same store, or the root is of another kind
+        return found
+
+
+def _writable(access: Access) -> Access:
+    """For the account itself, which has to write to it."""
+    return replace(access, user=7)
+
+
+def _wanted(placed: LanePlacement, database: str) -> Iterator[tuple[str, _Wanted]]:
+    """Directories of the target that get data, or are made, with those that they take after."""
+    below: dict[DataKey, set[tuple[str, str]]] = {}
+    for key, task in placed.tasks:
+        if task.file.subdir:
+            below.setdefault(key, set()).add((paths.parent(task.target), paths.parent(task.file.uri)))
+    copied = {key for key, _ in placed.tasks}
+    for number, operation in enumerate(placed.lane.operations):
+        for name, content in operation.contents:
+            key, origin = (number, name), _origin(content)
+            directory, live = placed.directories.get(key, ""), placed.live.get(key, "")
+            if not origin:
+                continue
+            shown = object_name(database, operation.table, name)
+            for place in (directory if key in copied or not live else "", live):
+                if place:
+                    yield from _levels(place, origin, shown)
+            for made, of in below.get(key, ()):
+                while made != directory and paths.is_under(made, directory):
+                    yield made, _Wanted(of, origin, shown)
+                    made, of = paths.parent(made), paths.parent(of)
+
+
+def _origin(content: Content) -> str:
+    """The source's directory of an object; "" where nothing tells."""
+    for file in content.files[:1]:
+        if not file.is_missing_directory:
+            return reduce(lambda uri, _: paths.parent(uri), file.relative.split("/"), file.uri)
+    return content.origin.rstrip("/")
+
+
+def _levels(place: str, origin: str, shown: str) -> Iterator[tuple[str, _Wanted]]:
+    """The directory of an object and, of a partition with several keys, those above it that are not the table's."""
+    table = origin
+    while "=" in paths.name(table):
+        table = paths.parent(table)
+    yield place, _Wanted(origin, table, shown)
+    while paths.name(place) == paths.name(origin) and "=" in paths.name(origin):
+        place, origin = paths.parent(place), paths.parent(origin)
+        if paths.name(place) == paths.name(origin) and "=" in paths.name(origin):
+            yield place, _Wanted(origin, table, shown)
