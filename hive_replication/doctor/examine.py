@@ -12,6 +12,7 @@ from functools import partial
 from hive_replication.connect import Connection, Reachable, reach
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.patterns import pattern_findings
+from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
@@ -191,6 +192,7 @@ def _target(connection: Connection, *, storage: bool) -> Iterator[Finding]:
         yield from writable(target.storage, warehouse, "target", "write to the warehouse")
         for setting, directory in named_directories(target.policy):
             yield from writable(target.storage, directory, "target", f"write to {setting}")
+        yield from preserved(target.storage, target.policy, warehouse)
         yield from _space(target.storage, warehouse)
 
 

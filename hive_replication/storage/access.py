@@ -85,6 +85,22 @@ class Access:
         others = _common((self.other, *(entry.bits for entry in self.named)))
         return replace(self, members=_common((self.members, *users)), other=others, named=(), default=())
 
+    def exceeds(self, source: Access) -> bool:
+        """Whether it allows somebody more than its source; owners are left aside."""
+        allowed = source if self.named else source.without_acl()
+        if self.group != source.group:
+            allowed = allowed.without_group()
+        all_of_it = allowed.members & allowed.other
+        mine, theirs = ({(one.kind, one.name): one.bits for one in access.named} for access in (self, allowed))
+        pairs = [(self.members, allowed.members), (self.other, allowed.other)]
+        pairs += [(bits, theirs.get(name, all_of_it)) for name, bits in mine.items()]
+        pairs += [(self.members | self.other, bits) for name, bits in theirs.items() if name not in mine]
+        return any(has & ~may for has, may in pairs)
+
+    def __str__(self) -> str:
+        acl = "".join(f", {one.kind} {one.name} {one.bits:o}" for one in self.named)
+        return f"{self.owner}:{self.group} {self.mode:o}{acl}"
+
     def below(self, directory: Access) -> Access:
         """What is left of it in a directory that has to be passed; the owner keeps what he has.
 

@@ -13,6 +13,7 @@ from hive_replication.load.replica.state import object_id
 from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage.access import Access
 from hive_replication.verify.columns_and_parameters import (
     expected_shape,
     partition_shape,
@@ -71,6 +72,7 @@ class Listed:
         transactional: whether it is, or belongs to, a transactional table.
         write_id: of such a table the greatest write id that was given out; 0 of a partition.
         rows: of such a table adds up the rows that a reader sees; None where they cannot be read.
+        access: what its directory allows, at the source together with all above it; None where that is not compared.
     """
 
     thing: Table | Partition
@@ -79,6 +81,7 @@ class Listed:
     transactional: bool = False
     write_id: int = 0
     rows: Callable[[], Rows] | None = None
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class Comparer:
             differences.append(f"write ids go up to {pair.target.write_id} on the target, {pair.source.write_id} on the source")
         if not pair.source.transactional:  # whose statistics are not replicated
             differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
+        differences += _access_differences(pair.source.access, pair.target.access)
         prefix = f"partition {pair.name}: " if pair.name else ""
         return proven, by_rows, [prefix + difference for difference in differences]
 
@@ -169,6 +173,11 @@ class Comparer:
 
 def _shape(thing: Table | Partition, names: tuple[str, str]) -> dict[str, str]:
     return expected_shape(thing, names) if isinstance(thing, Table) else partition_shape(thing)
+
+
+def _access_differences(source: Access | None, target: Access | None) -> Iterator[str]:
+    if source and target and target.exceeds(source):
+        yield f"its directory is {target} on the target, which allows more than {source}, with those above it, at the source"
 
 
 def same_rows(source: Callable[[], Rows] | None, target: Callable[[], Rows] | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
@@ -10,7 +11,7 @@ from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.statistics import with_statistics
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.target import Target
@@ -18,9 +19,10 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import Function, Table
+from hive_replication.metastore.types import Function, Table, directory_of
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
+from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
 from hive_replication.verify.functions import function_differences
@@ -139,6 +141,7 @@ class _Comparison:
     ) -> None:
         self._partitions = partitions
         self._storages = source.storage, target.storage
+        self._access = EffectiveAccess(source.storage) if target.policy.preserve else None
         self._includes = source.policy.includes
         metadata_only = source.policy.metadata_only
         kinds = {"metadata_only": metadata_only, "acid": source.acid}
@@ -169,13 +172,28 @@ class _Comparison:
             yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))
 
     def _pairs(self, source: Table | None, target: Table | None) -> Iterator[Pair]:
-        yield Pair("", self._source.listed(source, self._includes), self._target.listed(target, self._includes))
+        yield self._with_access(
+            Pair("", self._source.listed(source, self._includes), self._target.listed(target, self._includes))
+        )
         names = self._partitions
         if names is None:
             names = {*self._source.partition_names(source), *self._target.partition_names(target)}
         for batch in batches(sorted(names), _BATCH):
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)
-            yield from (Pair(name, ours.get(name), theirs.get(name)) for name in batch)
+            pairs = (Pair(name, ours.get(name), theirs.get(name)) for name in batch)
+            yield from self._storages[0].threads.map(self._with_access, pairs)
+
+    def _with_access(self, pair: Pair) -> Pair:
+        """With what the directories of both sides allow, where both have one."""
+        source, target = (directory_of(one.thing) if one else "" for one in (pair.source, pair.target))
+        if self._access is None or not (pair.source and pair.target and source and target):
+            return pair
+        storage = self._storages[1]
+        with suppress(FileNotFoundError, Refused):  # a directory is gone, or lies outside the roots, which is told elsewhere
+            found = storage.about_access(target, lambda store, path: store.read(path))
+            wanted = self._access.of(source) if found else None
+            return Pair(pair.name, replace(pair.source, access=wanted), replace(pair.target, access=found))
+        return pair
 
     def _same_content(self, source: FileRef, target: FileRef) -> bool:
         ours, theirs = (_content(storage.stream(ref.uri)) for storage, ref in zip(self._storages, (source, target), strict=True))

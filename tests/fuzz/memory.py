@@ -100,10 +100,10 @@ class MemoryStorage(Storage):
             del self.content[one]
         return bool(found)
 
-    def about_access(self, uri: str, call: Callable[[Any, str], Any]) -> None:  # noqa: ARG002
+    def about_access(self, uri: str, call: Callable[[Any, str], Any]) -> None:
         """It has none."""
 
-    def mkdirs(self, uri: str, mode: int | None = None) -> None:  # noqa: ARG002
+    def mkdirs(self, uri: str, mode: int | None = None) -> None:
         self._note("mkdirs", uri)
 
     def has_checksums(self, uri: str) -> bool:

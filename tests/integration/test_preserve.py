@@ -10,6 +10,7 @@ import hdfs_native
 import pytest
 
 from hive_replication.connect import Connection, connect
+from hive_replication.doctor import examine
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import LoadReport
 from hive_replication.operate import repair
@@ -197,6 +198,8 @@ def test_an_account_that_may_not_keep_the_group_takes_its_rights_away(
     )
     warehouse = Warehouse(connect(policy), None, unique)  # type: ignore[arg-type]
     warehouse.connection.target.storage.mkdirs(f"{root}{home}/db")
+    (finding,) = (one for one in examine(warehouse.connection) if one.check == "owners and permissions")
+    assert (finding.verdict, "may not give files away" in finding.found) == ("warning", True)
     report = warehouse.replicate()
     assert not report.held
     reasons = told(report)
@@ -214,10 +217,13 @@ def test_what_was_loaded_too_wide_is_mended_by_a_repair(pair: Pair) -> None:
     pair.origin.insert("t", "1\n")
     pair.own(pair.origin.location("t"), "etl", "finance", 0o750)
     wide = pair.in_policy(preserve=())
+    assert "preserve is []" in repr([one for one in examine(wide.connection) if one.check == "owners and permissions"])
     wide.warehouse.replicate()
     assert pair.shown(pair.replica("t")) == ("root", "supergroup", "755")
     made = pair.in_policy()
-    assert repair(made.connection, f"{pair.database}.t", force=True).left == ()
+    done = repair(made.connection, f"{pair.database}.t")
+    assert "root:supergroup 755 on the target, which allows more than etl:finance 750" in repr(done.found)
+    assert done.left == ()
     assert pair.shown(pair.replica("t")) == ("etl", "finance", "750")
 
 

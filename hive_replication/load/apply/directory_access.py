@@ -18,46 +18,9 @@ from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations.base import Content
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.target import Target
-from hive_replication.storage import Storage, paths
-from hive_replication.storage.access import Access, effective
-
-
-class SourceAccess:
-    """What the source's directories allow, each looked at once.
-
-    Args:
-        storage: of the source.
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._known: dict[str, Access | None] = {}
-
-    def of(self, directory: str) -> Access | None:
-        """Of a directory and all above it; None where it is absent, or its store knows nothing of access."""
-        if directory not in self._known:
-            found = self._read(directory)
-            above = paths.parent(directory)
-            if found is not None and above != directory and self._storage.holds(above) and (outer := self.of(above)):
-                found = effective([outer, found])
-            self._known[directory] = found
-        return self._known[directory]
-
-    def knows(self, directory: str) -> bool:
-        """Whether its store has access at all."""
-        return self._storage.about_access(directory, lambda _, path: path) is not None
-
-    def nearest(self, directory: str, up_to: str) -> Access | None:
-        """The same; where it is absent, of the nearest above it that is not, up to one of them."""
-        while (found := self.of(directory)) is None and directory != up_to and paths.is_under(directory, up_to):
-            directory = paths.parent(directory)
-        return found
-
-    def _read(self, directory: str) -> Access | None:
-        try:
-            return self._storage.about_access(directory, lambda store, path: store.read(path))
-        except FileNotFoundError:
-            return None
+from hive_replication.storage import paths
+from hive_replication.storage.access import Access
+from hive_replication.storage.effective_access import EffectiveAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +50,7 @@ class DirectoryAccess:
 
     def __init__(self, target: Target, database: str, location: str, told: dict[str, str]) -> None:
         self._storage, self._database, self._told = target.storage, database, told
-        self._source = SourceAccess(target.source_storage)
+        self._source = EffectiveAccess(target.source_storage)
         self._preserve = Preserve(frozenset(target.policy.preserve), told)
         self._location = location
         self._present: dict[str, Access | None] = {}
@@ -118,7 +81,7 @@ class DirectoryAccess:
         if access is None and present is None:
             self._told[wanted.shown] = (
                 f"the source's directory {wanted.origin} is gone, so that nobody knows who may read it: the replica's is for its "
-                "owner alone, until a load of the table's data, or a repair, finds the source's"
+                "owner alone, until a load of the table's data, or hive-repl repair --force, finds the source's"
             )
         try:
             present = self._made(directory, access) if present is None else self._changed(directory, access, present)

@@ -58,6 +58,17 @@ def test_what_an_account_may_keep_allows_nobody_more(
     assert allowed(got, person) & ~allowed(wanted, person) == 0
 
 
+@given(_ACCESS, _ACCESS, _PEOPLE)
+def test_a_replica_that_allows_anybody_more_is_told(source: Access, replica: Access, person: tuple[str, frozenset[str]]) -> None:
+    if allowed(replica, person) & ~allowed(source, person):
+        assert replica.exceeds(source)
+
+
+@given(_ACCESS, _ACCESS, st.frozensets(st.sampled_from(["owner", "group", "acl"])))
+def test_what_a_load_gives_is_not_told(wanted: Access, present: Access, kept: frozenset[str]) -> None:
+    assert not Preserve(frozenset({"mode", *kept})).attainable(wanted, present).exceeds(wanted)  # type: ignore[arg-type]
+
+
 def test_usual_directories_keep_what_they_have() -> None:
     def access(mode: int, group: str = "hive") -> Access:
         return Access.of_mode("hive", group, mode)

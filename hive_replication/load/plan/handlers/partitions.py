@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hive_replication.events import event_records as r
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.handlers import transactions
@@ -35,7 +37,8 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
         elif incarnation.dropped is not None and not replica.partitions.get(added.name):
             lane.skip(event.evid, what, f"dropped at event {incarnation.dropped} of this window")
         else:
-            new.append(op.NewPartition(added.name, image, lane.new_content(event, added.name, what)))
+            content = replace(lane.new_content(event, added.name, what), origin=added.partition.sd.location or "")
+            new.append(op.NewPartition(added.name, image, content))
             replica.partitions[added.name] = True
     if new:
         lane.add(op.AddPartitions(event.evid, replica.name, tuple(new)))
