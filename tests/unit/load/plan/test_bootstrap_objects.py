@@ -98,7 +98,10 @@ def test_an_absent_table_is_created() -> None:
     assert isinstance(created, op.CreateTable)
     assert created.image.parameters[LAST_ID] == str(EVID)
     assert created.image.parameters["hive.repl.ckpt.key"] == "hdfs://d/dump"
-    assert (created.plain, created.content) == (f"{TARGET}/t", op.Content(table(partitioned=False).files, STAGED))
+    assert (created.plain, created.content) == (
+        f"{TARGET}/t",
+        op.Content(table(partitioned=False).files, STAGED, origin="hdfs://src/w/db.db/t"),
+    )
     assert lane.base == 40
 
 
