@@ -96,7 +96,7 @@ class Preserve:
         except PermissionError as error:
             if ":acl" in self.refused:
                 raise
-            self.refused["acl"] = (
+            self.refused[":acl"] = (
                 f"ACLs are not kept on the target, and who has more by one than by the mode has not: {error.strerror}"
             )
             return False
