@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import dagster as dg
 from pydantic import TypeAdapter, ValidationError
@@ -43,12 +43,14 @@ class Observed:
         level: whether no event waited.
         passed: whether the check passed.
         stopped: whether an operator had stopped the database.
+        known: False during an outage.
     """
 
     time: float
     level: bool
     passed: bool = True
     stopped: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ def tick(
 def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: float) -> dg.SensorResult:
     """One tick while a server does not answer: nobody knows whether replicas are up to date, so the check fails and says why."""
     seen, names = _read(cursor), Names.of(policy)
-    unknown = Observed(now, level=False, passed=False)
+    unknown = Observed(now, level=False, passed=False, known=False)
     due = [database for database in sorted(policy.databases) if _due(seen.databases.get(database), unknown)]
     events = [
         dg.AssetCheckEvaluation(
@@ -193,7 +195,7 @@ def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: 
 
 
 def _due(last: Observed | None, new: Observed) -> bool:
-    if last is None or (last.level, last.passed, last.stopped) != (new.level, new.passed, new.stopped):
+    if last is None or replace(last, time=new.time) != new:
         return True
     return new.time - last.time >= (_AT_REST if new.level else _BEHIND)
 

@@ -37,6 +37,8 @@ NO_ALARMS = "no_alarms"
 NOTHING_HELD, NOT_HELD = "nothing_held", "not_held"
 #: Tables that are held since a run, or before it; only to be seen in lists of runs.
 HELD_TAG = "hive_replication/held"
+#: Name of the check that the files of a load are proven.
+FILES_PROVEN = "files_proven"
 #: Name of the check that both sides hold the same, which windows and a schedule answer.
 SAME_OBJECTS = "same_objects"
 

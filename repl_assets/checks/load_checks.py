@@ -8,14 +8,14 @@ import dagster as dg
 
 from hive_replication.load.report import LoadReport
 from hive_replication.policy.model import CheckName, Checks
-from repl_assets.catalog.keys import SAME_OBJECTS, UP_TO_DATE
+from repl_assets.catalog.keys import FILES_PROVEN, SAME_OBJECTS, UP_TO_DATE
 from repl_assets.recording.metadata import held_table, markdown_table
 
 
 def load_checks(settings: Checks, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """The checks that each load answers."""
     descriptions: dict[CheckName, str] = {
-        "files_proven": "Each file that the load was to bring is in the replica, and proven equal to its source by checksums.",
+        FILES_PROVEN: "Each file that the load was to bring is in the replica, and proven equal to its source by checksums.",
         "nothing_held": "No table or group of tables failed in this window.",
     }
     return [
@@ -40,7 +40,7 @@ def check_results(report: LoadReport, key: dg.AssetKey) -> Iterator[dg.AssetChec
     yield dg.AssetCheckResult(
         passed=not unproven,
         asset_key=key,
-        check_name="files_proven",
+        check_name=FILES_PROVEN,
         metadata={
             "files": len(report.copies),
             "without recorded checksum": report.copies.unrecorded,

@@ -7,7 +7,7 @@ import dagster as dg
 from hive_replication.errors import ReplicationError
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH
+from repl_assets.catalog.keys import FILES_PROVEN, HELD_TAG, NOT_HELD, NOTHING_HELD, TAG_LENGTH
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, Partitions, failed_tables, last_failure
@@ -63,6 +63,10 @@ def record_held(
     key = EvaluationKey.of_database(specs.names, database.name, NOTHING_HELD)
     if repaired and NOTHING_HELD in run and last_failure(context.instance, key) is not None:
         log_evaluation(context, _nothing_held(state).evaluation(key))
+    key = EvaluationKey.of_database(specs.names, database.name, FILES_PROVEN)
+    if repaired and not state.held and FILES_PROVEN in run and last_failure(context.instance, key) is not None:
+        # What a load could not prove belongs to tables that it held, and none is held any more.
+        log_evaluation(context, Finding({"not proven": 0}).evaluation(key))
 
 
 def _nothing_held(state: ReplicaState) -> Finding:

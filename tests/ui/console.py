@@ -123,6 +123,8 @@ class Console:
     def launch(self, job: str) -> None:
         """Starts a job from its Launchpad, as that offers it."""
         self.open(f"/locations/hive_replication/jobs/{job}/playground")
+        self.sees("No errors")
+        self.picture("launchpad")
         self.click("Launch Run")
 
     def launched(self) -> str:

@@ -153,7 +153,6 @@ def test_each_job_starts_by_its_default_launch(console: Console, shop: Shop) -> 
     for job in sorted(jobs):
         console.launch(job)
         wait_for(f"{job} is launched", lambda job=job: len(shop.runs_of(job)) > before[job])
-    console.picture("launchpad")
     wait_for("all jobs end", lambda: all(status in ENDED for job in jobs for status in shop.runs_of(job)))
     assert {job: shop.runs_of(job)[0] for job in jobs} == dict.fromkeys(jobs, "SUCCESS")
 

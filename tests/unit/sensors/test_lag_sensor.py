@@ -106,3 +106,5 @@ def test_an_outage_fails_the_check_once_a_minute_and_ends_at_once(sensor: Sensor
     assert down(30) == []
     assert down(30) == [("check", False)]
     assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]
+    sensor.tick(LATE, later=1)
+    assert down(1) == [("check", False)], "the check failed before, for another reason"
