@@ -36,6 +36,7 @@ from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.metastore.connection import Connections
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage, paths
+from hive_replication.storage.hdfs_access import HdfsAccess
 
 _READS = ("get_", "show_", "heartbeat")
 #: Changes whose answer a metastore may give although its database has taken them back.
@@ -109,11 +110,19 @@ class Trap:
         Storage.delete = lambda owner, uri, **options: self._effect(
             f"{self._side(uri)}.storage.delete[{kind(uri)}]", lambda: delete(owner, uri, **options)
         )
-        Storage.mkdirs = lambda owner, uri: self._effect(
-            f"{self._side(uri)}.storage.mkdirs[{kind(uri)}]", lambda: mkdirs(owner, uri)
+        Storage.mkdirs = lambda owner, uri, mode=None: self._effect(
+            f"{self._side(uri)}.storage.mkdirs[{kind(uri)}]", lambda: mkdirs(owner, uri, mode)
         )
+        for name in ("set_mode", "set_owner", "set_acl"):
+            self._arm_access(name, getattr(HdfsAccess, name))
         copy = copy_file.copy_file
         thread_copier.copy_file = lambda task, *args, **options: self._copy(copy, task, args, options)
+
+    def _arm_access(self, name: str, change: Callable[..., None]) -> None:
+        def struck(owner: HdfsAccess, path: str, *args: Any, **options: Any) -> None:
+            self._effect(f"target.storage.{name}", lambda: change(owner, path, *args, **options))
+
+        setattr(HdfsAccess, name, struck)
 
     def strikes(self, key: str) -> bool:
         """Counts a moment; returns whether the process is struck there."""
