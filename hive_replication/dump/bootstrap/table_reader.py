@@ -60,7 +60,7 @@ class ObjectReader:
         return sorted(name for name in names if self.source.policy.includes(name))
 
     def read_all(self, names: Sequence[str]) -> Iterator[None]:
-        """Reads tables, several at once; yields whenever one is done."""
+        """Reads tables, as many at once as ``parallelism.tables`` says; yields whenever one is done."""
         return self.source.threads.unordered(self.read, names)
 
     def read(self, name: str) -> None:

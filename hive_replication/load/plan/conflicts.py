@@ -3,6 +3,8 @@
 ``refuse`` leaves it and holds the lane. ``adopt`` takes it over where it has the same schema: it is stamped, its files are
 compared by proof, and only what differs is copied. ``replace`` drops it, its directory goes to retention. ``keep-aside`` renames
 it to ``<name>_kept_<evid>``; partitions move to a table of that name. What another replication has written is always refused.
+
+A further policy begins with ``ConflictPolicy`` in ``policy/model.py``.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class HeldTable:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What REPL STATUS answers; a further column begins here.
+    """What REPL STATUS answers; a further column begins here, and is shown by ``cli/commands/repl.py``.
 
     Args:
         last_evid: last event id applied to the database or table; None where no replication of it is known.
