@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -210,14 +211,19 @@ def test_what_a_load_took_into_use_since_it_was_listed_stays(
     assert target.storage.exists(uri)
 
 
+def impatient(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
+    """Lets a sweep hold the lock for no time, by a clock of its own: threads of other tests sleep and ask for the time, too."""
+    clock = iter(range(1_000))
+    monkeypatch.setattr(retention, "_HOLD", 0.0)
+    own = SimpleNamespace(time=time.time, monotonic=lambda: next(clock) / 2, sleep=sleep)
+    monkeypatch.setattr(retention, "time", own)
+
+
 def test_the_lock_is_given_to_loads_in_between(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         written(target, f".repl/{number}-0/f", days=365)
-    monkeypatch.setattr(retention, "_HOLD", 0.0)
-    clock = iter(range(1_000))
-    monkeypatch.setattr(retention.time, "monotonic", lambda: next(clock) / 2)
     pauses: list[bool] = []
-    monkeypatch.setattr(retention.time, "sleep", lambda _: pauses.append(Lock.held))
+    impatient(monkeypatch, lambda _: pauses.append(Lock.held))
     assert len(sweep(target, "sales")) == 3
     assert pauses
     assert not any(pauses)
@@ -227,10 +233,7 @@ def test_a_load_that_comes_in_between_ends_the_sweep(target: Target, monkeypatch
     """What was done is told; the rest is for the next time."""
     for number in range(3):
         written(target, f".repl/{number}-0/f", days=365)
-    clock = iter(range(1_000))
-    monkeypatch.setattr(retention, "_HOLD", 0.0)
-    monkeypatch.setattr(retention.time, "monotonic", lambda: next(clock) / 2)
-    monkeypatch.setattr(retention.time, "sleep", lambda _: monkeypatch.setattr(Lock, "refuses", True))
+    impatient(monkeypatch, lambda _: monkeypatch.setattr(Lock, "refuses", True))
     assert 0 < len(sweep(target, "sales")) < 3
 
 
