@@ -6,9 +6,12 @@ import argparse
 import multiprocessing
 import random
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 from tests.fuzz.worker import SHARES, Batch, run
 
@@ -42,20 +45,37 @@ def main() -> int:
 
 
 def fuzz(seed: int, numbers: range, kinds: tuple[str, ...], processes: int) -> Batch:
-    """Reads inputs in processes; one that dies of an input counts as over a limit."""
+    """Reads inputs in processes; one that ends its process counts as over a limit, and the others are read all the same."""
     total, began = Batch(), time.monotonic()
-    batches = [numbers[start : start + _BATCH] for start in range(0, len(numbers), _BATCH)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context) as pool:
-        waiting = {pool.submit(run, seed, batch, kinds): batch for batch in batches}
-        for done in as_completed(waiting):
-            try:
-                total.add(done.result())
-            except BrokenProcessPool:
-                total.over.append(f"the process died among the inputs {waiting[done]}")
-            if sys.stderr.isatty():
-                print(f"\r{total.inputs.total()} of {len(numbers)} in {time.monotonic() - began:.0f} s", end="", file=sys.stderr)
+    pending = [numbers[start : start + _BATCH] for start in range(0, len(numbers), _BATCH)]
+    with tempfile.TemporaryDirectory() as folder:
+        now = Path(folder, "now")
+        while pending:
+            for batch, done in _read(seed, pending, kinds, processes, now):
+                pending.remove(batch)
+                total.add(done)
+                if sys.stderr.isatty():
+                    shown = f"\r{total.inputs.total()} of {len(numbers)} in {time.monotonic() - began:.0f} s"
+                    print(shown, end="", file=sys.stderr)
+            if pending and processes == 1:
+                number = int(now.read_text())
+                total.over.append(f"the process died at the input --seed {seed} --only {number}")
+                batch = next(one for one in pending if number in one)
+                pending.remove(batch)
+                pending += filter(len, (range(batch.start, number), range(number + 1, batch.stop)))
+            processes = 1 if pending else processes  # from now on it is known which input ends one
     return total
+
+
+def _read(
+    seed: int, pending: Sequence[range], kinds: tuple[str, ...], processes: int, now: Path
+) -> Iterator[tuple[range, Batch]]:
+    """What was found in each batch, until a process dies; ``now`` has the number of the input that is read."""
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(run, seed, batch, kinds, now): batch for batch in pending}
+        for done in as_completed(futures):
+            if not isinstance(done.exception(), BrokenProcessPool):
+                yield futures[done], done.result()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.fuzz.dumps import DUMPS
 from tests.fuzz.limits import limited
@@ -57,8 +58,11 @@ def subjects() -> dict[str, Subject]:
     return {**DUMPS, **SUBJECTS}
 
 
-def run(seed: int, numbers: range, kinds: tuple[str, ...]) -> Batch:
-    """Makes and reads inputs; each is made from the seed and its own number, so that one alone can be repeated."""
+def run(seed: int, numbers: range, kinds: tuple[str, ...], now: Path) -> Batch:
+    """Makes and reads inputs; each is made from the seed and its own number, so that one alone can be repeated.
+
+    ``now`` is a file that gets the number of each before it is read.
+    """
     logging.disable(logging.CRITICAL)
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, resource.RLIM_INFINITY))
     known, batch = subjects(), Batch()
@@ -71,6 +75,7 @@ def run(seed: int, numbers: range, kinds: tuple[str, ...]) -> Batch:
         outcome = Outcome(accepted=False)
         name = f"{kind} --seed {seed} --only {number}"
         read = known[kind](chance)
+        now.write_text(f"{number}")
         try:
             with limited(passed):
                 outcome = read()

@@ -1,6 +1,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false, reportUnknownParameterType=false, reportArgumentType=false
-# (pyarrow and thrift's protocols have no types)
+# (pyarrow has no types)
 """How much a Parquet file becomes in memory, from the headers of its pages, before any of them is decompressed.
 
 The footer is no proof of it: 7 KB can become gigabytes, by compression, by a dictionary whose one long value is in every row, or
@@ -12,28 +12,25 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from thrift.protocol.TCompactProtocol import TCompactProtocol
-from thrift.Thrift import TException, TType
-from thrift.transport.TTransport import TMemoryBuffer
+
+from hive_replication.dump.format.parquet_pages import Column, columns, page
 
 MIB = 1 << 20
 _MOST_ROWS, _MOST_VALUES, _MOST_BYTES, _MOST_GROUPS = 100_000, 2_000_000, 128 * MIB, 100
-_HEADER = 65_536  # bytes of a page header: the least and the greatest value may be in it
 _IN_FILES = (f"files.list.element.{name}" for name in ("uri", "checksum", "cm_root", "subdir"))
 _STRINGS = ("kind", "table", "name", "record", *_IN_FILES)
 
 
 @contextmanager
 def damaged() -> Generator[None]:
-    """Turns what Arrow raises for a damaged file, also OSError and NotImplementedError, into a ValueError."""
+    """Turns what Arrow raises for a damaged file, also OSError, NotImplementedError and KeyError, into a ValueError."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, KeyError) as error:
         raise ValueError(str(error)) from error
 
 
@@ -54,89 +51,26 @@ def require_small(data: bytes, schema: pa.Schema) -> None:
     meta = found.metadata
     if meta.num_rows > _MOST_ROWS or meta.num_row_groups > _MOST_GROUPS:
         raise ValueError(f"it has {meta.num_rows:,} rows in {meta.num_row_groups:,} groups, more than are read")
-    total = 0
-    for group in range(meta.num_row_groups):
-        row_group = meta.row_group(group)
-        for column in range(row_group.num_columns):
-            total += _chunk_bytes(data, row_group.column(column))
+    total = sum(_bytes_in(data, column) for column in columns(data))
     if total > _MOST_BYTES:
         raise ValueError(f"it has {total:,} bytes, more than the {_MOST_BYTES:,} that are read")
     _require_few_bytes(data)
 
 
-def _chunk_bytes(data: bytes, chunk: Any) -> int:
+def _bytes_in(data: bytes, column: Column) -> int:
     """Bytes of a column's pages when they are decompressed."""
-    offsets = (chunk.dictionary_page_offset, chunk.data_page_offset)
-    place = min(offset for offset in offsets if offset is not None)
-    end, total, values = place + chunk.total_compressed_size, 0, 0
-    if not 0 <= place <= end <= len(data):
-        raise ValueError("a column lies outside of the file")
-    while place < end:
-        length, uncompressed, compressed, number = _page(data[place : place + _HEADER])
-        if min(uncompressed, compressed, number) < 0:
+    place, total, values = column.start, 0, 0
+    while place < column.end:
+        found = page(data, place)
+        if min(found.uncompressed, found.compressed, found.values) < 0:
             raise ValueError("a page has no size")
-        total, values = total + uncompressed, values + number
-        place += length + compressed
+        total, values = total + found.uncompressed, values + found.values
+        place += found.length + found.compressed
         if total > _MOST_BYTES or values > _MOST_VALUES:
             raise ValueError(f"a column has more than the {_MOST_BYTES:,} bytes or {_MOST_VALUES:,} values that are read")
-    if place != end:
+    if place != column.end:
         raise ValueError("a page reaches beyond its column")
     return total
-
-
-def _page(data: bytes) -> tuple[int, int, int, int]:
-    """Length of a page header, and what it says: bytes before and after compression, and number of values."""
-    transport = TMemoryBuffer(data)
-    protocol = TCompactProtocol(transport, string_length_limit=_HEADER, container_length_limit=_HEADER)
-    sizes, values = {2: -1, 3: -1}, 0
-    try:
-        protocol.readStructBegin()
-        while True:
-            _, kind, field = protocol.readFieldBegin()
-            if kind == TType.STOP:
-                break
-            if field in sizes and kind == TType.I32:
-                sizes[field] = protocol.readI32()
-            elif field in (5, 7, 8) and kind == TType.STRUCT:  # of data pages, and of dictionaries
-                values = _values(protocol)
-            else:
-                _skip(protocol, kind)
-            protocol.readFieldEnd()
-    except (TException, EOFError, IndexError, KeyError, TypeError, UnicodeDecodeError, RecursionError, OverflowError) as error:
-        raise ValueError(f"a page header is unreadable: {error!r}") from error
-    return transport.cstringio_buf.tell(), sizes[2], sizes[3], values
-
-
-def _values(protocol: Any) -> int:
-    found = 0
-    protocol.readStructBegin()
-    while True:
-        _, kind, field = protocol.readFieldBegin()
-        if kind == TType.STOP:
-            break
-        if field == 1 and kind == TType.I32:
-            found = protocol.readI32()
-        else:
-            _skip(protocol, kind)
-        protocol.readFieldEnd()
-    protocol.readStructEnd()
-    return found
-
-
-def _skip(protocol: Any, kind: int, depth: int = 0) -> None:
-    """Passes over a field: numbers, texts that need not be UTF-8, and structs of them."""
-    if kind == TType.STRING:
-        protocol.readBinary()
-    elif kind != TType.STRUCT:
-        protocol.skip(kind)
-    elif depth > 5:
-        raise ValueError("a page header nests too deep")
-    else:
-        protocol.readStructBegin()
-        while (field := protocol.readFieldBegin())[1] != TType.STOP:
-            _skip(protocol, field[1], depth + 1)
-            protocol.readFieldEnd()
-        protocol.readStructEnd()
 
 
 def _require_few_bytes(data: bytes) -> None:

@@ -6,7 +6,13 @@ from hive_replication.metastore.types import Database, Function, Partition, Tabl
 
 
 def whole_database(database: Database) -> Database:
-    """A database of a header; parameters that are left out are none."""
+    """A database of a header; parameters that are left out are none.
+
+    Raises:
+        ValueError: it has no name.
+    """
+    if not database.name:
+        raise ValueError("a database has no name")
     database.parameters = database.parameters or {}
     return database
 
