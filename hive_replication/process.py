@@ -74,6 +74,11 @@ def user() -> str:
     return str(os.getuid())
 
 
+def account() -> str:
+    """The account on HDFS and metastores without Kerberos: ``HADOOP_USER_NAME``, else the user, as Hadoop's clients have it."""
+    return os.environ.get("HADOOP_USER_NAME") or user()
+
+
 def actor() -> str:
     """Who acts, for records: ``user@host``, or what :func:`acting_as` says."""
     return _ACTOR.get() or f"{user()}@{socket.gethostname()}"

@@ -55,6 +55,8 @@ def run(argv: Sequence[str]) -> int:
         code: int = application(words)(words, prog_name=PROGRAM, standalone_mode=False) or 0
     except ReplicationError as error:
         return _failed(str(error), error.exit_code, as_json=as_json)
+    except OSError as error:  # what went away in the middle, or a file of this machine
+        return _failed(str(error), ReplicationError.exit_code, as_json=as_json)
     except typer.TyperException as error:
         return _failed(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code, as_json=as_json)
     if code == INTERRUPTED:

@@ -13,7 +13,8 @@ from hive_replication.copy.proof import Crc32c, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
-from hive_replication.storage import AlreadyExists, FileStatus, Storage, paths
+from hive_replication.process import account
+from hive_replication.storage import AlreadyExists, Denied, FileStatus, Storage, paths
 from hive_replication.storage.access import Access
 
 _LOG = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def copy_file(
 
 
 def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, ReplicationError | FileNotFoundError) and not isinstance(error, Refused | BadRequest)
+    return isinstance(error, ReplicationError | FileNotFoundError) and not isinstance(error, Refused | BadRequest | Denied)
 
 
 class _Gone(Exception):
@@ -99,8 +100,8 @@ class _Copying:
 
     def run(self) -> CopyResult | CopyFailure:
         """One round over all candidates."""
-        if self._task.file.is_missing_directory:
-            return self._missing_directory()
+        if self._task.file.is_unlisted_directory:
+            return self._unlisted_directory()
         replica = self._target.status(self._task.target)
         if replica is not None:
             return self._present(replica)
@@ -255,8 +256,14 @@ class _Copying:
             f"{self._task.target} has other content than {self._task.file.uri}; nothing was overwritten", "conflict"
         )
 
-    def _missing_directory(self) -> CopyFailure:
+    def _unlisted_directory(self) -> CopyFailure:
         directory = self._task.file.uri.rstrip("/")
+        if not self._task.file.is_missing_directory:
+            return self.failure(
+                f"the dump might not list the directory {directory} of the source: let the account read all of it (hdfs dfs "
+                f"-setfacl -R -m user:{account()}:r-x {paths.split(directory)[2]}), then repair the table",
+                "gone",
+            )
         return self.failure(
             f"the directory {directory} was missing at the source when it was dumped, and nothing is emptied for it: bring it "
             "back, or drop the table or partition there, then repair the table; or set missing_directories: empty in the policy",

@@ -25,7 +25,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, Storage
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify.listing_digest import Observation, is_being_written, observe
 
@@ -125,6 +125,12 @@ class DriftScan:
         Raises:
             Unreachable: a metastore or storage does not answer.
         """
+        try:
+            return self._scanned(name)
+        except Denied as error:
+            return TableDrift(name, 0, waiting=f"it may not be read: {error}")
+
+    def _scanned(self, name: str) -> TableDrift | None:
         began = time.monotonic()
         table, replica = self.source.metastore.table(self.database, name), self.target.metastore.table(self._replica, name)
         if table is None or replica is None or not self._is_replicated(table, replica):

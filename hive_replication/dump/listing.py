@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.storage import StillOpen, Storage, paths
+from hive_replication.storage import Denied, StillOpen, Storage, paths
 from hive_replication.storage.boundary import Boundary
 
 _LOG = logging.getLogger(__name__)
@@ -25,9 +25,10 @@ class Lister:
         cm_root: cmroot to record with each file, or "" where deleted files are not kept.
         nothing: whether no data is replicated, so that every directory counts as empty.
         boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
-        tell_missing: whether a directory that is missing has a file that stands for it, instead of none: a dump must not say that
-            it is empty. Every table and partition has a directory from its creation on; one that is missing was removed, or
-            what it lies on is not mounted. Of stores without directories nobody can tell.
+        holds: whether a directory that is missing, or that the account may not list, has a file that stands for it, so that the
+            load holds its table: a dump must not say that it is empty, nor fail for one table of many. Every table and
+            partition has a directory from its creation on; one that is missing was removed, or what it lies on is not mounted.
+            Of stores without directories nobody can tell.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class Lister:
         *,
         nothing: bool = False,
         boundary: Boundary | None = None,
-        tell_missing: bool = False,
+        holds: bool = False,
     ) -> None:
         self._storage, self._boundary = storage, boundary
         self.cm_root = cm_root
-        self._nothing, self._tell_missing = nothing, tell_missing
+        self._nothing, self._holds = nothing, holds
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open.
@@ -60,13 +61,18 @@ class Lister:
             try:
                 found = tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
                 return found or self._missing(location)
+            except Denied as error:
+                if not self._holds:
+                    raise
+                _LOG.warning("the dump says that a directory could not be listed: %s", error)
+                return (FileRef.unreadable_directory(location),)
             except FileNotFoundError:
                 _LOG.debug("%s changed while it was listed: it is listed again", location)
                 continue  # a file went away between listing and checksum: the directory changed, list it again
         raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
 
     def _missing(self, location: str) -> tuple[FileRef, ...]:
-        if not (self._tell_missing and self._storage.lacks_directory(location)):
+        if not (self._holds and self._storage.lacks_directory(location)):
             return ()
         _LOG.warning("%s is missing: the dump says so, and not that it is empty", location)
         return (FileRef.missing_directory(location),)
@@ -87,6 +93,10 @@ class Lister:
             checksum = self._storage.checksum(uri) if paths.is_text(uri) else None  # which the load holds
         except StillOpen:
             checksum = None  # it is copied as it can be read then, and proven by what was read
+        except Denied:
+            if not self._holds:
+                raise
+            checksum = None  # likewise, unless the load may not read it either, which holds its table
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
         return FileRef(
             uri, checksum.value if checksum else "", self.cm_root if kept and checksum else "", "" if parent == "." else parent

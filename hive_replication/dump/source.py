@@ -99,7 +99,7 @@ class Source:
 
     def lister(self, boundary: SourceBoundary) -> Lister:
         """Lists data files within a boundary; none where the policy replicates no data."""
-        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only, boundary=boundary.data, tell_missing=True)
+        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only, boundary=boundary.data, holds=True)
 
     def cm_root(self) -> str:
         """URI of the source's cmroot, or "" where change management is off."""

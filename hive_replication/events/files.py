@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
+_DENIED = "denied"
 _HEX = re.compile("%([0-9A-F]{2})")
 
 
@@ -20,8 +21,8 @@ class FileRef:
         cm_root: URI of the cmroot directory that keeps the file once Hive deletes it, or "".
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
 
-    A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed.
-    It cannot be copied, so that nothing is emptied for it.
+    A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
+    or, where ``subdir`` is ``denied``, that the account might not list. It cannot be copied, so that nothing is emptied for it.
     """
 
     uri: str
@@ -34,10 +35,20 @@ class FileRef:
         """What stands for all files of a directory that is missing."""
         return cls(f"{location.rstrip('/')}/")
 
+    @classmethod
+    def unreadable_directory(cls, location: str) -> FileRef:
+        """What stands for all files of a directory that the account might not list."""
+        return cls(f"{location.rstrip('/')}/", subdir=_DENIED)
+
+    @property
+    def is_unlisted_directory(self) -> bool:
+        """Whether it stands for a directory that was not listed."""
+        return self.uri.endswith("/")
+
     @property
     def is_missing_directory(self) -> bool:
         """Whether it stands for a directory that is missing."""
-        return self.uri.endswith("/")
+        return self.is_unlisted_directory and self.subdir != _DENIED
 
     @property
     def name(self) -> str:

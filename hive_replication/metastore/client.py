@@ -23,7 +23,7 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Replay, Notifica
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         batch: tables or partitions read in one call.
-        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user; None: as itself.
+        user: see :class:`hive_replication.metastore.connection.Connections`.
         kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.
         connections: the most that there are, and so the most calls at a time; further ones wait.
     """

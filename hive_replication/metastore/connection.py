@@ -20,6 +20,7 @@ from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
+from hive_replication.process import account
 
 _LOG = logging.getLogger(__name__)
 
@@ -73,7 +74,8 @@ class Connections:
         uri: ``thrift://host:port``, or several joined by commas; the first that answers is used.
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
-        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user; None: as itself.
+        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user, as for Hive's clients
+            (``hive.metastore.execute.setugi``); None: this process's account.
         kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
             ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
         connections: the most that there are: a metastore keeps a thread for each.
@@ -93,7 +95,7 @@ class Connections:
         self._addresses: Sequence[tuple[str, int]] = addresses(uri)
         self._timeout = timeout
         self._retries = retries
-        self._user = user
+        self._user = user or account()
         self._kerberos_service = kerberos_service
         self._slots = threading.BoundedSemaphore(connections)
         self._idle: list[_Connection] = []  # the last one used is the next one
@@ -231,7 +233,7 @@ class Connections:
             try:
                 connection = _Connection(self._transport(socket, host))
                 connection.transport.open()
-                if self._user:
+                if not self._kerberos_service:
                     connection.client.set_ugi(self._user, [])
                 socket.setTimeout(self._timeout * 1000)
                 _LOG.debug("connected to the metastore %s:%d", host, port)

@@ -59,7 +59,7 @@ def from_thrift(what: str, uri: str, fault: TException) -> MetastoreError:
         kind = AlreadyExists
     elif isinstance(fault, (NoSuchTxnException, TxnAbortedException)):
         kind = TransactionGone
-    words = getattr(fault, "message", None) or type(fault).__name__
+    words = (getattr(fault, "message", None) or type(fault).__name__).split("\n\tat ", 1)[0]  # without Hadoop's stack trace
     return kind(f"{what} at {uri}: {words}")
 
 

@@ -8,10 +8,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.storage.file_status import AlreadyExists
+from hive_replication.process import account
+from hive_replication.storage.file_status import AlreadyExists, Denied
 
 # Hadoop's exceptions and hdfs-native's errors that pass by themselves, as they stand in the text of a RuntimeError.
 _TRANSIENT = ("SafeModeException", "RetriableException", "StandbyException", "DataTransferError", "BlocksNotFound")
+#: How Hadoop names what an account may not do.
+DENIED = "AccessControlException"
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
 _TAKEN = ("must both be directories",)
 # What Hadoop's exceptions mean, by the ends of their names.
@@ -26,8 +29,12 @@ _WORDS = {
     "StandbyException": "the NameNode is on standby",
     "FileNotFoundException": "it is absent",
 }
+# How the NameNode says which right whom it lacks on what: of FSPermissionChecker.toAccessControlString.
+_LACKING = re.compile(
+    r'user=(?P<user>[^,]+), access=(?P<access>\w+), inode="(?P<inode>.*?)":(?P<owner>[^:]*:[^:]*):(?P<mode>[\w-]{10}\+?)'
+)
+_BITS = {"READ": "r", "WRITE": "w", "EXECUTE": "x", "ALL": "rwx"}
 _RPC = re.compile(r'RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
-_ERRNO = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
 
 
 def is_transient(error: BaseException) -> bool:
@@ -47,10 +54,12 @@ def translated(uri: str, root: str) -> Generator[None]:
         yield
     except ReplicationError:
         raise
-    except (FileNotFoundError, PermissionError) as error:
+    except PermissionError as error:
+        raise Denied(_denied(uri, error.strerror or _first_line(error))) from error
+    except FileNotFoundError as error:
         if "://" in str(error.filename):  # From a stream that is being written elsewhere: it is named already.
             raise
-        raise type(error)(error.errno or _ERRNO[type(error)], error.strerror or _first_line(error), uri) from error
+        raise FileNotFoundError(error.errno or errno.ENOENT, error.strerror or _first_line(error), uri) from error
     except FileExistsError as error:
         raise AlreadyExists(f"{uri} exists already") from error
     except OSError as error:
@@ -60,7 +69,22 @@ def translated(uri: str, root: str) -> Generator[None]:
     except RuntimeError as error:
         if any(text in str(error) for text in _TAKEN):
             raise AlreadyExists(f"{uri} exists already") from error
-        raise ReplicationError(f"{uri}: {_first_line(error)}") from error
+        kind = Denied if DENIED in str(error) else ReplicationError
+        raise kind(_denied(uri, _first_line(error)) if kind is Denied else f"{uri}: {_first_line(error)}") from error
+
+
+def _denied(uri: str, text: str) -> str:
+    """Path, account and the right that it lacks, with the command that grants it."""
+    found = _LACKING.search(text)
+    if found is None:
+        return f"{uri}: the account {account()} may not: {text}"
+    user, inode, mode = found["user"], found["inode"], found["mode"]
+    lacks = "".join(_BITS.get(word, "") for word in found["access"].split("_"))
+    grant = "".join(bit if bit in lacks + mode[7:10] else "-" for bit in "rwx")  # an entry counts instead of what all others have
+    return (
+        f"{uri}: the account {user} lacks {lacks} on {inode} ({found['owner']} {mode}); grant it, for instance by: "
+        f"hdfs dfs -setfacl -m user:{user}:{grant} {inode}"
+    )
 
 
 def _first_line(error: BaseException) -> str:

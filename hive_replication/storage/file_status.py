@@ -12,6 +12,14 @@ class AlreadyExists(ReplicationError, FileExistsError):
     """A file or directory has the name that was to be given; nothing was overwritten."""
 
 
+class Denied(ReplicationError, PermissionError):
+    """The account lacks a right on a file or directory; ``strerror`` is the message, as of other OSErrors."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.strerror = message
+
+
 class TooLarge(ReplicationError, ValueError):
     """A file has more bytes than its reader expects; the rest of it was not read."""
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import hdfs_native
 
 from hive_replication.storage.access import Access, AclEntry
-from hive_replication.storage.failures import plain
+from hive_replication.storage.failures import DENIED, plain
 
 if TYPE_CHECKING:  # names of its stubs alone
     from hdfs_native._internal import AclEntryType, FsAction
 
 _ACTIONS: tuple[FsAction, ...] = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")  # by their bits
-_DENIED, _NO_ACLS = "AccessControlException", "AclException"
+_NO_ACLS = "AclException"
 
 
 class HdfsAccess:
@@ -114,6 +114,6 @@ def _denied(path: str) -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
-        if _DENIED in str(error) or _NO_ACLS in str(error):
+        if DENIED in str(error) or _NO_ACLS in str(error):
             raise PermissionError(errno.EACCES, plain(str(error)), path) from error
         raise

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
+import errno
 import json
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count, cycle
@@ -17,6 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import repeats
+from hive_replication.process import account
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.file_status import FileChecksum, Space, StillOpen
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
@@ -76,8 +76,7 @@ class WebHdfs:
         self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
         self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_RETRIES)
         self._hosts = ClusterHosts(self._pool, self._addresses, hosts)
-        # As hdfs-native and Hadoop's simple authentication do.
-        self._user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        self._user = account()
         self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
         self._datanodes: dict[_DataNode, None] = {}
         self._asked = count()
@@ -246,6 +245,13 @@ def _not_webhdfs(path: str, body: bytes) -> ReplicationError:
     )
 
 
+def _message(body: str) -> str:
+    """What Hadoop's exception says, "" where an answer has none."""
+    with suppress(LookupError, TypeError, ValueError, RecursionError):
+        return str(json.loads(body)["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
+    return ""
+
+
 def _error(path: str, status: int, body: str) -> Exception:
     """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
     text = " ".join(body.split())[:300]
@@ -258,6 +264,6 @@ def _error(path: str, status: int, body: str) -> Exception:
     if "is under construction" in text:
         return StillOpen(f"{path} is still being written: HDFS has no checksum of it yet")
     if status == 401 or "AccessControlException" in text or "SecurityException" in text:
-        return PermissionError(f"WebHDFS refused the checksum of {path}: {text}")
+        return PermissionError(errno.EACCES, f"WebHDFS refuses: {_message(body) or text}", path)
     # Hadoop answers 403 to any IOException that it knows no better code for.
     return (_Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for {path}: {text}")

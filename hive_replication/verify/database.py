@@ -21,7 +21,7 @@ from hive_replication.metastore.table_kinds import has_files, is_transactional, 
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Function, Table, directory_of
 from hive_replication.progress import Progress, Silent
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, Storage
 from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
@@ -161,7 +161,10 @@ class _Comparison:
         source, target = self._source.table(name), self._target.table(name)
         if source is None and target is None:
             return None
-        return self._comparer.table(name, self._pairs(source, target))
+        try:
+            return self._comparer.table(name, self._pairs(source, target))
+        except Denied as error:
+            return TableComparison(name, differences=(f"it cannot be compared: {error}",))
 
     def functions(self) -> Iterator[TableComparison]:
         """Compares functions: those that are replicated, under their names of lanes."""

@@ -21,7 +21,7 @@ from hive_replication.events.events_of_policy import LogEvent, ends_transaction,
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import Denied, Storage, paths
 
 _BATCH = 500
 _LOOK_AGAIN = 0.5  # seconds
@@ -119,6 +119,8 @@ def seen_files(
         names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
     except FileNotFoundError:
         return ()
+    except Denied:
+        names = []  # which the lister says, too
     return tuple(needed(lister.files(location), names, write_ids, hidden))
 
 

@@ -191,10 +191,10 @@ class Fold:
         before, after = event.before.sd.location, event.after.sd.location
         table = with_statistics(event.after, statistics_of(record.table))
         self.draft.put_table(replace(record, table=table, files=_moved_files(record.files, before, after)))
-        if _is_missing(record.files):  # it may have been listed in the middle of the rename
+        if _is_unlisted(record.files):  # it may have been listed in the middle of the rename
             self.unlisted.add((new, ""))
         for part in self.draft.partitions(old):
-            if _is_missing(part.files):
+            if _is_unlisted(part.files):
                 self.unlisted.add((new, part.name))
             part.partition.tableName = new
             part.partition.sd.location = paths.moved(part.partition.sd.location, before, after)
@@ -223,7 +223,7 @@ class Fold:
         if record is not None and not event.truncate:
             before = change.before.sd.location if change.before else record.partition.sd.location
             files = record.files if relocated else _moved_files(record.files, before, change.after.sd.location)
-        unlisted = relocated or record is None or _is_missing(files)
+        unlisted = relocated or record is None or _is_unlisted(files)
         if change.rename:
             self.draft.drop_partition(table, change.before_name)
             unlisted |= mixed or (table, change.before_name) in self.unlisted
@@ -249,14 +249,14 @@ class Fold:
 
 def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:
     """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning."""
-    if event.replace or _is_missing(files):
+    if event.replace or _is_unlisted(files):
         return event.files
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
 
 
-def _is_missing(files: tuple[FileRef, ...]) -> bool:
-    """Whether the directory was missing when it was listed."""
-    return any(file.is_missing_directory for file in files)
+def _is_unlisted(files: tuple[FileRef, ...]) -> bool:
+    """Whether the directory could not be listed."""
+    return any(file.is_unlisted_directory for file in files)
 
 
 def _moved_files(files: tuple[FileRef, ...], before: str | None, after: str | None) -> tuple[FileRef, ...]:

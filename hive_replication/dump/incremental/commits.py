@@ -21,6 +21,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.storage import Denied
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,15 +57,19 @@ class TransactionReader:
         if not named and not found:
             return None
         writes = [one for one in found if self.includes(one.table) and not one.view]
-        unreadable = next((one for one in writes if one.problem), None)
-        if unreadable is not None:
-            extra = about(self.database, unreadable.table, event.evid)
-            _LOG.warning(
-                "what the transaction wrote cannot be read: the load holds its tables: %s", unreadable.problem, extra=extra
-            )
-            return EventRecord(row, tuple(_groups(writes)))
-        written = tuple(TransactionWrite(one.table, one.partition, one.write_id, self._truncates(one)) for one in writes)
-        return EventRecord(row, tuple(_groups(writes)), writes=written)
+        return EventRecord(row, tuple(_groups(writes)), writes=self._written(writes, event.evid))
+
+    def _written(self, writes: list[WriteEvent], evid: int) -> tuple[TransactionWrite, ...]:
+        """What a commit wrote, () where that cannot be read: then the load holds the tables that the record names."""
+        table, problem = next(((one.table, one.problem) for one in writes if one.problem), ("", ""))
+        try:
+            if not problem:
+                return tuple(TransactionWrite(one.table, one.partition, one.write_id, self._truncates(one)) for one in writes)
+        except Denied as error:
+            problem = str(error)
+        extra = about(self.database, table, evid)
+        _LOG.warning("what the transaction wrote cannot be read: the load holds its tables: %s", problem, extra=extra)
+        return ()
 
     def _is_open(self, event: LogEvent) -> bool:
         """Whether an abort names an open transaction: Hive's own loads log the id that the transaction has at their source."""

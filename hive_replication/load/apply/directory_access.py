@@ -163,7 +163,7 @@ def _wanted(placed: LanePlacement, database: str) -> Iterator[tuple[str, _Wanted
 def _origin(content: Content) -> str:
     """The source's directory of an object; "" where nothing tells."""
     for file in content.files[:1]:
-        if not file.is_missing_directory:
+        if not file.is_unlisted_directory:
             return reduce(lambda uri, _: paths.parent(uri), file.relative.split("/"), file.uri)
     return content.origin.rstrip("/")
 

@@ -170,7 +170,10 @@ def object_differences(
 
 
 def _files(source: Mapping[str, str], target: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Sentences about files that differ, each with what was read of the file."""
+    """Sentences about files that differ, each with what was read of the file; or why they could not be read."""
+    if "" in source:
+        yield f"its files cannot be compared: {source['']}", ""
+        return
     for name in sorted(source.keys() | target.keys()):
         ours, theirs = source.get(name), target.get(name)
         if theirs is None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from hive_replication.acid.rows import Rows
 from hive_replication.errors import ReplicationError
-from hive_replication.storage import FileChecksum, StillOpen, Storage
+from hive_replication.storage import Denied, FileChecksum, StillOpen, Storage
 from hive_replication.verify.compare import same_rows
 from hive_replication.verify.listing_digest import is_unfinished
 
@@ -46,7 +46,7 @@ class FileFacts:
     """What was read of the data files of an object.
 
     Args:
-        source: by relative name.
+        source: by relative name; the reason under "" where the account may not read them.
         target: the replica's.
         checksums: how many were asked for on each side.
     """
@@ -122,6 +122,13 @@ class ThresholdReader:
 
 def file_facts(source: Storage, target: Storage, directories: Directories) -> FileFacts:
     """What is read of the data files of an object on both sides, by relative name."""
+    try:
+        return _file_facts(source, target, directories)
+    except Denied as error:
+        return FileFacts({"": str(error)}, {}, 0)
+
+
+def _file_facts(source: Storage, target: Storage, directories: Directories) -> FileFacts:
     ours = source.named_files(directories.source) if directories.source else {}
     theirs = target.named_files(directories.target) if directories.target else {}
     left, right = (

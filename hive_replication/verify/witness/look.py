@@ -20,6 +20,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import Denied
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
 from hive_replication.verify.witness.comparison import (
     Counts,
@@ -198,7 +199,10 @@ class Look:
 
     def _transactional_files(self, source: Thing, target: Thing, tables: Tables, part: _Part) -> Files:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
-        right, left = there.files(target), here.files(source)
+        try:
+            right, left = there.files(target), here.files(source)
+        except Denied as error:
+            return {"": str(error)}, {}, Counts(directories=1)
         part.shares.used(0, 1, 0)
         counts = Counts(directories=1, files=(len(left), len(right)))
         sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]

@@ -21,7 +21,9 @@ headers = st.builds(
     kind=st.sampled_from(["bootstrap", "incremental"]),
     scope=scopes,
     source=text,
-    source_database=st.builds(Database, name=text, locationUri=text, parameters=st.dictionaries(text, text, max_size=2)),
+    source_database=st.builds(
+        Database, name=text.filter(bool), locationUri=text, parameters=st.dictionaries(text, text, max_size=2)
+    ),
     from_evid=evids,
     to_evid=evids,
     to_time=evids,

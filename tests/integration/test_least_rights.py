@@ -1,0 +1,315 @@
+"""Replication as an ordinary account of HDFS, and each right that it needs taken away, on real servers (docs/real-cluster.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import hdfs_native
+import pytest
+from hive_metastore.ttypes import Function, FunctionType, ResourceType, ResourceUri
+
+from hive_replication import verify
+from hive_replication.cli.main import run
+from hive_replication.connect import Connection, connect
+from hive_replication.doctor import examine
+from hive_replication.drift import DriftScan
+from hive_replication.errors import ReplicationError
+from hive_replication.load.report import LoadReport
+from hive_replication.operate import repair
+from hive_replication.policy import Policy
+from hive_replication.storage import Denied, paths
+from hive_replication.verify.witness import witness
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import policy, save_policy
+from tests.origin import Origin
+from tests.warehouse import Warehouse
+
+pytestmark = pytest.mark.servers
+
+ACCOUNT = "repl"
+
+
+@contextmanager
+def acting() -> Generator[None]:
+    """All that connects to HDFS or a metastore meanwhile does so as the account."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HADOOP_USER_NAME", ACCOUNT)
+        yield
+
+
+@dataclass
+class Account:
+    """A source database of the superuser's, and the account that replicates it with no right but those of the manual.
+
+    Args:
+        root: connected as the superuser.
+        database: its name on both sides.
+    """
+
+    root: Connection
+    database: str
+    origin: Origin = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.origin = Origin(self.root, self.database)
+        self.origin.create_database()
+        self.allow(self.source, self.source_cm_root, "r-x", below=True)
+        for directory in (self.home, self.warehouse):
+            self.target.mkdirs(directory, create_parent=True)
+            self.allow(self.target, directory, "rwx")
+
+    @cached_property
+    def source(self) -> hdfs_native.Client:
+        return self._client(self.root.source.policy.source.roots[0].uri)
+
+    @cached_property
+    def target(self) -> hdfs_native.Client:
+        return self._client(self.root.target.policy.target.roots[0].uri)
+
+    def _client(self, uri: str) -> hdfs_native.Client:
+        client = hdfs_native.Client(uri.rstrip("/"))
+        client.get_file_info("/")  # it connects as the superuser, now
+        return client
+
+    @property
+    def home(self) -> str:
+        """Below it are the dumps, external tables and jars."""
+        return f"/accounts/{self.database}"
+
+    @property
+    def warehouse(self) -> str:
+        return paths.split(self.root.target.metastore.config_value("hive.metastore.warehouse.dir", ""))[2]
+
+    @property
+    def source_cm_root(self) -> str:
+        return paths.split(self.root.source.cm_root())[2]
+
+    @property
+    def policy(self) -> Policy:
+        below = f"{self.root.target.policy.target.roots[0].uri.rstrip('/')}{self.home}"
+        places = {"dump_root": f"{below}/dumps", "external_root": f"{below}/external", "functions_root": f"{below}/jars"}
+        return self.root.source.policy.model_copy(update={"databases": {self.database: self.database}, **places})
+
+    @cached_property
+    def connection(self) -> Connection:
+        return connect(self.policy)
+
+    def replicate(self) -> LoadReport:
+        with acting():
+            return Warehouse(self.connection, None, self.database).replicate()  # type: ignore[arg-type]
+
+    def repair(self, table: str) -> tuple[str, ...]:
+        with acting():
+            return tuple(repair(self.connection, f"{self.database}.{table}").left)
+
+    def unequal(self) -> dict[str, tuple[str, ...]]:
+        with acting():
+            return {one.table: tuple(one.differences) for one in verify(self.connection, self.database) if one.differences}
+
+    def allow(self, side: hdfs_native.Client, path: str, bits: str, *, below: bool = False) -> None:
+        """Grants a right by an ACL; ``below`` also on what is made there later."""
+        scopes = ("access", "default") if below else ("access",)
+        side.modify_acl_entries(path, [hdfs_native.AclEntry("user", scope, bits, ACCOUNT) for scope in scopes])
+
+    @contextmanager
+    def without(self, side: hdfs_native.Client, path: str, mode: int, owner: str = "root") -> Generator[str]:
+        """A file or directory with other permissions and no ACL for a while."""
+        known = side.get_file_info(path)
+        entries = side.get_acl_status(path)
+        side.remove_acl(path)
+        side.set_owner(path, owner, owner)
+        side.set_permission(path, mode)
+        try:
+            yield path
+        finally:
+            side.set_owner(path, known.owner, known.group)
+            side.set_permission(path, known.permission)
+            for entry in entries.entries:
+                if entry.name:
+                    side.modify_acl_entries(path, [entry])
+
+    def of_source(self, table: str, day: str = "") -> str:
+        return paths.split(self.origin.location(table, day))[2]
+
+    def of_target(self, table: str = "") -> str:
+        metastore = self.root.target.metastore
+        if not table:
+            database = metastore.database(self.database)
+            assert database is not None
+            return paths.split(str(database.locationUri))[2]
+        found = metastore.table(self.database, table)
+        assert found is not None
+        return paths.split(str(found.sd.location))[2]
+
+
+@pytest.fixture(scope="module")
+def root(cluster: Cluster) -> Connection:
+    """The superuser's own connection, whose clients are connected before anybody acts as the account."""
+    made = connect(policy(cluster, {"unused": "unused"}))
+    for side in (made.source, made.target):
+        side.storage.ls(side.storage.roots[0].uri)
+    return made
+
+
+@pytest.fixture
+def account(root: Connection, unique: str) -> Account:
+    made = Account(root, unique)
+    for table in ("one", "two", "three"):
+        made.origin.create(table)
+        made.origin.insert(table, "1\n")
+    made.origin.create("parts", "1", "2")
+    for day in ("1", "2"):
+        made.origin.insert("parts", "1\n", day)
+    return made
+
+
+def held(report: LoadReport) -> dict[str, str]:
+    return {name: one.reason for one in report.held for name in one.tables}
+
+
+def lacking(reason: str, path: str, bits: str) -> bool:
+    """Whether a sentence names the account, the path and the right, and how to grant it."""
+    return f"the account {ACCOUNT} lacks {bits} on {path} (" in reason and f"-setfacl -m user:{ACCOUNT}:" in reason
+
+
+def test_an_account_without_superuser_rights_replicates(account: Account) -> None:
+    assert account.replicate().held == ()
+    account.origin.insert("one", "2\n")
+    account.origin.insert("parts", "2\n", "1", overwrite=True)
+    account.origin.create("new", "1")
+    assert account.replicate().held == ()
+    assert account.unequal() == {}
+    made = account.target.get_file_info(account.of_target())
+    assert made.owner == ACCOUNT, "the metastore acts as the account (set_ugi)"
+
+
+@pytest.mark.parametrize("packed_above", [0, 10_000], ids=["packed", "tree"])
+def test_directories_that_may_not_be_read_hold_their_tables(account: Account, packed_above: int) -> None:
+    """One of them kept a database from being dumped at all."""
+    with acting():
+        account.__dict__["connection"] = connect(account.policy.model_copy(update={"packed_above": packed_above}))
+    one, part = account.of_source("one"), account.of_source("parts", "2")
+    with account.without(account.source, one, 0o700), account.without(account.source, part, 0o700):
+        found = held(account.replicate())
+        assert found.keys() == {"one", "parts"}
+        assert all(path in found[name] and "might not list" in found[name] for name, path in (("one", one), ("parts", part)))
+        assert lacking(account.unequal()["one"][0], one, "rx")
+        with acting():
+            sides = account.connection.source, account.connection.target
+            assert "two" not in {found.table for found in witness(*sides, account.database).wrong}
+    assert account.repair("one") == account.repair("parts") == ()
+    assert account.unequal() == {}
+    with account.without(account.source, one, 0o700):
+        account.origin.insert("one", "2\n")
+        account.origin.insert("two", "2\n")
+        assert held(account.replicate()).keys() == {"one"}
+        with acting():
+            drift = DriftScan(account.connection.source, account.connection.target, account.database, settle=0).table("one")
+            assert drift is not None
+            assert lacking(drift.waiting, one, "rx")
+            (wrong,) = witness(account.connection.source, account.connection.target, account.database).wrong
+        assert lacking(wrong.text, one, "rx")
+    assert account.repair("one") == ()
+    assert account.unequal() == {}
+
+
+def test_a_file_that_may_not_be_read_holds_its_table(account: Account) -> None:
+    assert account.replicate().held == ()
+    file = paths.split(account.origin.insert("one", "2\n"))[2]
+    account.origin.insert("two", "2\n")
+    with account.without(account.source, file, 0o600):
+        found = held(account.replicate())
+        assert found.keys() == {"one"}
+        assert lacking(found["one"], file, "r")
+    assert account.repair("one") == ()
+    assert account.unequal() == {}
+
+
+def test_cmroot_that_may_not_be_read_holds_what_is_only_there(account: Account) -> None:
+    assert account.replicate().held == ()
+    file = account.origin.insert("one", "2\n")
+    account.root.source.metastore.drop_table(account.database, "three", delete_data=False)
+    account.source.delete(paths.split(file)[2])
+    account.origin.insert("two", "2\n")
+    with account.without(account.source, account.source_cm_root, 0o700):
+        with acting():
+            (finding,) = (one for one in examine(account.connection) if one.check == "cmroot access")
+        assert finding.verdict == "error"
+        assert lacking(finding.found, account.source_cm_root, "rx")
+        found = held(account.replicate())
+    assert found.keys() == {"one"}
+    assert lacking(found["one"], account.source_cm_root, "x")
+
+
+def test_without_the_warehouse_nothing_is_made(account: Account) -> None:
+    with account.without(account.target, account.warehouse, 0o755):
+        with acting():
+            findings = {one.check: one for one in examine(account.connection)}
+        assert lacking(findings["write to the warehouse"].found, account.warehouse, "w")
+        with pytest.raises(ReplicationError) as caught:
+            account.replicate()
+        assert f'user={ACCOUNT}, access=WRITE, inode="{account.warehouse}"' in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert account.root.target.metastore.database(account.database) is None
+    assert account.replicate().held == ()
+
+
+@pytest.mark.parametrize("table", ["", "one"], ids=["database", "table"])
+def test_directories_of_the_target_that_may_not_be_written_hold_what_needs_them(account: Account, table: str) -> None:
+    assert account.replicate().held == ()
+    directory = account.of_target(table)
+    account.origin.insert("one", "2\n")
+    with account.without(account.target, directory, 0o755):
+        if not table:
+            account.origin.create("four")
+        found = held(account.replicate())
+        assert found.keys() == {table or "four"}
+        assert all(lacking(reason, directory, "w") for reason in found.values())
+    for name in found:
+        assert account.repair(name) == ()
+    assert account.unequal() == {}
+
+
+def test_external_root_and_functions_root_hold_what_goes_there(account: Account) -> None:
+    place = f"{account.root.source.policy.source.roots[0].uri}outside/{account.database}"
+    account.root.source.storage.write(f"{place}/f", b"1\n")
+    account.root.source.storage.write(f"{place}-jar/f.jar", b"jar")
+    account.origin.create("outside")
+    found = account.root.source.metastore.table(account.database, "outside")
+    assert found is not None
+    found.sd.location, found.tableType, found.parameters["EXTERNAL"] = place, "EXTERNAL_TABLE", "TRUE"
+    account.root.source.metastore.alter_table(account.database, "outside", found)
+    jar = ResourceUri(ResourceType.JAR, f"{place}-jar/f.jar")
+    function = Function("f", account.database, "a.B", "root", 1, 0, FunctionType.JAVA, [jar])
+    account.root.source.metastore.call("create_function", lambda client: client.create_function(function))
+    for name in ("external", "jars"):
+        account.target.mkdirs(f"{account.home}/{name}", create_parent=True)
+        account.target.set_owner(f"{account.home}/{name}", ACCOUNT, ACCOUNT)
+    external, jars = f"{account.home}/external", f"{account.home}/jars"
+    with account.without(account.target, external, 0o755), account.without(account.target, jars, 0o755):
+        with acting():
+            findings = {one.check: one.found for one in examine(account.connection)}
+        assert lacking(findings["write to external_root"], external, "w")
+        assert lacking(findings["write to functions_root"], jars, "w")
+        reasons = held(account.replicate())
+        assert any(lacking(reasons[name], external, "w") for name in reasons if name == "outside")
+        assert any(lacking(reasons[name], jars, "w") for name in reasons if name != "outside")
+        assert len(reasons) == 2
+    assert account.repair("outside") == ()
+
+
+def test_without_the_dump_root_there_is_one_error(account: Account, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with account.without(account.target, account.home, 0o755), acting():
+        findings = {(one.side, one.check): one.found for one in examine(account.connection)}
+        assert lacking(findings["dump root", "write"], account.home, "w")
+        with pytest.raises(Denied) as caught:
+            Warehouse(account.connection, None, account.database).dump()  # type: ignore[arg-type]
+        assert lacking(str(caught.value), account.home, "w")
+        file = tmp_path / "policy.yaml"
+        save_policy(account.policy, file)
+        assert run(["REPL", "DUMP", account.database, "--config", str(file)]) == 1
+        assert "lacks w on" in capsys.readouterr().err
