@@ -20,6 +20,8 @@ from resources.embedded import hdfs, jars, java, metastore, processes
 from resources.embedded.hdfs import Hdfs
 from resources.embedded.jars import Group
 from resources.embedded.metastore import Metastore
+from resources.embedded.postgresql import Postgresql
+from resources.embedded.processes import Server
 
 DEFAULT_SIDES = ("source", "target")
 # Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
@@ -32,7 +34,8 @@ class Side:
     """Where the servers of one side are.
 
     Args:
-        name: e.g. ``source``; ``source4`` is a metastore 4.2.0 ``source-short`` another 3.1.3, both on ``source``'s HDFS.
+        name: e.g. ``source``; ``source4`` is a metastore 4.2.0, ``source-short`` another 3.1.3, both on ``source``'s HDFS;
+            ``source-second`` is a second metastore on ``source``'s database.
         metastore: ``thrift://127.0.0.1:port``.
         hdfs: ``hdfs://127.0.0.1:port/``.
         webhdfs: ``http://127.0.0.1:port``.
@@ -85,16 +88,19 @@ class Cluster:
         """Starts what does not run yet of these sides and waits until all of it serves.
 
         Args:
-            names: sides; those of one HDFS (``source``, ``source4``) share it. Or parts, as :meth:`down` takes them:
-                ``source.metastore``, with the HDFS that it writes to, or ``source.hdfs`` alone.
+            names: sides; those of one HDFS (``source``, ``source4``) share it and a database server. Or parts:
+                ``source.metastore``, with the HDFS and the database server that it needs, or ``source.hdfs`` alone.
             progress: shows downloads and the start of each server.
 
         Raises:
-            BadRequest: Java is missing or too old, a name is no side's, a jar is not the locked one, a port is taken.
+            BadRequest: Java is missing or too old, a name is no side's, a jar is not the locked one, a port is taken, the folder
+                is of a version that had no PostgreSQL.
             ReplicationError: a server does not start.
         """
         sides, metastores = _parts(names)
         java.java()
+        for name in metastores:
+            metastore.require_postgresql(self.directory, name)
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._locked():
             ports = self._assign_ports(sides)
@@ -102,11 +108,12 @@ class Cluster:
                 self._start(sides, metastores, ports, progress)
 
     def down(self, names: Sequence[str] | None = None) -> None:
-        """Stops servers, metastores before the HDFS that they write to; data and ports stay.
+        """Stops servers, metastores before the HDFS and the database server that they use; data and ports stay.
 
         Args:
-            names: sides, or ``source.hdfs`` or ``source.metastore`` for a part of one; all where None. Stopping a side that
-                shares another's HDFS (``source4``) leaves the HDFS alone; stopping the HDFS's own side stops all on it.
+            names: sides, or ``source.hdfs``, ``source.database`` or ``source.metastore`` for a part of one; all where None.
+                Stopping a side that shares another's HDFS (``source4``) leaves HDFS and database server alone; stopping the
+                HDFS's own side stops all on it.
 
         Raises:
             BadRequest: a name is not known in this data folder.
@@ -142,6 +149,16 @@ class Cluster:
             conf=store.conf,
         )
 
+    def database(self, name: str) -> Postgresql:
+        """The database server of a side's metastore, running or not.
+
+        Raises:
+            BadRequest: the side was never started here.
+        """
+        self.side(name)
+        owner = _parse(name)
+        return Postgresql(owner, self.directory, self._ports()[owner]["database"])
+
     def sides(self) -> list[str]:
         """Names of the sides ever started here."""
         return [name for name, ports in self._ports().items() if "metastore" in ports]
@@ -153,30 +170,39 @@ class Cluster:
         groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
         hadoop = groups["hadoop"]
         stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
-        metastores = [self._metastore(name, ports, stores, hadoop, groups[group]) for name, group in own.items()]
-        servers = 2 * len(stores) + len(metastores)
+        owners = dict.fromkeys(map(_parse, with_metastore))
+        databases = {owner: Postgresql(owner, self.directory, ports[owner]["database"]) for owner in owners}
+        metastores = [
+            self._metastore(name, ports, stores[_parse(name)], databases[_parse(name)], hadoop, groups[group])
+            for name, group in own.items()
+        ]
+        servers = 2 * len(stores) + len(databases) + len(metastores)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
 
         def advance(count: int) -> None:
             if progress and task is not None:
                 progress.advance(task, count)
 
-        with ThreadPoolExecutor(len(stores) + len(metastores)) as pool:
-            ready = {owner: pool.submit(_start_hdfs, store, advance) for owner, store in stores.items()}
-            started = [pool.submit(_start_metastore, store, ready[store.hdfs.name], advance) for store in metastores]
-            for future in (*ready.values(), *started):
+        with ThreadPoolExecutor(servers) as pool:
+            stored = {owner: pool.submit(_start, store.servers, store.prepare, advance) for owner, store in stores.items()}
+            kept = {owner: pool.submit(_start, (one.server,), one.prepare, advance) for owner, one in databases.items()}
+            started: dict[str, Future[None]] = {}
+            for store in sorted(metastores, key=lambda store: len(store.name)):  # the second on a database after the first
+                before = started.get(metastore.shared(store.name), kept[store.database.name])
+                started[store.name] = pool.submit(_start_metastore, store, before, stored[store.hdfs.name], advance)
+            for future in (*stored.values(), *kept.values(), *started.values()):
                 future.result()
 
     def _metastore(
-        self, name: str, ports: dict[str, dict[str, int]], stores: dict[str, Hdfs], hadoop: Group, own: Group
+        self, name: str, ports: dict[str, dict[str, int]], store: Hdfs, database: Postgresql, hadoop: Group, own: Group
     ) -> Metastore:
         software = metastore.software(_hive(name), hadoop, own)
         extra = dict(self.properties.get(name, {}))
-        return Metastore(name, self.directory, ports[name]["metastore"], stores[_parse(name)], software, extra)
+        return Metastore(name, self.directory, ports[name]["metastore"], store, database, software, extra)
 
     def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
         ports = self._ports()
-        wanted = [(_parse(name), hdfs.PORTS) for name in names] + [(name, ("metastore",)) for name in names]
+        wanted = [(_parse(name), (*hdfs.PORTS, "database")) for name in names] + [(name, ("metastore",)) for name in names]
         for owner, roles in wanted:
             for role in roles:
                 if role not in ports.setdefault(owner, {}):
@@ -188,17 +214,17 @@ class Cluster:
         return json.loads(self._state.read_text(encoding="utf-8")) if self._state.is_file() else {}
 
     def _servers(self) -> dict[str, int]:
-        roles = ("namenode", "datanode", "metastore")
+        roles = ("namenode", "datanode", "database", "metastore")
         return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in roles if role in ports}
 
     def _servers_of(self, names: Sequence[str], metastores: Sequence[str]) -> list[str]:
-        wanted = {f"{name}.metastore" for name in metastores}
+        wanted = {server for name in metastores for server in (f"{name}.metastore", f"{_parse(name)}.database")}
         wanted |= {f"{_parse(name)}.{role}" for name in names for role in ("namenode", "datanode")}
         return [server for server in self._servers() if server in wanted]
 
     def _select(self, name: str) -> list[str]:
         side, _, part = name.partition(".")
-        roles = {"": ("namenode", "datanode", "metastore"), "hdfs": ("namenode", "datanode")}.get(part, (part,))
+        roles = {"": ("namenode", "datanode", "database", "metastore"), "hdfs": ("namenode", "datanode")}.get(part, (part,))
         on_it = [side, *(other for other in self._ports() if not part and _parse(other) == side)]
         chosen = [server for server in self._servers() if server in {f"{owner}.{role}" for owner in on_it for role in roles}]
         if not chosen:
@@ -208,7 +234,7 @@ class Cluster:
     def _status(self, name: str, port: int) -> Status:
         process = processes.running(self.directory / name)
         state = "running" if process else "died" if processes.was_started(self.directory / name) else "stopped"
-        scheme = {"namenode": "hdfs://", "metastore": "thrift://"}.get(name.partition(".")[2], "")
+        scheme = {"namenode": "hdfs://", "database": "postgresql://", "metastore": "thrift://"}.get(name.partition(".")[2], "")
         return Status(name, f"{scheme}127.0.0.1:{port}", process.pid if process else None, state)
 
     @property
@@ -222,10 +248,9 @@ class Cluster:
             yield
 
 
-def _start_hdfs(store: Hdfs, advance: Callable[[int], None]) -> None:
-    servers = store.servers
+def _start(servers: Sequence[Server], prepare: Callable[[], None], advance: Callable[[int], None]) -> None:
     if not all(processes.running(server.folder) for server in servers):
-        store.prepare()
+        prepare()
     for server in servers:
         processes.start(server)
     for server in servers:
@@ -233,14 +258,13 @@ def _start_hdfs(store: Hdfs, advance: Callable[[int], None]) -> None:
         advance(1)
 
 
-def _start_metastore(store: Metastore, hdfs_serves: Future[None], advance: Callable[[int], None]) -> None:
-    server = store.server
-    if not processes.running(server.folder):
+def _start_metastore(store: Metastore, before: Future[None], hdfs: Future[None], advance: Callable[[int], None]) -> None:
+    def prepare() -> None:
+        before.result()
         store.prepare()
-        hdfs_serves.result()  # it makes its directories at start, which takes an HDFS that serves
-        processes.start(server)
-    processes.wait(server)
-    advance(1)
+        hdfs.result()  # it makes its directories at start, which takes an HDFS that serves
+
+    _start((store.server,), prepare, advance)
 
 
 def _parts(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,7 +1,7 @@
 """What Hive 3.1.3 needs as an embedded server: a few constants of its class files replaced, and one instruction.
 
-None of it changes what Hive does: it runs on Java 17 instead of 8, on Derby instead of a database that can lock a row, and
-listens on the loopback interface, for which its metastore has no setting before Hive 4.
+None of it changes what Hive does: it runs on Java 17 instead of 8, and listens on the loopback interface, for which its metastore
+has no setting before Hive 4.
 """
 
 from __future__ import annotations
@@ -33,18 +33,6 @@ class Patch:
     load: tuple[str, str, str] | None = None
 
 
-def _locking(select: str) -> tuple[str, str]:
-    """A SELECT on Derby, and the same with a lock held until the end of the transaction (isolation level RS).
-
-    Derby by itself releases the lock of a SELECT at once, so Hive leaves out FOR UPDATE there
-    (``SQLGenerator.addForUpdateClause``), and two writers at a time get the same event id.
-    """
-    return select, f"{select} for update with rs"
-
-
-_NEXT_KEY = (
-    'select "NEXT_VAL" from "SEQUENCE_TABLE" where "SEQUENCE_NAME" =  \'org.apache.hadoop.hive.metastore.model.MNotificationLog\''
-)
 HIVE3 = (
     # HIVE-22097: ArrayList.SubList has other fields since Java 9; without this no expression of partitions, such as that of
     # ALTER TABLE DROP PARTITION, gets from the driver to the metastore.
@@ -52,19 +40,6 @@ HIVE3 = (
         "hive-exec",
         "org.apache.hadoop.hive.ql.exec.SerializationUtilities$ArrayListSubListSerializer",
         (("parent", "root"), ("parentOffset", "offset")),
-    ),
-    Patch(
-        "hive-standalone-metastore",
-        "org.apache.hadoop.hive.metastore.ObjectStore",
-        (_locking('select "NEXT_EVENT_ID" from "NOTIFICATION_SEQUENCE"'),),
-    ),
-    Patch(
-        "hive-hcatalog-server-extensions",
-        "org.apache.hive.hcatalog.listener.DbNotificationListener",
-        (
-            _locking('select "NEXT_EVENT_ID"  from "NOTIFICATION_SEQUENCE"'),
-            _locking(_NEXT_KEY),
-        ),
     ),
     # getServerSocket(host, port) listens on all interfaces where host is null, as the metastore calls it; here on 127.0.0.1.
     Patch(

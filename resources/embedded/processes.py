@@ -30,6 +30,7 @@ class Server:
         command: program and arguments.
         ports: loopback ports it listens on; the first is the one that clients use.
         ready: answers whether it serves; called only once the first port listens.
+        end: the signal at which it stops.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Server:
     command: tuple[str, ...]
     ports: tuple[int, ...]
     ready: Callable[[], bool] = lambda: True
+    end: signal.Signals = signal.SIGTERM
 
     @property
     def log(self) -> Path:
@@ -63,7 +65,8 @@ def start(server: Server) -> None:
         started = psutil.Process(pid).create_time()
     except psutil.NoSuchProcess:
         started = 0.0
-    _pid_file(server.folder).write_text(json.dumps({"pid": pid, "started": started}), encoding="utf-8")
+    record = {"pid": pid, "started": started, "end": server.end}
+    _pid_file(server.folder).write_text(json.dumps(record), encoding="utf-8")
 
 
 def wait(server: Server, seconds: float = 90.0) -> None:
@@ -100,10 +103,11 @@ def was_started(folder: Path) -> bool:
 
 
 def stop(folders: list[Path], seconds: float = _STOP_SECONDS) -> None:
-    """Stops what was started in these folders: SIGTERM, and SIGKILL to what is still alive after some seconds."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for process in filter(None, map(running, folders)):
-            _signal(process, number)
+    """Stops what was started in these folders: by its own signal, and by SIGKILL what is still alive after some seconds."""
+    for kill in (False, True):
+        for folder in folders:
+            if process := running(folder):
+                _signal(process, signal.SIGKILL if kill else _end(folder))
         end = time.monotonic() + seconds
         while any(map(running, folders)) and time.monotonic() < end:
             time.sleep(_POLL_SECONDS)
@@ -145,11 +149,15 @@ def _spawn(server: Server) -> int:
     return int(shell.stdout)
 
 
-def _signal(process: psutil.Process, number: signal.Signals) -> None:
+def _signal(process: psutil.Process, number: int) -> None:
     try:
         process.send_signal(number)
     except psutil.NoSuchProcess:
         return
+
+
+def _end(folder: Path) -> int:
+    return json.loads(_pid_file(folder).read_text(encoding="utf-8")).get("end", signal.SIGTERM)
 
 
 def _pid_file(folder: Path) -> Path:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self
 
 from resources.embedded.hive import HiveDriver
-from tests.acid.servers import asked
 from tests.acid.transactions import TOTAL
 
 
@@ -50,7 +49,7 @@ class Reader:
                 self._read(query, total, missing=self.first and not last)
 
     def _read(self, query: str, total: int, *, missing: bool) -> None:
-        result = asked(self.hive, query)
+        (result,) = self.hive.run([query])
         if result.error:
             if not (missing and ("not found" in result.error or "does not exist" in result.error)):
                 self.wrong.append(f"{query}: {result.error}")

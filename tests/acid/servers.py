@@ -14,7 +14,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy.model import Acid
 from resources.embedded.cluster import Cluster
-from resources.embedded.hive import HiveDriver, StatementResult
+from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 
 _SIDES = ("source-acid4", "target-acid4")
@@ -38,7 +38,6 @@ _WORKER = {
     "hive.compactor.worker.max.sleep.time": "500ms",
     "hive.compactor.delta.num.threshold": "6",
 }
-_UNOPENED = "Failed to open a new transaction"
 _PENDING = {"initiated", "working", "ready for cleaning"}
 
 
@@ -77,15 +76,6 @@ def servers(cluster: Cluster) -> Generator[Servers]:
             list(pool.map(stack.enter_context, drivers))
         rules = policy(compacting, {"unused": "unused"}, *_SIDES).model_copy(update={"acid": Acid(open_txn_timeout=0)})
         yield Servers(connect(rules), *drivers)
-
-
-def asked(hive: HiveDriver, statement: str) -> StatementResult:
-    """The answer to a statement; again where Derby, which locks whole tables, gave the metastore no lock to begin it."""
-    for _ in range(5):
-        (result,) = hive.run([statement])
-        if _UNOPENED not in result.error:
-            break
-    return result
 
 
 def request_compaction(metastore: Metastore, database: str, table: str, partition: str | None, *, major: bool) -> None:

@@ -14,7 +14,7 @@ import pyarrow.orc
 from hive_replication.connect import Connection
 from hive_replication.errors import ReplicationError
 from resources.embedded.hive import HiveDriver
-from tests.acid.servers import asked, request_compaction
+from tests.acid.servers import request_compaction
 from tests.writers import Writer
 
 _FULL = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
@@ -120,7 +120,7 @@ class Transactions:
         """A statement of Hive, or one that fails when it has written already."""
         statements = (self._insert, self._update, self._delete, self._merge, self._several, self._overwrite, self._fails)
         (make,) = self.random.choices(statements, (6, 4, 2, 3, 3, 1, 2))
-        result = asked(self.hive, make())
+        (result,) = self.hive.run([make()])
         if bool(result.error) != (make == self._fails):
             # A job of Hive's that fails by itself is one more aborted transaction, unless that is the rule.
             self.done["unexpected"] += 1

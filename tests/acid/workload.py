@@ -13,7 +13,7 @@ from random import Random
 from hive_replication.load.report import LoadReport
 from resources.embedded.hive import HiveDriver
 from tests.acid.readers import Reader
-from tests.acid.servers import Servers, asked, compactions, wait_for_compactions
+from tests.acid.servers import Servers, compactions, wait_for_compactions
 from tests.acid.transactions import FULL_ACID, Transactions
 from tests.warehouse import Warehouse
 from tests.writers import Writer, create
@@ -148,7 +148,7 @@ class Workload:
                 ids = [side.metastore.max_write_id(database, name) for side in (connection.source, connection.target)]
                 if ids[0] != ids[1]:
                     self.wrong.append(f"{database}.{name}: write ids up to {ids[0]} on the source, {ids[1]} on the target")
-        own = asked(self.servers.target, f"SELECT * FROM {self.own.database}.own")
+        (own,) = self.servers.target.run([f"SELECT * FROM {self.own.database}.own"])
         if sorted(own.rows) != self.own.visible():
             self.wrong.append(f"the target's own table: {own.rows} instead of {self.own.visible()}")
 
@@ -165,6 +165,6 @@ def _rows(hive: HiveDriver, database: str, tables: list[str]) -> dict[str, list[
     """All rows, with row ids where the table has them."""
     found: dict[str, list[str]] = {}
     for name in tables:
-        read = asked(hive, f"SELECT {'ROW__ID, ' if name in FULL_ACID else ''}* FROM {database}.{name}")
+        (read,) = hive.run([f"SELECT {'ROW__ID, ' if name in FULL_ACID else ''}* FROM {database}.{name}"])
         found[name] = sorted(read.rows or filter(None, [read.error]))
     return found

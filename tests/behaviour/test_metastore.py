@@ -283,7 +283,6 @@ def run_transaction(metastore: Metastore) -> None:
 
 
 def test_every_event_of_concurrent_writers_has_an_id_of_its_own(metastore: Metastore, db: str) -> None:
-    # Of the log's reader and of the embedded metastores: on Derby Hive 3.1.3 itself gives the same id to two of them.
     def write(writer: int) -> None:
         for name in (f"t{writer}_{number}" for number in range(5)):
             table = make_table(metastore, db, name, keys=("ds",))

@@ -15,13 +15,11 @@ from random import Random
 from threading import Lock
 from typing import Literal
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
-
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.load.undo.undo import release
-from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy
 from tests.crash.driver import Job, Outcome, run
@@ -245,10 +243,7 @@ class Replica:
         target = self.campaign.connection.target
         database = target.metastore.database(self.name)
         if database is not None:
-            again = Retrying(
-                retry=retry_if_exception_type(MetastoreError), stop=stop_after_attempt(5), wait=wait_fixed(2), reraise=True
-            )
-            again(target.metastore.drop_database, self.name, delete_data=False, cascade=True)  # Derby: others deadlock with it
+            target.metastore.drop_database(self.name, delete_data=False, cascade=True)
             target.storage.delete(database.locationUri, recursive=True)
         if self.policy.external_root:
             target.storage.delete(self.policy.external_root, recursive=True)

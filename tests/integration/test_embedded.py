@@ -16,6 +16,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
+import psycopg2
 import pytest
 from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import (
@@ -40,6 +41,7 @@ from resources.embedded import jars, java, processes
 from resources.embedded.cli import app
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.jars import Jar
+from resources.embedded.postgresql import USER
 
 
 def states(cluster: Cluster) -> dict[str, str]:
@@ -91,7 +93,7 @@ def test_life_of_a_cluster(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "data")
     try:
         cluster.up(["source"])
-        assert states(cluster) == {"namenode": "running", "datanode": "running", "metastore": "running"}
+        assert states(cluster) == dict.fromkeys(("namenode", "datanode", "database", "metastore"), "running")
         side = cluster.side("source")
         make_database(side, "kept")
         first = pids(cluster)
@@ -110,7 +112,7 @@ def test_life_of_a_cluster(tmp_path: Path) -> None:
         assert pids(cluster)["source.metastore"] != first["source.metastore"]
 
         cluster.down(["source.metastore"])
-        assert states(cluster) == {"namenode": "running", "datanode": "running", "metastore": "stopped"}
+        assert states(cluster) == {"namenode": "running", "datanode": "running", "database": "running", "metastore": "stopped"}
         cluster.down()
         assert set(states(cluster).values()) == {"stopped"}
         assert not processes.listening(int(side.metastore.rpartition(":")[2]))
@@ -175,6 +177,15 @@ def test_old_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         java.java()
 
 
+def test_a_folder_with_metastores_on_derby_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "source.metastore" / "db").mkdir(parents=True)
+    result = CliRunner().invoke(app, ["up", "--dir", str(tmp_path)])
+    assert result.exit_code == 2
+    advice = "delete it, or name another folder"
+    assert result.output.strip() == f"error: {tmp_path} has metastores on Derby, made by an earlier version: {advice}"
+    assert [path.name for path in tmp_path.iterdir()] == ["source.metastore"]
+
+
 @pytest.mark.parametrize("names", [["up", "Source!"], ["down", "nobody"]])
 def test_unknown_names_are_refused(names: list[str], tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*names, "--dir", str(tmp_path)])
@@ -236,5 +247,17 @@ def test_nobody_else_on_the_network_reaches_a_server(cluster: Cluster, source4: 
         for socket in psutil.Process(server.pid).net_connections("inet")
         if socket.status == psutil.CONN_LISTEN
     }
-    assert {name.partition(".")[2] for name, _ in listening} >= {"namenode", "datanode", "metastore"}
+    assert {name.partition(".")[2] for name, _ in listening} >= {"namenode", "datanode", "database", "metastore"}
     assert {address.removeprefix("::ffff:") for _, address in listening} == {"127.0.0.1"}, listening
+
+
+@pytest.mark.servers
+def test_other_accounts_of_this_machine_get_nothing_from_a_database(cluster: Cluster) -> None:
+    """Who may connect to PostgreSQL may run programs as its account."""
+    server = cluster.database("source")
+    with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+        psycopg2.connect(host="127.0.0.1", port=server.port, user=USER, password="wrong", dbname="source")
+    secrets = cluster.directory / "source.database" / "db", cluster.directory / "source.metastore" / "conf"
+    assert [folder.stat().st_mode & 0o077 for folder in secrets] == [0, 0]
+    found = psutil.Process(pids(cluster)["source.database"])
+    assert server.password not in " ".join(found.cmdline())

@@ -109,7 +109,7 @@ class Story:
         for part in altered:
             part.parameters["colour"] = prefix
         metastore.alter_partitions(self.database, "altered", altered)
-        for part in list(metastore.partitions(self.database, "renamed")):  # at once they would block each other in Derby
+        for part in list(metastore.partitions(self.database, "renamed")):
             image = copy_of(part)
             image.values = [f"{prefix}{part.values[0]}"]
             metastore.rename_partition(self.database, "renamed", part.values, image)

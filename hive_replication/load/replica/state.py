@@ -54,7 +54,7 @@ UNDONE_REASON = "undone to "
 RELEASED_REASON = "released after an undo"
 #: Beginning of the reason for which a table is held that a load could not take into the policy yet.
 TAKEN_IN_REASON = "taken into the policy, "
-#: Derby and MySQL keep at most 4,000 characters of a database parameter.
+#: Metastores keep at most 4,000 characters of a database parameter.
 _REASON_LIMIT = 1_000
 _SCOPE_PART = 3_000
 _DIGIT = re.compile(r"[0-9]")
