@@ -23,6 +23,8 @@ T = TypeVar("T")
 Origin = Literal["source", "cmroot"]
 #: Reads a file in pieces.
 Read = Callable[[str], Iterator[bytes]]
+# The setting that a NameNode names when it refuses a block size.
+_LEAST_BLOCK = "dfs.namenode.fs-limits.min-block-size"
 _ROUNDS = 3
 _SMALL = 1 << 20  # bytes that are held in memory, to be written as fast as the target can
 
@@ -178,12 +180,20 @@ class _Copying:
     def _reproduced(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int] | None:
         """Copies, and expects the replica to have the recorded checksum; None where it cannot or does not.
 
+        It cannot on an HDFS that refuses blocks of the file's size.
+
         No look at the source is needed: whatever was read, and whatever happened to the source meanwhile, the replica is the
         recorded version if its checksum is the recorded one.
         """
         if not (self._target.has_checksums(temporary) and is_reproducible(self._recorded, status)):
             return None
-        size = self._write(status, temporary, self._reading(uri), status.block_size)
+        try:
+            size = self._write(status, temporary, self._reading(uri), status.block_size)
+        except ReplicationError as error:
+            if _LEAST_BLOCK not in str(error):
+                raise
+            _LOG.debug("the target has no blocks as small as those of %s: %s", uri, error, extra=self.about)
+            return None
         checksum = self._target.checksum(temporary)
         if checksum and checksum.value == self._recorded:
             return Proof(checksum.algorithm, checksum.value, recorded=True), size

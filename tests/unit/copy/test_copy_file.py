@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hive_replication.copy.copy_file import copy_file
+from hive_replication.copy.proof import Crc32c
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
+from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import FileChecksum, FileStatus, Storage
 
 CHECK = "e3069283"  # CRC-32C of 123456789
 
@@ -117,6 +120,42 @@ def test_damage_on_the_way_is_seen(tmp_path: Path, storage: Storage, times: int,
         assert isinstance(answer, CopyFailure)
         assert "reads back" in answer.reason
     assert names(tmp_path) == (["part-0"] if copied else [])
+
+
+class LikeHdfs(Storage):
+    """Checksums and blocks as HDFS has them; one with ``least`` refuses smaller blocks, as a NameNode does."""
+
+    least = 0
+
+    def status(self, uri: str) -> FileStatus | None:
+        found = super().status(uri)
+        return found and replace(found, block_size=4096, replication=1)
+
+    def has_checksums(self, uri: str) -> bool:
+        return True
+
+    def checksum(self, uri: str) -> FileChecksum:
+        return FileChecksum("MD5-of-0MD5-of-512CRC32C", f"{512:08x}{0:016x}{Crc32c.of(self.stream(uri)).hex:0>32}")
+
+    def create(self, uri: str, chunks: Iterator[bytes], **options: object) -> int:  # type: ignore[override]
+        block = options.pop("block_size", None)
+        if isinstance(block, int) and block < self.least:
+            text = "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size)"
+            raise ReplicationError(f"{uri}: {text}: {block} < {self.least}")
+        return super().create(uri, chunks, **options)  # type: ignore[arg-type]
+
+
+def test_blocks_that_the_target_refuses_as_too_small(tmp_path: Path, storage: Storage) -> None:
+    put(tmp_path, "source/part-0")
+    source, target = LikeHdfs(storage.roots), LikeHdfs(storage.roots)
+    recorded = source.checksum(f"{tmp_path.as_uri()}/source/part-0").value
+    proofs = {"part-0": "MD5-of-0MD5-of-512CRC32C", "part-1": "CRC32C"}
+    for name, algorithm in proofs.items():
+        target.least = 0 if name == "part-0" else 1 << 20
+        answer = copy_file(task(tmp_path, checksum=recorded, target=f"{tmp_path.as_uri()}/target/{name}"), source, target)
+        assert isinstance(answer, CopyResult), answer
+        assert (answer.proof.algorithm, answer.proof.recorded) == (algorithm, True)
+    assert names(tmp_path) == [*proofs]
 
 
 def test_long_names_have_room_for_the_temporary_one(tmp_path: Path, storage: Storage) -> None:
