@@ -11,8 +11,10 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.process import account
 from hive_replication.storage.file_status import AlreadyExists, Denied
 
-# Hadoop's exceptions and hdfs-native's errors that pass by themselves, as they stand in the text of a RuntimeError.
-_TRANSIENT = ("SafeModeException", "RetriableException", "StandbyException", "DataTransferError", "BlocksNotFound")
+# How a whole HDFS says that it serves nobody now, in the text of a RuntimeError.
+_DOWN = ("SafeModeException", "RetriableException", "StandbyException", "There are 0 datanode(s) running")
+# Hadoop's exceptions and hdfs-native's errors that pass by themselves.
+_TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound")
 #: How Hadoop names what an account may not do.
 DENIED = "AccessControlException"
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
@@ -34,6 +36,7 @@ _LACKING = re.compile(
     r'user=(?P<user>[^,]+), access=(?P<access>\w+), inode="(?P<inode>.*?)":(?P<owner>[^:]*:[^:]*):(?P<mode>[\w-]{10}\+?)'
 )
 _BITS = {"READ": "r", "WRITE": "w", "EXECUTE": "x", "ALL": "rwx"}
+_DATANODE = re.compile(r'ip_addr: \\?"(?P<host>[^"\\]+)\\?".*?xfer_port: (?P<port>\d+)')  # of hdfs-native's DataTransferError
 _RPC = re.compile(r'RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
 
 
@@ -67,10 +70,16 @@ def translated(uri: str, root: str) -> Generator[None]:
             raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}") from error
         raise ReplicationError(f"{uri}: {error}") from error
     except RuntimeError as error:
-        if any(text in str(error) for text in _TAKEN):
-            raise AlreadyExists(f"{uri} exists already") from error
-        kind = Denied if DENIED in str(error) else ReplicationError
-        raise kind(_denied(uri, _first_line(error)) if kind is Denied else f"{uri}: {_first_line(error)}") from error
+        raise _of_hdfs(uri, root, error) from error
+
+
+def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
+    text, words = str(error), _first_line(error)
+    if any(mark in text for mark in _TAKEN):
+        return AlreadyExists(f"{uri} exists already")
+    if any(mark in text for mark in _DOWN):
+        return Unreachable(f"the storage root {root} cannot be used now: {words}")
+    return Denied(_denied(uri, words)) if DENIED in text else ReplicationError(f"{uri}: {words}")
 
 
 def _denied(uri: str, text: str) -> str:
@@ -94,6 +103,8 @@ def _first_line(error: BaseException) -> str:
 def plain(text: str) -> str:
     """The message of a file system in words: the first line of Hadoop's, without the names of its classes and its stack trace."""
     found = _RPC.search(text)
+    if found is None and (nodes := _DATANODE.findall(text)):
+        return f"none of the DataNodes that have its blocks answers ({', '.join(map(':'.join, nodes))})"
     if found is None:
         return _line(text)
     name = found["kind"].rpartition(".")[2]

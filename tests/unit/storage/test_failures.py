@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.storage import Denied
 from hive_replication.storage.failures import plain, translated
 
 
@@ -30,3 +31,49 @@ def test_an_error_of_hdfs_is_raised_so() -> None:
         translated("hdfs://t/x", "r"),
     ):
         raise RuntimeError('RPCError("org.apache.hadoop.fs.ParentNotDirectoryException", "/x")')
+
+
+_WRITE = "File /x could only be written to 0 of the 1 minReplication nodes. There are 0 datanode(s) running and 0 are excluded"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        'RPCError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "Cannot create directory /x.")',
+        'RPCError("org.apache.hadoop.ipc.StandbyException", "Operation category READ is not supported in state standby")',
+        f'RPCError("java.io.IOException", "{_WRITE}")',
+    ],
+)
+def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
+    """It is no fault of the one table whose file was asked for: each was held by itself."""
+    with (
+        pytest.raises(Unreachable, match=r"^the storage root hdfs://t/ cannot be used now: "),
+        translated("hdfs://t/x", "hdfs://t/"),
+    ):
+        raise RuntimeError(raw)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "grant"),
+    [
+        ('WRITE, inode="/t":root:users:drwxr-xr-x', "w on /t (root:users drwxr-xr-x)", "user:x:rwx /t"),
+        ('READ_EXECUTE, inode="/t":a:b:drwx------', "rx on /t (a:b drwx------)", "user:x:r-x /t"),
+        ('READ, inode="/t/f":a:b:-rw-r-----+', "r on /t/f (a:b -rw-r-----+)", "user:x:r-- /t/f"),
+    ],
+)
+def test_a_missing_right_is_named_with_what_grants_it(said: str, shown: str, grant: str) -> None:
+    """An entry for the account counts instead of what all others have, so that it must not be less."""
+    text = f"Permission denied: user=x, access={said}\\n\\tat org.Foo"
+    with pytest.raises(Denied) as caught, translated("hdfs://t/x", "r"):
+        raise RuntimeError(f'RPCError("org.apache.hadoop.security.AccessControlException", "{text}")')
+    assert str(caught.value) == (
+        f"hdfs://t/x: the account x lacks {shown}; grant it, for instance by: hdfs dfs -setfacl -m {grant}"
+    )
+
+
+def test_data_nodes_that_do_not_answer_are_named() -> None:
+    proto = 'id: DatanodeIdProto { ip_addr: \\"10.0.0.{}\\", host_name: \\"d\\", xfer_port: 9866 }, capacity: Some(27)'
+    nodes = ", ".join(f"DatanodeInfoProto {{ {proto.replace('{}', number)} }}" for number in "12")
+    assert plain(f'DataTransferError("All DataNodes failed: [{nodes}]")') == (
+        "none of the DataNodes that have its blocks answers (10.0.0.1:9866, 10.0.0.2:9866)"
+    )
