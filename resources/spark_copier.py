@@ -22,6 +22,7 @@ from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTas
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import BadRequest
 from hive_replication.policy.secrets import is_reference, resolved_options
+from hive_replication.process import account
 from hive_replication.storage import Storage
 from resources.spark_package import ship
 
@@ -42,8 +43,11 @@ _LOCAL_DEFAULTS = {"spark.driver.host": "localhost", "spark.driver.bindAddress":
 
 
 def spark_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings of the session: two local cores unless the policy's ``spark`` says otherwise."""
-    merged = _DEFAULTS | dict(settings)
+    """Settings of the session: two local cores unless the policy's ``spark`` says otherwise.
+
+    Executors act on HDFS as the account of the driver, not as that of their workers, which Hadoop's clients would do.
+    """
+    merged = _DEFAULTS | {"spark.executorEnv.HADOOP_USER_NAME": account()} | dict(settings)
     return (_LOCAL_DEFAULTS if merged["spark.master"].startswith("local") else {}) | merged
 
 

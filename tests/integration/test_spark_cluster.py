@@ -104,6 +104,13 @@ def session(settings: Mapping[str, str]) -> Iterator[SparkCopier]:
     copier.spark_context().stop()
 
 
+def test_executors_act_as_the_account_of_the_driver(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", "repl")
+    with session(settings) as copier:
+        accounts = copier.spark_context().parallelize(range(2), 2).map(lambda _: os.environ.get("HADOOP_USER_NAME")).collect()
+    assert accounts == ["repl", "repl"]
+
+
 def assert_lacks_the_project(environment: Path, folder: Path) -> None:
     """Else it would be no wonder that executors find the code."""
     asked = [environment / "bin/python", "-c", "import pydantic, hive_replication"]
