@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
+from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import (
     FireEventRequest,
     FireEventRequestData,
     InsertEventRequestData,
     NotificationEventRequest,
 )
+from thrift.Thrift import TApplicationException
 
 from hive_replication.errors import MissingEvents
 from hive_replication.logs import about
 from hive_replication.metastore.connection import Connections
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import NotificationEvent
+from hive_replication.process import account
 
 _LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[NotificationEvent]:
@@ -49,7 +56,20 @@ class NotificationLog(Connections):
 
     def current_event_id(self) -> int:
         """Id of the newest event ever written, also after the log was purged; 0 before the first."""
-        return self.call("get_current_notification_id", lambda client: client.get_current_notificationEventId().eventId)
+        return self._of_log("get_current_notification_id", lambda client: client.get_current_notificationEventId().eventId)
+
+    def _of_log(self, what: str, do: Callable[[Client], T]) -> T:
+        """A call about the log: to an account that may not read it the metastore says no more than that of an internal error."""
+        try:
+            return self.call(what, do)
+        except MetastoreError as error:
+            if not isinstance(error.__cause__, TApplicationException):
+                raise
+            raise MetastoreError(
+                f"{error}: if the account {account()} may not read the notification log, set "
+                "hive.metastore.event.db.notification.api.auth=false at the metastore, or hadoop.proxyuser."
+                f"{account()}.hosts and hadoop.proxyuser.{account()}.groups in its core-site.xml"
+            ) from error
 
     def events(
         self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
@@ -144,4 +164,4 @@ class NotificationLog(Connections):
 
     def _page(self, after: int, batch: int) -> list[NotificationEvent]:
         request = NotificationEventRequest(lastEvent=after, maxEvents=batch)
-        return self.call(f"get_next_notification after {after}", lambda client: client.get_next_notification(request).events)
+        return self._of_log(f"get_next_notification after {after}", lambda client: client.get_next_notification(request).events)

@@ -313,3 +313,22 @@ def test_without_the_dump_root_there_is_one_error(account: Account, tmp_path: Pa
         save_policy(account.policy, file)
         assert run(["REPL", "DUMP", account.database, "--config", str(file)]) == 1
         assert "lacks w on" in capsys.readouterr().err
+
+
+def test_a_notification_log_that_may_not_be_read(cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The metastore says no more than that of an internal error."""
+    setting = "metastore.event.db.notification.api.auth"
+    asking = Cluster(cluster.directory, {"source-auth": {f"hive.{setting}": "true", f"metastore.{setting}": "true"}})
+    asking.up(["source-auth"])
+    try:
+        made = policy(cluster, {"default": "other"}, source="source-auth").model_copy(update={"dump_root": tmp_path.as_uri()})
+        save_policy(made, tmp_path / "policy.yaml")
+        assert connect(made).source.metastore.current_event_id() >= 0  # as the superuser, who is a proxy user
+        with acting():
+            assert run(["REPL", "DUMP", "default", "--config", str(tmp_path / "policy.yaml")]) == 1
+        said = capsys.readouterr().err
+        assert f"the account {ACCOUNT} may not read the notification log" in said
+        assert f"hive.{setting}=false" in said
+        assert f"hadoop.proxyuser.{ACCOUNT}.hosts" in said
+    finally:
+        asking.down(["source-auth.metastore"])
