@@ -39,10 +39,11 @@ class Target:
         """A replica of the source as it is, each object with a state id of its own."""
         made = cls()
         for name, tab in source.tables.items():
-            made.tables[name] = MAPPING.new_table(table_image(name, tab), state_id())
+            image = table_image(name, tab)
+            made.tables[name] = MAPPING.new_table(image, state_id())
             made.files[name, ""] = {} if tab.partitioned else dict(source.storage[tab.location])
             for key, part in tab.parts.items():
-                made.partitions[name, key] = MAPPING.new_partition(partition_image(name, key, part), name, state_id())
+                made.partitions[name, key] = MAPPING.new_partition(partition_image(name, key, part), image, name, state_id())
                 made.files[name, key] = dict(source.storage[part.location])
         return made
 

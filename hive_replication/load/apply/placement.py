@@ -1,8 +1,8 @@
 """Chooses the directories for the data of a lane, before anything is copied.
 
-New objects take Hive's default path if it is absent or empty. Data that replaces or joins visible data is staged under the
-database's directory in ``.repl/<evid>-<n>/<partition name>``. A directory with nothing but files of the same object was left by
-an earlier attempt: it is used again, so that nothing is copied twice.
+New objects take Hive's default path, or their own below ``external_root``, if it is absent or empty. Data that replaces or
+joins visible data is staged under the database's directory in ``.repl/<evid>-<n>/<partition name>``. A directory with nothing
+but files of the same object was left by an earlier attempt: it is used again, so that nothing is copied twice.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
 from typing import Literal
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
+from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.apply.target_boundary import TargetBoundary
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
@@ -30,7 +30,6 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Partition, Table, directory_of
-from hive_replication.parallel import Call
 from hive_replication.storage import FileStatus
 
 #: How data becomes visible: nothing to do, move the staged files to the live directory, flip to them, or flip to both together.
@@ -117,9 +116,7 @@ class Placer:
     def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations], known: KnownObjects) -> None:
         self._target, self._database, self._layout, self._kept = target, database, Layout(location), kept
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
-        self._locations: frozenset[str] | None = None
-        self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
-        self._lock = Lock()
+        self._taken = TakenPlaces(target, database)
 
     def place(self, lane: LanePlan) -> LanePlacement:
         """Chooses the directories for a lane's data; changes nothing."""
@@ -166,7 +163,8 @@ class Placer:
         wanted |= state.committed.get((number, ""), {})
         directory = operation.plain
         self._boundary.require_free(directory, self._shown(operation, ""))
-        if not (operation.content.plain and self._is_usable(directory, wanted) and not self._in_use(directory)):
+        usable = operation.content.plain and self._is_usable(directory, wanted) and not self._taken.is_a_tables(directory)
+        if not (usable and (operation.image.partitionKeys or self._taken.claim(directory, (operation.table, "")))):
             directory = self._staging(operation.content, "", wanted)
         self._copy_to(placed, number, "", operation, operation.content, directory)
 
@@ -179,18 +177,27 @@ class Placer:
         def directory(new: op.NewPartition) -> str:
             wanted = {file.relative: file for file in new.content.files}
             wanted |= state.committed.get((number, new.name), {})
-            plain = f"{base}/{new.name}"
+            own, plain, owner = directory_of(new.image), f"{base}/{new.name}", (operation.table, new.name)
             # A partition that the lane drops or renames first still uses its directory.
-            plain_path = new.content.plain and not state.trail.gone(operation.table, new.name)
+            free = not state.trail.gone(*owner)
+            if own and free and self._takes_own(own, owner, wanted):
+                return own
+            plain_path = new.content.plain and free and self._taken.claim(plain, owner)
             if plain_path and (untouched or not self._target.storage.exists(plain)):
                 return plain
-            if plain_path and self._has_only(plain, wanted) and not self._is_of_another(before, new.image, plain):
+            values = new.image.values
+            if plain_path and self._has_only(plain, wanted) and not self._taken.is_another_partitions(before, values, plain):
                 return plain
             return self._staging(new.content, new.name, wanted)
 
         places = self._target.storage.threads.map(directory, operation.added)
         for new, place in zip(operation.added, places, strict=True):
             self._copy_to(placed, number, new.name, operation, new.content, place)
+
+    def _takes_own(self, own: str, owner: tuple[str, str], wanted: Mapping[str, FileRef]) -> bool:
+        """Whether a partition at a location of its own gets that on the target: nobody else has it, or is about to get it."""
+        self._boundary.require_free(own, object_name(self._database, *owner))
+        return self._is_usable(own, wanted) and not self._taken.is_live(own) and self._taken.claim(own, owner)
 
     def _place_change(self, placed: LanePlacement, change: _Change) -> None:
         number, operation, thing = change
@@ -289,25 +296,3 @@ class Placer:
             return False
         found = self._target.storage.checksum(status.uri)
         return found is not None and found.value == file.checksum
-
-    def _in_use(self, directory: str) -> bool:
-        """Whether an existing directory is another table's (a table keeps its directory when it is renamed)."""
-        if not self._target.storage.exists(directory):
-            return False
-        with self._lock:
-            if self._locations is None:
-                metastore = self._target.metastore
-                tables = metastore.tables(self._database, metastore.table_names(self._database))
-                self._locations = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
-        return directory in self._locations
-
-    def _is_of_another(self, table: str, partition: Partition, directory: str) -> bool:
-        """Whether an existing directory is another partition's (a partition keeps its directory when it is renamed)."""
-        if not table:
-            return False
-        with self._lock:  # lanes of other tables do not wait until they are read
-            places = self._partitions.setdefault(table, Call(partial(self._places_of_partitions, table)))
-        return places.result().get(directory, partition.values) != partition.values
-
-    def _places_of_partitions(self, table: str) -> dict[str, list[str]]:
-        return {directory_of(one): one.values for one in self._target.metastore.partitions(self._database, table)}

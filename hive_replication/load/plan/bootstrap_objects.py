@@ -125,7 +125,7 @@ class ObjectPlanner:
         elif has_files(record.table) and not self.metadata_only and self._due(object_id(existing)):
             content = op.Content(record.files, staging, origin=record.table.sd.location or "")
             yield op.ReplaceData(self.evid, name, "", image, content, compare=True)
-        yield from self._partitions(staging, name, existing, partitions)
+        yield from self._partitions(staging, record.table, existing, partitions)
         if self.whole and not is_view(record.table):
             yield from self._attached(name, record, existing)
         late = bool(record.table.partitionKeys) if existing is None else self.metadata_only or not has_files(record.table)
@@ -150,7 +150,7 @@ class ObjectPlanner:
         if existing is None or not begun:
             existing = None
             yield self._create(staging, record, name)
-        yield from self._partitions(staging, name, existing, partitions)
+        yield from self._partitions(staging, record.table, existing, partitions)
         yield ImpressWriteIds(self.evid, name, snapshot_policy(self.mapping, name), write_ids)
         yield from self._constraints(name, record, existing)
         image = self.mapping.new_table(record.table, self.evid)
@@ -167,8 +167,9 @@ class ObjectPlanner:
         return op.CreateTable(self.evid, name, first, content, plain)
 
     def _partitions(
-        self, staging: str, table: str, existing: Table | None, partitions: Iterable[PartitionRecord]
+        self, staging: str, of: Table, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
+        table = self.mapping.table(of.tableName.lower())
         present = {name: part for (owner, name), part in self.view.partitions.items() if owner == table} if existing else {}
         seen: set[str] = set()
         for batch in batches(partitions, _BATCH):
@@ -177,10 +178,10 @@ class ObjectPlanner:
                 yield from self._make_room(table, record, present)
             new = [record for record in batch if record.name not in present]
             if new:
-                yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, table, record) for record in new))
+                yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, of, record) for record in new))
             for record in batch:
                 if record.name in present and self._due(object_id(present[record.name])):
-                    one = self._new_partition(staging, table, record)
+                    one = self._new_partition(staging, of, record)
                     compare = self.conflicts != "replace" or not is_foreign(present[record.name], self.mapping.source)
                     yield op.ReplaceData(self.evid, table, record.name, one.image, one.content, compare=compare)
             counted = (record for record in batch if self._behind(present.get(record.name), statistics_of(record.partition)))
@@ -235,8 +236,8 @@ class ObjectPlanner:
         begun = existing is None or object_id(existing) == 0 or self.view.state.applied is None
         return bool(attached) if begun else self._due(object_id(existing))
 
-    def _new_partition(self, staging: str, table: str, record: PartitionRecord) -> op.NewPartition:
-        image = self.mapping.new_partition(record.partition, table, self.evid)
+    def _new_partition(self, staging: str, of: Table, record: PartitionRecord) -> op.NewPartition:
+        image = self.mapping.new_partition(record.partition, of, self.mapping.table(of.tableName.lower()), self.evid)
         image.parameters[CHECKPOINT] = self.checkpoint
         content = op.Content(record.files, staging, origin=record.partition.sd.location or "")
         return op.NewPartition(record.name, image, content)

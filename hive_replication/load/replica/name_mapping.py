@@ -74,8 +74,28 @@ class NameMapping:
         if below and self.table(name) == name:
             return f"{self.target_location}/{below}"
         if location and not below and table.tableType == "EXTERNAL_TABLE" and self.external_root:
-            return f"{self.external_root.rstrip('/')}/{_path(location)}"
+            return self._beside(location)
         return plain
+
+    def partition_location(self, partition: Partition, of: Table) -> str:
+        """The directory of a new partition that the source has neither below its table's nor below the database's directory.
+
+        It keeps its path below ``external_root``, if the policy names one and the table is external, as Hive keeps it below
+        ``hive.repl.replica.external.table.base.dir``; "" for a partition that goes below the replica's directory.
+
+        Args:
+            partition: of the source.
+            of: its table.
+        """
+        location = partition.sd.location or ""
+        if not location or of.tableType != "EXTERNAL_TABLE" or not self.external_root or is_reserved(location):
+            return ""
+        homes = (of.sd.location or "", self.source_location)
+        return "" if any(_below(f"{location}/", home) is not None for home in homes) else self._beside(location.rstrip("/"))
+
+    def _beside(self, uri: str) -> str:
+        """The place of a path of the source that lies outside of its database's directory."""
+        return f"{(self.external_root or Layout(self.target_location).external).rstrip('/')}/{_path(uri)}"
 
     def new_table(self, table: Table, evid: int) -> Table:
         """The image of a table for the target; its location is set when its data is placed."""
@@ -88,12 +108,20 @@ class NameMapping:
         image.txnId = None
         return _without_write_id(image)
 
-    def new_partition(self, partition: Partition, table: str, evid: int) -> Partition:
-        """The image of a partition for the target; its location is set when its data is placed."""
+    def new_partition(self, partition: Partition, of: Table, table: str, evid: int) -> Partition:
+        """The image of a partition for the target; its location is that of :meth:`partition_location` until its data is placed.
+
+        Args:
+            partition: of the source.
+            of: its table.
+            table: that table's name on the target.
+            evid: event id that the partition stands at.
+        """
         image = copy_of(partition)
         image.dbName, image.tableName, image.catName, image.colStats = self.target_database, table, None, None
         image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
         self._map_storage(image.sd, "")
+        image.sd.location = self.partition_location(partition, of)
         return _without_write_id(image)
 
     def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
@@ -128,7 +156,7 @@ class NameMapping:
         below = _below(value + "/", self.source_location)
         if below is not None and not is_reserved(below):
             return f"{self.target_location}/{below}".rstrip("/")
-        return f"{(self.external_root or Layout(self.target_location).external).rstrip('/')}/{_path(value)}"
+        return self._beside(value)
 
 
 def _without_write_id(image: T) -> T:

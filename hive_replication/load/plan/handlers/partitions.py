@@ -20,7 +20,7 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
     new: list[op.NewPartition] = []
     for added in change.partitions:
         what = f"ADD_PARTITION {replica.name}/{added.name}"
-        image = lane.mapping.new_partition(added.partition, replica.name, event.evid)
+        image = lane.mapping.new_partition(added.partition, change.table_object, replica.name, event.evid)
         incarnation = lane.partition_incarnations[event.evid, added.name]
         found = lane.found(replica, incarnation, added.name)
         foreign = lane.foreign_partition(replica, added.name)
@@ -71,23 +71,23 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
         transactions.require_replayable(event)
     for one in passed:
         if transactional and not one.rename:
-            image = lane.mapping.new_partition(one.after, replica.name, event.evid)
+            image = lane.mapping.new_partition(one.after, change.table_object, replica.name, event.evid)
             lane.add(op.AlterPartitions(event.evid, replica.name, ((one.after_name, image),)))
         else:
-            _change(lane, event, one, replica, truncate=change.truncate)
+            _change(lane, event, one, change, replica)
     if transactional and change.truncate and passed:
         transactions.truncate(lane, event, replica, tuple(one.after_name for one in passed), change.write_id)
 
 
-def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, replica: Replica, *, truncate: bool) -> None:
-    image = lane.mapping.new_partition(change.after, replica.name, event.evid)
+def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, of: r.AlterPartition, replica: Replica) -> None:
+    image = lane.mapping.new_partition(change.after, of.table_object, replica.name, event.evid)
     name = change.after_name
     if change.rename:
         lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
         replica.partitions |= {change.before_name: False, name: True}
-    elif truncate or change.relocated or event.files(name).listed:
+    elif of.truncate or change.relocated or event.files(name).listed:
         if not lane.superseded(event, name, f"ALTER_PARTITION {replica.name}/{name}"):
-            content, compare = lane.content(event, name), change.before is None and not truncate
+            content, compare = lane.content(event, name), change.before is None and not of.truncate
             lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=compare))
     else:
         lane.add(op.AlterPartitions(event.evid, replica.name, ((name, image),)))
@@ -115,7 +115,7 @@ def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     if lane.superseded(event, name, f"INSERT {replica.name}/{name}".rstrip("/")):
         return
     if change.partition is not None:
-        image = lane.mapping.new_partition(change.partition, replica.name, event.evid)
+        image = lane.mapping.new_partition(change.partition, change.table_object, replica.name, event.evid)
     else:
         image = lane.mapping.new_table(change.table_object, event.evid)
     group, content = event.files(name), lane.content(event, name)

@@ -25,6 +25,7 @@ from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
 TABLES = 40
+NOWHERE = SimpleNamespace(external_root=None)
 
 
 class Metastore:
@@ -50,7 +51,7 @@ def test_a_restarted_bootstrap_reads_the_tables_once(tmp_path: Path) -> None:
     for number in range(TABLES):
         storage.mkdirs(f"{base}/t{number}")
     metastore = Metastore({"renamed": f"{base}/t7/", "other": f"{base}/other", "view": ""})
-    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE)  # type: ignore[assignment]
     placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
 
     def lane(number: int) -> LanePlan:
@@ -76,12 +77,12 @@ def test_the_partitions_of_a_lane_are_not_followed_once_for_each(tmp_path: Path,
     monkeypatch.setattr(op.AddPartitions, "name_changes", property(name_changes))
     base = f"{tmp_path.as_uri()}/sales.db"
     metastore, storage = Metastore({}), Storage((Root(uri=tmp_path.as_uri()),))
-    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE)  # type: ignore[assignment]
     placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
 
     def added(number: int) -> op.Operation:
         content = op.Content((), staging_name(number, 0, transactional=False))
-        return op.AddPartitions(number, "t", (op.NewPartition(f"ds={number}", Partition(), content),))
+        return op.AddPartitions(number, "t", (op.NewPartition(f"ds={number}", Partition(sd=StorageDescriptor()), content),))
 
     placed = placer.place(LanePlan(("t",), 0, tuple(map(added, range(TABLES)))))
     assert placed.directories == {(number, f"ds={number}"): f"{base}/t/ds={number}" for number in range(TABLES)}
@@ -116,12 +117,14 @@ def test_reading_the_partitions_of_a_table_keeps_no_other_lane_waiting(tmp_path:
 
     storage.exists = counted  # type: ignore[method-assign]
     metastore = Partitions(base)
-    target: Target = SimpleNamespace(metastore=metastore, storage=storage)  # type: ignore[assignment]
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE)  # type: ignore[assignment]
     placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
 
     def lane(table: str) -> LanePlan:
         content = op.Content((), staging_name(1, 0, transactional=False))
-        return LanePlan((table,), 0, (op.AddPartitions(1, table, (op.NewPartition("ds=1", Partition(), content),)),))
+        return LanePlan(
+            (table,), 0, (op.AddPartitions(1, table, (op.NewPartition("ds=1", Partition(sd=StorageDescriptor()), content),)),)
+        )
 
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(placer.place, lane("slow"))

@@ -58,7 +58,8 @@ def view(
     if record is None:
         return TargetView(ReplicaState("uuid/db", applied))
     parts = {
-        ("t", name): MAPPING.new_partition(partition(name).partition, "t", evid) for name, evid in (partitions or {}).items()
+        ("t", name): MAPPING.new_partition(partition(name).partition, record.table, "t", evid)
+        for name, evid in (partitions or {}).items()
     }
     return TargetView(ReplicaState("uuid/db", applied), {"t": MAPPING.new_table(record.table, state_id)}, parts)
 

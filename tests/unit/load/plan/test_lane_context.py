@@ -54,7 +54,11 @@ def event(kind: str = "ALTER_PARTITION") -> WindowEvent:
 
 def partition(state_id: int | None) -> Partition:
     image = partition_image("a", "p=0", Part(1, "hdfs://dst/w/db.db/a/p=0"))
-    return image if state_id is None else MAPPING.new_partition(image, "a", state_id)
+    return (
+        image
+        if state_id is None
+        else MAPPING.new_partition(image, table_image("a", Tab(1, "hdfs://src/w/db.db/a", True)), "a", state_id)
+    )
 
 
 def made(

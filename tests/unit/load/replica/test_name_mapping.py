@@ -58,6 +58,29 @@ def test_external_data_keeps_its_path_below_the_external_root() -> None:
     assert MAPPING.table_location(outside) == "hdfs://dst:8020/t/copy.db/t"
 
 
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("hdfs://src:8020/lake/2026/01/", "hdfs://dst:8020/ext/lake/2026/01"),
+        ("hdfs://src-old:8020/lake/p=1", "hdfs://dst:8020/ext/lake/p=1"),
+        ("hdfs://src:8020/w/sales.db/elsewhere", ""),  # below the database's directory
+        ("hdfs://src:8020/tables/t/2026", ""),  # below the table's
+        ("hdfs://src:8020/tables/t", ""),
+        ("hdfs://src:8020/other.db/.repl/170-0/p=1", ""),
+        ("", ""),
+    ],
+)
+def test_a_partition_outside_of_its_external_table_keeps_its_path(location: str, expected: str) -> None:
+    """A24: as Hive's, below ``hive.repl.replica.external.table.base.dir``."""
+    mapping = replace(MAPPING, external_root="hdfs://dst:8020/ext/")
+    part = Partition(values=["1"], sd=StorageDescriptor(location=location))
+    of = table(location="hdfs://src:8020/tables/t", tableType="EXTERNAL_TABLE")
+    assert mapping.partition_location(part, of) == expected
+    assert mapping.new_partition(part, of, "t", 1).sd.location == expected
+    assert mapping.partition_location(part, table()) == ""  # a managed table's
+    assert MAPPING.partition_location(part, of) == ""  # the policy names no place for it
+
+
 @pytest.mark.parametrize(("name", "place"), [("t", "t"), ("c/b", "c-47-b"), ("..", "-46--46-")])
 def test_data_of_a_replica_that_is_a_source_goes_to_hives_plain_path(name: str, place: str) -> None:
     """Such a replica has it below ``.repl``; the name of its table may mean something in a path."""
@@ -80,7 +103,9 @@ def test_the_image_of_a_table() -> None:
 
 def test_the_image_of_a_partition() -> None:
     sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", serdeInfo=SerDeInfo(parameters={}))
-    image = MAPPING.new_partition(Partition(values=["1"], dbName="sales", tableName="t", sd=sd, parameters=None), "u", 17)
+    image = MAPPING.new_partition(
+        Partition(values=["1"], dbName="sales", tableName="t", sd=sd, parameters=None), table(), "u", 17
+    )
     assert (image.dbName, image.tableName, image.values) == ("copy", "u", ["1"])
     assert image.parameters == {"hive_replication.source": "uuid/sales", "repl.last.id": "17"}
 
@@ -145,7 +170,7 @@ def test_nothing_under_a_source_root_stays(location: str, parameters: dict[str, 
     point_at(image.sd, mapping.table_location(source))
     assert "hdfs://src" not in repr(image)
     part = Partition(values=["1"], sd=source.sd, parameters=dict(parameters))
-    image = mapping.new_partition(part, "t", 1)
+    image = mapping.new_partition(part, table(), "t", 1)
     point_at(image.sd, f"{mapping.table_location(source)}/p=1")
     assert "hdfs://src" not in repr(image)
 
@@ -157,7 +182,7 @@ def test_locations_of_skewed_values_do_not_stay() -> None:
     image = MAPPING.new_table(source, 1)
     assert image.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "hdfs://dst:8020/t/copy.db/t/a=1"}
     sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", skewedInfo=skewed)
-    part = MAPPING.new_partition(Partition(values=["1"], sd=sd), "t", 1)
+    part = MAPPING.new_partition(Partition(values=["1"], sd=sd), table(), "t", 1)
     assert "hdfs://src" not in repr(part.sd.skewedInfo)
 
 

@@ -1,0 +1,99 @@
+"""Directories of the target that another object has, or is about to get: a new one does not go there."""
+
+from __future__ import annotations
+
+from functools import partial
+from threading import Lock
+
+from hive_replication.load.layout.live_locations import live_locations
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import directory_of
+from hive_replication.parallel import Call
+from hive_replication.storage import paths
+
+#: Table and partition name, "" for the table itself.
+Owner = tuple[str, str]
+
+
+class TakenPlaces:
+    """The places of one target database during one segment; reads its locations once, and only where a directory exists.
+
+    Args:
+        target: the target side.
+        database: its database.
+    """
+
+    def __init__(self, target: Target, database: str) -> None:
+        self._target, self._database = target, database
+        self._tables: frozenset[str] | None = None
+        self._live = Call(partial(live_locations, target.metastore, database))
+        self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
+        self._claimed: dict[str, Owner] = {}
+        self._above: set[str] = set()
+        self._lock = Lock()
+
+    def is_a_tables(self, directory: str) -> bool:
+        """Whether an existing directory is another table's (a table keeps its directory when it is renamed)."""
+        if self._is_beside(directory):
+            return self.is_live(directory)
+        if not self._target.storage.exists(directory):
+            return False
+        with self._lock:
+            if self._tables is None:
+                metastore = self._target.metastore
+                tables = metastore.tables(self._database, metastore.table_names(self._database))
+                self._tables = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
+        return directory in self._tables
+
+    def is_another_partitions(self, table: str, values: list[str], directory: str) -> bool:
+        """Whether an existing directory is another partition's (a partition keeps its directory when it is renamed).
+
+        Args:
+            table: its name on the target before the lane, "" if the lane creates it.
+            values: of the partition that is to go there.
+            directory: it exists.
+        """
+        if self._is_beside(directory):
+            return self.is_live(directory)
+        if not table:
+            return False
+        with self._lock:  # lanes of other tables do not wait until they are read
+            places = self._partitions.setdefault(table, Call(partial(self._places_of_partitions, table)))
+        return places.result().get(directory, values) != values
+
+    def is_live(self, directory: str) -> bool:
+        """Whether an existing directory below ``external_root`` has data that a table or partition of the database reads."""
+        if not self._target.storage.exists(directory):  # most do not, and then nobody asks for the places of all partitions
+            return False
+        live = self._live.result()
+        return live.contains(directory) or live.any_below(directory)
+
+    def claim(self, directory: str, owner: Owner) -> bool:
+        """Takes a directory for an object of this segment; False if another one has taken it, one above or one below it.
+
+        Below the database's directory, names of tables and partitions keep objects apart, and nothing is claimed. Paths below
+        ``external_root`` are those of the source, where objects may share a directory.
+        """
+        if not self._is_beside(directory):
+            return True
+        above = list(_above(directory))
+        with self._lock:
+            if (found := self._claimed.get(directory)) is not None:
+                return found == owner
+            if directory in self._above or any(one in self._claimed for one in above):
+                return False
+            self._claimed[directory] = owner
+            self._above.update(above)
+            return True
+
+    def _is_beside(self, directory: str) -> bool:
+        root = self._target.policy.external_root
+        return bool(root) and paths.is_under(directory, str(root).rstrip("/"))
+
+    def _places_of_partitions(self, table: str) -> dict[str, list[str]]:
+        return {directory_of(one): one.values for one in self._target.metastore.partitions(self._database, table)}
+
+
+def _above(directory: str) -> list[str]:
+    parts = directory.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
