@@ -41,7 +41,7 @@ def examine(connection: Connection, reached: Reachable | None = None) -> Iterato
     """
     reached = reached or reach(connection.source.policy)
     with ThreadPoolExecutor(3, "doctor") as threads:
-        parts = (partial(_source_side, connection, reached), partial(_target_side, connection, reached.target))
+        parts = (partial(_source_side, connection, reached), partial(_target_side, connection, reached))
         for found in threads.map(_all, (*parts, partial(_dump_root, connection))):
             yield from found
 
@@ -58,12 +58,12 @@ def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding
         yield from _caught("source", _source(connection, storage=not any_down(found), target=not reached.target))
 
 
-def _target_side(connection: Connection, problem: str) -> Iterator[Finding]:
+def _target_side(connection: Connection, reached: Reachable) -> Iterator[Finding]:
     target = connection.target
     yield from (found := roots(target.storage, "target"))
-    yield from (version := _metastore(target.metastore, "target", problem))
+    yield from (version := _metastore(target.metastore, "target", reached.target))
     if version[0].verdict == "ok":
-        yield from _caught("target", _target(connection, storage=not any_down(found)))
+        yield from _caught("target", _target(connection, storage=not any_down(found), source=not reached.source))
 
 
 def _dump_root(connection: Connection) -> Iterator[Finding]:
@@ -179,12 +179,12 @@ def _listable(storage: Storage, directory: str, check: str) -> Finding:
     return ok("source", check, directory)
 
 
-def _target(connection: Connection, *, storage: bool) -> Iterator[Finding]:
-    """What a target that answers says; ``storage`` is whether its storage does, too."""
+def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[Finding]:
+    """What a target that answers says; ``storage`` and ``source`` are whether these do, too."""
     target = connection.target
     yield from target_settings(target.metastore.config_value, target.metastore.features.major)
     yield _lock(target.metastore)
-    if connection.source.acid:
+    if source and connection.source.acid:
         yield _transactions(target.metastore)
     if storage:
         yield from _webhdfs(target.storage, "target")

@@ -45,13 +45,14 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         read_log: also read all waiting events to find a missing one; a dump of them finds it anyway.
 
     Raises:
-        BadRequest: the target database is no finished replica.
+        BadRequest: the target database is no finished replica, or the source has none of this name either.
         Refused: it is a replica of another source.
     """
     name = target.policy.target_of(database)
     replica = target.metastore.database(name)
     state = replica_state(replica)
     if replica is None or state.applied is None:
+        source.database(database)
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
     if state.source != f"{source.identity}/{database}":
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")

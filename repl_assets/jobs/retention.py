@@ -13,7 +13,13 @@ from hive_replication.policy import Policy
 from hive_replication.units import size, when
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
-from repl_assets.recording.dagster_retention import delete_evaluations, delete_observations, delete_run, old_runs
+from repl_assets.recording.dagster_retention import (
+    delete_evaluations,
+    delete_observations,
+    delete_run,
+    dropped_tables,
+    old_runs,
+)
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.typed import single_op_job
@@ -85,9 +91,13 @@ def forget(instance: dg.DagsterInstance, names: Names, policy: Policy, before: f
     runs = list(old_runs(instance, names, policy, before))
     for run, _ in runs if not dry_run else ():
         delete_run(instance, run.run_id)
+    tables = dropped_tables(instance, names, before)
+    if tables and not dry_run:
+        instance.wipe_assets(tables)
     rows = [(run.run_id, run.job_name, when(ended)) for run, ended in runs]
     return {
         "runs forgotten": markdown_table(("run", "job", "ended"), rows, len(rows)),
+        "dropped tables forgotten": markdown_table(("asset",), [(key.to_user_string(),) for key in tables], len(tables)),
         "answers of checks forgotten": delete_evaluations(instance, names, before, dry_run=dry_run),
         "observations forgotten": delete_observations(instance, names, before, dry_run=dry_run),
     }

@@ -18,17 +18,20 @@ from hive_replication.policy import Policy
 from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.dagster_private import (
+    DATA_VERSION_TAG,
     RUNLESS_RUN_ID,
     AssetCheckExecutionsTable,
     SqlEventLogStorage,
     SqlEventLogStorageTable,
     SqliteEventLogStorage,
 )
+from repl_assets.recording.recorder import DROPPED
 
 _MOST_RUNS = 500  # that one run of the job deletes, in some 10 s; the next one continues
 _PAGE = 500
 _CHUNK = 1_000  # ids in one statement
 _MOST_EVENTS = 100_000  # evaluations and observations that one run deletes
+_OF_A_TABLE = 3  # components of its assets' keys: policy, database, table
 
 _CHECKS, _EVENTS = AssetCheckExecutionsTable.c, SqlEventLogStorageTable.c
 _OBSERVED, _CHECKED = dg.DagsterEventType.ASSET_OBSERVATION.value, dg.DagsterEventType.ASSET_CHECK_EVALUATION.value
@@ -111,6 +114,29 @@ def delete_observations(instance: dg.DagsterInstance, names: Names, before: floa
         _delete(instance, SqlEventLogStorageTable, [row[0] for row in rows])
         _delete_in_file(instance, mine, before)
     return len(rows)
+
+
+def dropped_tables(instance: dg.DagsterInstance, names: Names, before: float) -> list[dg.AssetKey]:
+    """Assets of tables that were dropped or renamed away: Dagster shows entries of assets that nobody defines any more for ever.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        before: seconds since the epoch; what was dropped later stays.
+
+    Returns:
+        Of each such table the assets of source, dump and replica, as far as they have entries.
+    """
+    known = {key for key in instance.get_asset_keys(prefix=[names.policy]) if len(key.path) == _OF_A_TABLE}
+    dropped: list[dg.AssetKey] = []
+    for key in sorted(known, key=dg.AssetKey.to_string):
+        latest = instance.get_latest_materialization_event(key)
+        made = latest.asset_materialization if latest is not None else None
+        if latest is not None and made is not None and (made.tags or {}).get(DATA_VERSION_TAG, "").startswith(DROPPED):
+            *path, table = key.path
+            others = (dg.AssetKey([*path, f"{table}__{stage}"]) for stage in ("source", "dump"))
+            dropped += [key, *known.intersection(others)] if latest.timestamp < before else []
+    return dropped
 
 
 def _finished(instance: dg.DagsterInstance, before: float) -> Iterator[dg.RunRecord]:

@@ -21,6 +21,7 @@ MOST_PARTITIONS = 10_000  # that Dagster knows of one table: the newest
 MOST_EVENTS = 200  # objects of one load that its own run logs
 UNRECORDED = "unrecorded"  # in an observation's metadata: whether objects of the table were left out
 COMMITS = "commits"  # there, of such a table: the last commit to each object, which leaves no trace in the target's metadata
+DROPPED = "dropped at "  # begins the data version of what was dropped, before the event id
 _CHUNK = 5_000  # SQLite takes a limited number of values in one statement
 
 
@@ -152,7 +153,7 @@ class Recorder:
                 description=f"Dropped at event {touched.evid}",
                 partition=key or whole,
                 metadata={"evid": touched.evid, **_dropped(key)},
-                tags={DATA_VERSION_TAG: f"dropped at {touched.evid}"},
+                tags={DATA_VERSION_TAG: f"{DROPPED}{touched.evid}"},
             )
         )
 

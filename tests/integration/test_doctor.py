@@ -46,6 +46,11 @@ def test_working_servers(policy: Path, unique: str, capsys: pytest.CaptureFixtur
     }
     assert "hive.repl.cm.retain=10d" in found["source", "cmroot retention"]["advice"]
     assert {("target", "free space"), ("target", "locks"), ("dump root", "write")} <= found.keys()
+    assert run(["--config", str(policy), "doctor"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(one["found"], one["advice"]) for one in answer["findings"] if one["verdict"] == "warning"] == [
+        (line[3], line[4]) for line in lines if line[2] == "warning"
+    ]
     storage = connect(load_policy(policy)).store.storage
     assert not [file for file in storage.files(storage.roots[0].uri, hidden=True) if "doctor" in file.uri]
 

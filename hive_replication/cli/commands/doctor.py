@@ -23,8 +23,11 @@ def doctor(context: typer.Context, config: Config = None, json: Json = False) ->
     with shown() as progress:
         found = list(progress.count(examine(chosen.policy()), "things examined"))
     failed = any(one.verdict == "error" for one in found)
-    # What to change stands below what was found: side by side, both break within the names of settings.
-    rows = ((one.side, one.check, one.verdict, "\n".join(filter(None, (one.found, one.advice)))) for one in found)
     data = {"working": not failed, "findings": [asdict(one) for one in found]}
-    chosen.output.table(("side", "check", "", "found, what to do"), rows, data)
+    if chosen.output.terminal:  # what to change below what was found: side by side, both break within the names of settings
+        rows = ((one.side, one.check, one.verdict, "\n".join(filter(None, (one.found, one.advice)))) for one in found)
+        chosen.output.table(("side", "check", "", "found, what to do"), rows, data)
+    else:
+        rows = ((one.side, one.check, one.verdict, one.found, one.advice) for one in found)
+        chosen.output.table(("side", "check", "", "found", "what to do"), rows, data)
     raise typer.Exit(1 if failed else 0)

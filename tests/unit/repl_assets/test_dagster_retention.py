@@ -12,7 +12,8 @@ from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Checks, Warehouse, Witness
-from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, Stage
+from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.definitions import build_defs
 from repl_assets.jobs.retention import forget
 from repl_assets.recording.dagster_retention import old_runs
@@ -25,6 +26,7 @@ POLICY = Policy(
     databases={"sales": "sales"},
 )
 NAMES = Names.of(POLICY)
+STAGES: tuple[Stage, ...] = ("source", "dump", "load")
 
 
 @pytest.fixture
@@ -97,6 +99,31 @@ def test_all_that_dagster_keeps_of_a_policy_is_forgotten_but_the_latest(tmp_path
         assert forget(instance, NAMES, POLICY, soon, dry_run=False) == told
         assert (told["answers of checks forgotten"], told["observations forgotten"]) == (2, 2)
         assert kept() == (1, 1, 3, [3], [3, 2, 1], {runs[-1], f"{runs[-1]}.db"})
+
+
+def test_entries_of_tables_that_were_dropped_or_renamed_away_are_forgotten(instance: dg.DagsterInstance) -> None:
+    """Dagster shows what has entries, also where no definition has it any more."""
+
+    def log(name: str, version: str) -> None:
+        for stage in STAGES:
+            key = NAMES.table("sales", name, stage)
+            tags = {DATA_VERSION_TAG: version} if stage == "load" else {}
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, tags=tags))
+
+    log("orders", "7")
+    log("old__load", "dropped at 8")
+    log("again", "dropped at 8")
+    log("again", "9")
+    elsewhere = dg.AssetKey(["dr_2", "sales", "old"])
+    instance.report_runless_asset_event(dg.AssetMaterialization(elsewhere, tags={DATA_VERSION_TAG: "dropped at 8"}))
+    kept = {*(NAMES.table("sales", name, stage) for name in ("orders", "again") for stage in STAGES), elsewhere}
+    old, now = {NAMES.table("sales", "old__load", stage) for stage in STAGES}, time.time() + 60
+    forget(instance, NAMES, POLICY, now, dry_run=True)
+    forget(instance, NAMES, POLICY, now - 3600, dry_run=False)
+    assert set(instance.get_asset_keys()) == kept | old
+    told = forget(instance, NAMES, POLICY, now, dry_run=False)
+    assert "dr/sales/old.5f_load" in str(told["dropped tables forgotten"])
+    assert set(instance.get_asset_keys()) == kept
 
 
 def test_the_schedule_runs_the_job_daily_unless_switched_off() -> None:
