@@ -158,7 +158,7 @@ def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: flo
             check_name=UP_TO_DATE,
             passed=False,
             severity=dg.AssetCheckSeverity.ERROR,
-            description=escaped(f"nobody knows: {error}"),
+            description=escaped(f"the lag is not known: {error}"),
         )
         for database in due
     ]

@@ -1,6 +1,7 @@
 """The check ``no_alarms``: which alarms of a database are open, since when and what to do, on the database's own page.
 
-The sensor ``alarms`` answers it whenever an alarm begins or ends, and keeps the open ones for whoever executes the check by hand.
+The sensor ``alarms`` answers it whenever an alarm begins or ends, and after each load: Dagster shows an answer that is older than
+the latest materialization as none. It keeps the open ones for whoever executes the check by hand.
 """
 
 # No postponed annotations here: Dagster compares those of contexts as types.
@@ -66,16 +67,25 @@ def kept(instance: dg.DagsterInstance, names: Names) -> tuple[OpenAlarm, ...] | 
 
 
 def answer(instance: dg.DagsterInstance, names: Names, databases: Sequence[str], alarms: tuple[OpenAlarm, ...]) -> None:
-    """Keeps the alarms that are open, and answers the check of the databases where something began or ended."""
+    """Keeps the alarms that are open, and answers the check of the databases where something began or ended, or was loaded."""
     before = kept(instance, names)
-    if before == alarms:
-        return
-    instance.daemon_cursor_storage.set_cursor_values({_key(names): _ALARMS.dump_json(alarms).decode()})
-    for database in databases:
-        if before is None or _of(before, database) != _of(alarms, database):
-            key = names.database(database, "load")
+    if before != alarms:
+        instance.daemon_cursor_storage.set_cursor_values({_key(names): _ALARMS.dump_json(alarms).decode()})
+    keys = {database: names.database(database, "load") for database in databases}
+    outdated = _outdated(instance, list(keys.values()))
+    for database, key in keys.items():
+        if before is None or _of(before, database) != _of(alarms, database) or key in outdated:
             event = dg.AssetCheckEvaluation(asset_key=key, check_name=NO_ALARMS, **_fields(alarms, database))
             instance.report_runless_asset_event(event)
+
+
+def _outdated(instance: dg.DagsterInstance, keys: Sequence[dg.AssetKey]) -> set[dg.AssetKey]:
+    """The assets that were materialized after the last answer."""
+    checks = [dg.AssetCheckKey(key, NO_ALARMS) for key in keys]
+    answered = instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
+    times = {check.asset_key: record.create_timestamp for check, record in answered.items()}
+    made = {one.asset_entry.asset_key: one.asset_entry.last_materialization for one in instance.get_asset_records(keys)}
+    return {key for key, time in times.items() if (latest := made.get(key)) is not None and latest.timestamp > time}
 
 
 def _of(alarms: tuple[OpenAlarm, ...], database: str) -> list[OpenAlarm]:

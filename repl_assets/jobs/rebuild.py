@@ -7,11 +7,12 @@ from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Window
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.load_checks import check_results
 from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, held_table, window_metadata
 from repl_assets.steps.engine import as_dagster_failure, connected_engine
 from repl_assets.steps.load import load_dump
-from repl_assets.typed import single_op_job
+from repl_assets.typed import log_evaluation, single_op_job
 
 
 def rebuild_job_name(names: Names, database: str) -> str:
@@ -42,6 +43,12 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         report = load_dump(context, engine, names, database, made)
         metadata = window_metadata(report, names, database.name, made)
         context.log_event(dg.AssetMaterialization(load_key, metadata=metadata, partition=window))
+        for found in check_results(report, load_key):
+            if found.check_name in specs.policy.checks.run:
+                answer = dg.AssetCheckEvaluation(
+                    asset_key=load_key, check_name=str(found.check_name), passed=found.passed, metadata=found.metadata
+                )
+                log_evaluation(context, answer)
         record_held(context, engine, specs, database, repaired=True)
         if report.held:
             raise dg.Failure(f"{len(report.held)} lanes failed: {report.held[0].reason}", metadata={"held": held_table(report)})

@@ -113,7 +113,7 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
     """What a load did, as tables; those without rows are left out."""
     strangers, changed = ([(one.object, one.outcome) for one in found] for found in (report.unexpected, report.changed_on_target))
     tables: dict[str, tuple[Sequence[str], Sequence[Sequence[object]]]] = {
-        "touched": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
+        "changed": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
         "operations by kind": (("operation", "number"), sorted(report.applied.items())),
         "proven by": (("checksum", "files"), sorted(report.copies.algorithms.items())),
         "proofs": (("object", "file", "size", "proof"), _proofs(report)),

@@ -203,7 +203,7 @@ def test_an_outage_is_seen_on_the_page_of_the_database(console: Console, shop: S
     page = asset_url(NAMES.database(shop.database, "load"))
     shop.proxy.down = True
     console.open(f"{page}?view=checks&checkDetail=up_to_date")
-    console.sees(re.compile("nobody knows: "))
+    console.sees(re.compile("the lag is not known: "))
     console.picture("outage")
     console.open(f"{page}?view=checks&checkDetail=no_alarms")
     console.sees(re.compile("the lag is not known"))

@@ -13,7 +13,7 @@ def alarms(context: typer.Context, config: Config = None, json: Json = False) ->
     """Shows what needs attention now, and what to do.
 
     Servers that do not answer, lag above the policy's target, held tables, gaps, and lag that comes close to the time for which
-    the source keeps events. Failed runs are Dagster's, and shown there.
+    the source keeps events. Failed runs and checks are Dagster's, and shown there.
 
     Exit code 1 if there are any.
     """

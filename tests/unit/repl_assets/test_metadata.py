@@ -49,7 +49,7 @@ def test_figures_of_a_load_are_numbers() -> None:
     assert {name: found[name] for name in expected} == expected
     assert (found["plan (s)"], found["apply (s)"]) == (0.5, 1.25)
     assert text(found["operations by kind"]).splitlines()[2:] == ["| AddPartitions | 3 |", "| DropTable | 1 |"]
-    assert not found.keys() & {"held", "skipped", "touched", "events collapsed"}
+    assert not found.keys() & {"held", "skipped", "changed", "events collapsed"}
 
 
 def copied(name: str, evid: int) -> CopyResult:
@@ -110,13 +110,13 @@ def test_what_collapsing_spared_is_counted_where_it_is_known(size: int, expected
 )
 def test_a_touched_table_links_to_its_asset_by_the_name_at_the_source(touched: Touched, row: str) -> None:
     found = load_metadata(LoadReport("dir", "db", 1, 9, touched=(touched,)), NAMES, "db")
-    assert text(found["touched"]).splitlines()[2] == row
+    assert text(found["changed"]).splitlines()[2] == row
 
 
 def test_a_table_of_a_database_in_overflow_links_to_its_partition() -> None:
     report = LoadReport("dir", "db", 1, 9, touched=(Touched("t", "s", 7, partitions=("ds=1",)),))
     found = load_metadata(report, Names("p", frozenset({"db"})), "db")
-    assert "(/assets/p/db__tables?view=partitions&partition=s)" in text(found["touched"])
+    assert "(/assets/p/db__tables?view=partitions&partition=s)" in text(found["changed"])
 
 
 def test_commits_are_shown_newest_first() -> None:

@@ -98,7 +98,7 @@ def test_an_outage_fails_the_check_once_a_minute_and_ends_at_once(sensor: Sensor
         for event in said.asset_events:
             assert isinstance(event, dg.AssetCheckEvaluation)
             assert event.severity == dg.AssetCheckSeverity.ERROR
-            assert event.description == "nobody knows: get_database at thrift://s:9083: refused"
+            assert event.description == "the lag is not known: get_database at thrift://s:9083: refused"
         return [_shown(event) for event in said.asset_events]
 
     sensor.tick(WELL)
