@@ -20,9 +20,12 @@ from hive_replication.connect import Connection, connect
 from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
-from tests.crash.campaign import Campaign, Tally, double, single
+from tests.crash.campaign import Campaign, Replica, double, single
+from tests.crash.chains import Chain
 from tests.crash.policy_changes import tell_of_policies
+from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
 from tests.crash.story import Story, tell, tell_of_drop
+from tests.crash.tally import Tally
 from tests.crash.transactional_names import tell_of_transactional_names
 from tests.crash.transactions import tell_of_transactions
 
@@ -33,6 +36,15 @@ STORIES: dict[str, Tell] = {
     "policy": tell_of_policies,
     "transactions": tell_of_transactions,
     "transactional-names": tell_of_transactional_names,
+    "chain-transactions": tell_of_transactions,
+    "second-bootstrap-transactions": tell_of_second_bootstrap_of_transactions,
+}
+#: Stories that run on metastores 4.2.
+_HIVE4 = ("transactions", "transactional-names", "chain-transactions", "second-bootstrap-transactions")
+#: Replicas of stories that are not loaded dump by dump.
+_MAKES: dict[str, type[Replica]] = {
+    "chain-transactions": Chain,
+    "second-bootstrap-transactions": SecondBootstrap,
 }
 
 
@@ -68,10 +80,10 @@ def main() -> int:
     print(f"seed {args.seed}", flush=True)
     with servers() as (connection, connection4, hive), tempfile.TemporaryDirectory() as folder:
         packing = connect(connection.source.policy.model_copy(update={"packed_above": 0}))
-        where = {"tables": connection, "drops": packing, "policy": connection, "transactions": connection4}
-        where["transactional-names"] = connection4
+        where = {name: connection4 if name in _HIVE4 else connection for name in STORIES} | {"drops": packing}
         for name in args.stories:
-            campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally)
+            makes = _MAKES.get(name, Replica)
+            campaign = Campaign(where[name], Path(folder), lambda line: print(line, flush=True), tally, makes)
             with tally.going_on(f"the story {name}"):
                 story = STORIES[name](where[name], hive, f"crash{secrets.token_hex(4)}")
                 points = campaign.points(story)
@@ -80,8 +92,9 @@ def main() -> int:
                     random.shuffle(found)
                 plans = single(points)[: args.limit]
                 campaign.strike(story, [*plans, *double(points, random, args.doubles)], args.parallel)
-                with tally.going_on(f"dumps of {name}"):
-                    campaign.strike_dumps(story, random, args.limit)
+                if makes is Replica:
+                    with tally.going_on(f"dumps of {name}"):
+                        campaign.strike_dumps(story, random, args.limit)
                 if name == "tables":
                     campaign.strike_repairs(story, random, args.limit)
     for problem in tally.problems:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Lock
 from typing import Literal
 
 from hive_replication.connect import Connection
@@ -26,57 +25,14 @@ from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point, points_of
 from tests.crash.states import Known, State, differences, half_visible, read_state
 from tests.crash.story import Chapter, Story
+from tests.crash.tally import Tally
 
-_LOG = logging.getLogger(__name__)
-_ATTEMPTS = 4  # after the last strike
+ATTEMPTS = 4  # after the last strike
 _LOOKS = 4
-#: For each chapter the points at which its processes are struck, one after another.
+#: A step of making a replica: gets the points at which it is struck, and returns the moments of its last process.
+Step = Callable[[Sequence[Point]], dict[str, int]]
+#: For each step the points at which its processes are struck, one after another.
 Plan = Mapping[int, Sequence[Point]]
-
-
-@dataclass
-class Tally:
-    """What was done, and what went wrong; safe to use from many threads."""
-
-    kills: int = 0
-    survived: int = 0
-    lost: int = 0
-    doubled: int = 0
-    half_visible: int = 0
-    problems: list[str] = field(default_factory=list[str])
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
-
-    def add(
-        self, where: str, *, kills: int, lost: Sequence[str] = (), doubled: Sequence[str] = (), half: Sequence[str] = ()
-    ) -> None:
-        """Adds the strikes of one job and what was found after them."""
-        with self._lock:
-            self.kills += kills
-            self.survived += 0 if lost or doubled or half else kills
-            self.lost += bool(lost)
-            self.doubled += len(doubled)
-            self.half_visible += len(half)
-            for kind, found in (("lost", lost), ("doubled", doubled), ("half-visible", half)):
-                for one in found:
-                    self.problems.append(f"{where}: {kind}: {one}")
-                    _LOG.error("%s", self.problems[-1])
-
-    @contextmanager
-    def going_on(self, what: str) -> Generator[None]:
-        """Whatever fails is reported with the other problems at the end; the campaign goes on with what comes next."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 (one of many examinations)
-            _LOG.exception("%s", what)
-            self.add(what, kills=0, lost=[f"it could not be examined: {error!r}"])
-
-    def __str__(self) -> str:
-        return (
-            f"kills {self.kills} survived {self.survived} lost {self.lost} "
-            f"doubled {self.doubled} half-visible {self.half_visible}"
-        )
 
 
 @dataclass
@@ -87,17 +43,19 @@ class Campaign:
         connection: to source and target.
         folder: for what the processes write down.
         progress: gets a line for each replica that is done.
+        makes: the kind of its replicas.
     """
 
     connection: Connection
     folder: Path
     progress: Callable[[str], None] = lambda _: None
     tally: Tally = field(default_factory=Tally)
+    makes: type[Replica] = field(default_factory=lambda: Replica)
 
     def points(self, story: Story) -> list[list[Point]]:
-        """The points of each chapter of a story, from a run in which nothing strikes."""
-        replica = Replica(self, story, f"{story.database}_plain")
-        counts = [replica.load(chapter, []) for chapter in story.chapters]
+        """The points of each step of a replica of a story, from a run in which nothing strikes."""
+        replica = self.makes(self, story, f"{story.database}_plain")
+        counts = [step(()) for step in replica.steps()]
         if not replica.wrong:
             replica.drop()
         return [points_of(found) for found in counts]
@@ -108,10 +66,10 @@ class Campaign:
             list(pool.map(lambda plan: self._make(story, plan), plans))
 
     def _make(self, story: Story, plan: Plan) -> None:
-        replica = Replica(self, story, f"{story.database}_{secrets.token_hex(4)}")
+        replica = self.makes(self, story, f"{story.database}_{secrets.token_hex(4)}")
         with self.tally.going_on(f"{replica.name} struck at {plan}"):
-            for number, chapter in enumerate(story.chapters):
-                replica.load(chapter, plan.get(number, ()))
+            for number, step in enumerate(replica.steps()):
+                step(plan.get(number, ()))
             if not replica.wrong:
                 replica.drop()
         self.progress(f"{self.tally}")
@@ -201,6 +159,10 @@ class Replica:
         self._known: Known = {}
         self.wrong = False
 
+    def steps(self) -> Sequence[Step]:
+        """What is done for it, one after another: its loads."""
+        return [partial(self.load, chapter) for chapter in self.story.chapters]
+
     def load(self, chapter: Chapter, points: Sequence[Point]) -> dict[str, int]:
         """Loads a dump until it is done, struck at each point in turn; returns the moments of the last process."""
         header = chapter.dump.header
@@ -258,11 +220,12 @@ class Replica:
         wanted: State | None = None,
     ) -> dict[str, int]:
         strikes, half, outcome = 0, list[str](), Outcome(killed=False, fired=False, problem="never ran")
-        for point in (*points, *[None] * _ATTEMPTS):
+        for point in (*points, *[None] * ATTEMPTS):
             outcome = run(job, point, self.log)
             strikes += outcome.fired
             if outcome.killed:
-                half += self._half(past)
+                half += self.half(past)
+                self._left_so(point, past)
             elif not outcome.problem:
                 break
         lost = (
@@ -274,7 +237,10 @@ class Replica:
         self.campaign.tally.add(where, kills=strikes, lost=lost, doubled=doubled, half=half)
         return outcome.counts or {}
 
-    def _half(self, past: Sequence[State]) -> list[str]:
+    def _left_so(self, point: Point | None, past: Sequence[State]) -> None:
+        """Called with what a killed process left."""
+
+    def half(self, past: Sequence[State]) -> list[str]:
         """What stays half visible; the servers may still carry out the last calls of the dead process."""
         found = ["the replica cannot be read"]
         for _ in range(_LOOKS):
@@ -304,12 +270,12 @@ class Replica:
 
 
 def single(points: Sequence[Sequence[Point]]) -> list[Plan]:
-    """Plans in which each process is struck once: the first of each chapter in one replica, the second in the next."""
+    """Plans in which each process is struck once: the first of each step in one replica, the second in the next."""
     longest = max(map(len, points))
     return [{number: [found[n]] for number, found in enumerate(points) if n < len(found)} for n in range(longest)]
 
 
 def double(points: Sequence[Sequence[Point]], random: Random, number: int) -> Iterator[Plan]:
-    """Plans with two random points in each chapter, one for the first attempt and one for the next."""
+    """Plans with two random points in each step, one for the first attempt and one for the next."""
     for _ in range(number):
         yield {chapter: random.choices(found, k=2) for chapter, found in enumerate(points)}

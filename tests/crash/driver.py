@@ -42,7 +42,7 @@ class Job:
         source: source database.
         target: target database.
         directory: dump to load.
-        window: event ids to dump, or None to dump the database; an undo goes to the first.
+        window: event ids to dump (up to now without a second), or None to dump the database; an undo goes to the first.
         table: table to repair.
         before: of a window, tables of the policy that its replica was made with, as ``PolicyScope``.
     """
@@ -52,7 +52,7 @@ class Job:
     source: str
     target: str
     directory: str = ""
-    window: tuple[int, int] | None = None
+    window: tuple[int, int | None] | None = None
     table: str | None = None
     before: str = ""
 

@@ -17,12 +17,15 @@ from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
-from tests.crash.campaign import Campaign, Tally, double, single
+from tests.crash.campaign import Campaign, Replica, double, single
+from tests.crash.chains import Chain
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.random_work import work
+from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
 from tests.crash.spark import KillingCopier
 from tests.crash.states import Seen, half_visible
 from tests.crash.story import Story, tell, tell_of_drop
+from tests.crash.tally import Tally
 from tests.crash.transactions import tell_of_transactions
 from tests.warehouse import Warehouse
 
@@ -45,15 +48,32 @@ def test_killed_anywhere_transactions_are_whole(cluster: Cluster, source4: Side,
     strike(tell_of_transactions(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, singles=2)
 
 
-def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 1) -> None:
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    ("tale", "makes"), [(tell_of_transactions, Chain), (tell_of_second_bootstrap_of_transactions, SecondBootstrap)]
+)
+def test_killed_anywhere_chains_and_second_bootstraps_are_whole(
+    tale: Callable[[Connection, None, str], Story],
+    makes: type[Replica],
+    cluster: Cluster,
+    source4: Side,
+    target4: Side,
+    tmp_path: Path,
+) -> None:
+    connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
+    strike(tale(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, makes=makes)
+
+
+def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 1, makes: type[Replica] = Replica) -> None:
     """A campaign on a few points, which shows its seed."""
     print(f"HIVE_REPL_TEST_SEED={SEED}")
-    random, campaign = Random(SEED), Campaign(story.warehouse.connection, folder)
+    random, campaign = Random(SEED), Campaign(story.warehouse.connection, folder, makes=makes)
     points = campaign.points(story)
     for found in points:
         random.shuffle(found)
     campaign.strike(story, [*single(points)[:singles], *double(points, random, 1)], parallel=3)
-    campaign.strike_dumps(story, random, limit=1)
+    if makes is Replica:
+        campaign.strike_dumps(story, random, limit=1)
     if repairs:
         campaign.strike_repairs(story, random, limit=1)
     assert campaign.tally.problems == [], f"HIVE_REPL_TEST_SEED={SEED}"

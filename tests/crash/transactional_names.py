@@ -20,7 +20,7 @@ def tell_of_transactional_names(connection: Connection, _: HiveDriver | None, da
     story = Story(ledger)
     for table in _TABLES:  # those of the ledger stand for tables that are written to together
         create(connection.source.metastore, connection.source.storage, database, table)
-        _write(story, ledger, table, "0 one", "0 two")
+        write(story, ledger, table, "0 one", "0 two")
     story.end_chapter()
     first = story.chapters[0]
     story.chapters[0] = replace(first, states=[*unfinished(first.states[-1], _TABLES), first.states[-1]])
@@ -30,8 +30,8 @@ def tell_of_transactional_names(connection: Connection, _: HiveDriver | None, da
     return story
 
 
-def _write(story: Story, ledger: Ledger, table: str, *rows: str) -> None:
-    """One transaction a row."""
+def write(story: Story, ledger: Ledger, table: str, *rows: str) -> None:
+    """One transaction a row; each step is recorded."""
     for row in rows:
         writer = ledger.begin()
         writer.insert(table, f"{row}\n")
@@ -45,37 +45,38 @@ def _drop(story: Story, ledger: Ledger, table: str) -> None:
     story.look()
 
 
-def _rename(story: Story, ledger: Ledger, old: str, new: str) -> None:
+def rename(story: Story, ledger: Ledger, old: str, new: str) -> None:
+    """Renames a table, and records the state after it."""
     ledger.rename(old, new)
     story.look()
 
 
 def _again(story: Story, ledger: Ledger) -> None:
     """A table is dropped and made again; its write ids begin anew."""
-    _write(story, ledger, "n", "1 more")
+    write(story, ledger, "n", "1 more")
     _drop(story, ledger, "n")
     source = ledger.connection.source
     create(source.metastore, source.storage, ledger.database, "n")
     story.look()
-    _write(story, ledger, "n", "1 again")
+    write(story, ledger, "n", "1 again")
 
 
 def _swapped(story: Story, ledger: Ledger) -> None:
     """Two tables change their names, and are written to before and after."""
-    _write(story, ledger, "n", "2 before")
+    write(story, ledger, "n", "2 before")
     for old, new in (("n", "m"), ("l", "n"), ("m", "l")):
-        _rename(story, ledger, old, new)
-    _write(story, ledger, "n", "2 of l")
-    _write(story, ledger, "l", "2 of n")
+        rename(story, ledger, old, new)
+    write(story, ledger, "n", "2 of l")
+    write(story, ledger, "l", "2 of n")
 
 
 def _over(story: Story, ledger: Ledger) -> None:
     """A table takes the name of one that was dropped; the name that it leaves is used again."""
-    _write(story, ledger, "k", "3 gone")
+    write(story, ledger, "k", "3 gone")
     _drop(story, ledger, "k")
-    _rename(story, ledger, "n", "k")
+    rename(story, ledger, "n", "k")
     source = ledger.connection.source
     create(source.metastore, source.storage, ledger.database, "n")
     story.look()
-    _write(story, ledger, "k", "3 of n")
-    _write(story, ledger, "n", "3 new")
+    write(story, ledger, "k", "3 of n")
+    write(story, ledger, "n", "3 new")

@@ -1,0 +1,100 @@
+"""Chains of three: a replica is replicated again, to the metastore that the first source stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from zlib import crc32
+
+from hive_replication.connect import Connection, connect
+from hive_replication.dump.format.record_types import DumpResult
+from hive_replication.load.replica.state import replica_state
+from hive_replication.metastore.types import copy_of
+from hive_replication.policy import Policy
+from tests.crash.campaign import ATTEMPTS, Campaign, Replica, Step
+from tests.crash.driver import Job, Outcome, run
+from tests.crash.seams import Point
+from tests.crash.states import State
+from tests.crash.story import Chapter
+
+
+class Chain(Replica):
+    """A replica and the replica of it. Each chapter is loaded to the first, which is dumped and loaded to the second.
+
+    After every other kill of a load to the first, what was left is replicated to the second before the load goes on.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        campaign = self.campaign
+        onwards = connect(_onwards(campaign.connection, self.policy.external_root or ""))
+        self._second = Replica(Campaign(onwards, campaign.folder, tally=campaign.tally), self.story, f"{self.name}c")
+        self._second.policy = self._second.policy.model_copy(update={"databases": {self.name: self._second.name}})
+
+    def steps(self) -> Sequence[Step]:
+        """For each chapter a load, a dump of what it made, and a load of this."""
+        found: list[Step] = []
+        for number, chapter in enumerate(self.story.chapters):
+            past = chapter.states if number else [{}, *chapter.states]
+            found += [partial(self.load, chapter), self._dump, partial(self._on, past)]
+        return found
+
+    def drop(self) -> None:
+        """Deletes both with all their data."""
+        self._second.drop()
+        metastore = self.campaign.connection.target.metastore
+        unmarked = copy_of(metastore.database(self.name))
+        if unmarked is not None:
+            unmarked.parameters = {}  # a metastore drops no source of replication
+            metastore.alter_database(self.name, unmarked)
+        super().drop()
+
+    def _dump(self, points: Sequence[Point]) -> dict[str, int]:
+        """Dumps what the second lacks, struck at each point in turn."""
+        second = self._second
+        applied = replica_state(second.campaign.connection.target.metastore.database(second.name)).applied
+        window = None if applied is None else (applied, None)
+        job = Job("dump", second.policy, self.name, second.name, window=window)
+        strikes, outcome = 0, Outcome(killed=False, fired=False)
+        for point in (*points, *[None] * ATTEMPTS):
+            outcome = run(job, point, second.log)
+            strikes += outcome.fired
+            if not outcome.killed and not outcome.problem:
+                break
+        lost = [] if outcome.directory else [outcome.problem or "no dump is made"]
+        self.wrong |= bool(lost)
+        struck = " and ".join(map(str, points)) or "no point"
+        self.campaign.tally.add(f"{self.name} dumped after {applied}, struck at {struck}", kills=strikes, lost=lost)
+        self._directory = outcome.directory
+        return outcome.counts or {}
+
+    def _on(self, past: Sequence[State], points: Sequence[Point]) -> dict[str, int]:
+        """Loads the dump to the second, which then equals the source."""
+        counts = self._second.load(Chapter(self._dumped(), past), points)
+        self.wrong |= self._second.wrong
+        return counts
+
+    def _left_so(self, point: Point | None, past: Sequence[State]) -> None:
+        first = self.campaign.connection.target.metastore.database(self.name)
+        if crc32(str(point).encode()) % 2 or first is None:
+            return
+        self._dump(())
+        second, dumped = self._second, self._dumped()
+        outcome = run(Job("load", second.policy, self.name, second.name, dumped.directory), None, second.log)
+        lost = [outcome.problem] if outcome.problem else []
+        half = second.half(past)
+        self.wrong |= bool(lost or half)
+        self.campaign.tally.add(f"{second.name} of what {point} left", kills=0, lost=lost, half=half)
+
+    def _dumped(self) -> DumpResult:
+        header = self._second.campaign.connection.store.open(self._directory).header
+        return DumpResult(self._directory, header.to_evid, header, 0, 0, 0, 0)
+
+
+def _onwards(connection: Connection, external: str) -> Policy:
+    """From the target back to the source; a replica's external tables may be read."""
+    policy = connection.target.policy
+    root = policy.source.roots[0].uri
+    reads = policy.target.model_copy(update={"paths": (*policy.target.paths, external)})
+    places = {"dump_root": f"{root}repl/dumps", "external_root": f"{root}external"}
+    return policy.model_copy(update={"source": reads, "target": policy.source, **places})

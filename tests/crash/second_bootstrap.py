@@ -1,0 +1,89 @@
+"""A bootstrap that is killed and never resumed: the source goes on, and a second bootstrap dump is loaded over what was left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from hive_replication.connect import Connection
+from hive_replication.dump.format.record_types import DumpResult
+from resources.embedded.hive import HiveDriver
+from tests.crash.campaign import Replica, Step
+from tests.crash.driver import Job, run
+from tests.crash.seams import Point, points_of
+from tests.crash.story import Story
+from tests.crash.transactional_names import rename, write
+from tests.crash.transactions import unfinished
+from tests.ledger import make, partition_of
+from tests.writers import create
+
+_TABLES = ("again", "grown", "moved", "p")
+
+
+class SecondBootstrap(Replica):
+    """A replica whose first bootstrap ends where it is struck; the dumps after it are loaded whole."""
+
+    def steps(self) -> Sequence[Step]:
+        """The half load, and those of all other dumps."""
+        return [self._begin, *(partial(self.load, chapter) for chapter in self.story.chapters[1:])]
+
+    def _begin(self, points: Sequence[Point]) -> dict[str, int]:
+        """Loads the first dump once for each point, struck there; without points in the middle of what it does."""
+        first, counts = self.story.chapters[0], dict[str, int]()
+        if not points:
+            whole = Replica(self.campaign, self.story, f"{self.name}_whole")
+            counts = whole.load(first, ())
+            self.wrong |= whole.wrong
+            whole.drop()
+            found = [point for point in points_of(counts) if point.key.endswith(":after")]
+            points = found[len(found) // 2 :][:1]
+        job = Job("load", self.policy, self.story.database, self.name, first.dump.directory)
+        strikes, half = 0, list[str]()
+        for point in points:
+            outcome = run(job, point, self.log)
+            strikes += outcome.fired
+            half += self.half([{}, *first.states])
+        self.wrong |= bool(half)
+        self.campaign.tally.add(f"{self.name} left at {' and '.join(map(str, points))}", kills=strikes, half=half)
+        return counts
+
+
+class _Told(Story):
+    """A story whose first two dumps are bootstraps."""
+
+    def _dump(self, after: int | None) -> DumpResult:
+        return super()._dump(after if len(self.chapters) > 1 else None)
+
+
+def tell_of_second_bootstrap_of_transactions(connection: Connection, _: HiveDriver | None, database: str) -> Story:
+    """Transactional tables: two bootstraps and a window. Write ids go on, begin anew, and move to other names between them."""
+    ledger = make(connection, database)
+    story, source = _Told(ledger), ledger.connection.source
+    for table in ("again", "grown", "moved"):
+        create(source.metastore, source.storage, database, table)
+        write(story, ledger, table, "0 one", "0 two", "0 three")
+    source.metastore.add_partitions(database, "p", [partition_of(ledger, "1")])
+    story.look()
+    story.end_chapter()
+    writer = ledger.begin()
+    writer.insert("p", "1 part\n", "ds=1")
+    writer.insert("grown", "1 with it\n")
+    story.look()
+    writer.commit()
+    story.look()
+    write(story, ledger, "grown", "1 four", "1 five")
+    source.metastore.drop_table(database, "again", delete_data=True)
+    story.look()
+    rename(story, ledger, "moved", "again")
+    create(source.metastore, source.storage, database, "moved")
+    story.look()
+    write(story, ledger, "moved", "1 new")
+    story.end_chapter()
+    for table in ("again", "grown", "moved"):
+        write(story, ledger, table, "2 more")
+    story.end_chapter()
+    for number, chapter in enumerate(story.chapters[:2]):
+        begun = [state for end in story.chapters[: number + 1] for state in unfinished(end.states[-1], _TABLES)]
+        story.chapters[number] = replace(chapter, states=[*begun, *chapter.states])
+    return story
