@@ -23,7 +23,11 @@ from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Replica, double, single
 from tests.crash.chains import Chain
 from tests.crash.policy_changes import tell_of_policies
-from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
+from tests.crash.second_bootstrap import (
+    SecondBootstrap,
+    tell_of_second_bootstrap,
+    tell_of_second_bootstrap_of_transactions,
+)
 from tests.crash.story import Story, tell, tell_of_drop
 from tests.crash.tally import Tally
 from tests.crash.transactional_names import tell_of_transactional_names
@@ -37,6 +41,7 @@ STORIES: dict[str, Tell] = {
     "transactions": tell_of_transactions,
     "transactional-names": tell_of_transactional_names,
     "chain-transactions": tell_of_transactions,
+    "second-bootstrap": tell_of_second_bootstrap,
     "second-bootstrap-transactions": tell_of_second_bootstrap_of_transactions,
 }
 #: Stories that run on metastores 4.2.
@@ -44,6 +49,7 @@ _HIVE4 = ("transactions", "transactional-names", "chain-transactions", "second-b
 #: Replicas of stories that are not loaded dump by dump.
 _MAKES: dict[str, type[Replica]] = {
     "chain-transactions": Chain,
+    "second-bootstrap": SecondBootstrap,
     "second-bootstrap-transactions": SecondBootstrap,
 }
 

@@ -12,10 +12,11 @@ from resources.embedded.hive import HiveDriver
 from tests.crash.campaign import Replica, Step
 from tests.crash.driver import Job, run
 from tests.crash.seams import Point, points_of
-from tests.crash.story import Story
+from tests.crash.story import Story, create_database
 from tests.crash.transactional_names import rename, write
 from tests.crash.transactions import unfinished
 from tests.ledger import make, partition_of
+from tests.warehouse import Warehouse
 from tests.writers import create
 
 _TABLES = ("again", "grown", "moved", "p")
@@ -54,6 +55,28 @@ class _Told(Story):
 
     def _dump(self, after: int | None) -> DumpResult:
         return super()._dump(after if len(self.chapters) > 1 else None)
+
+
+def tell_of_second_bootstrap(connection: Connection, hive: HiveDriver, database: str) -> Story:
+    """Plain tables: two bootstraps and a window."""
+    create_database(hive, database)
+    story = _Told(Warehouse(connection, hive, database))
+    story.sql("CREATE TABLE plain (a INT)", "CREATE TABLE again (a INT)", "CREATE TABLE moved (a INT)")
+    story.sql("CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
+    for into in ("plain", "again", "moved", "parts PARTITION (ds='1')", "parts PARTITION (ds='2')"):
+        story.put(into, f"0 {into}\n")
+    story.end_chapter()
+    story.put("plain", "1 more\n")
+    story.put("parts PARTITION (ds='1')", "1 anew\n", overwrite=True)
+    story.put("parts PARTITION (ds='3')", "1 new\n")
+    story.sql("ALTER TABLE parts DROP PARTITION (ds='2')", "ALTER TABLE moved RENAME TO onwards")
+    story.sql("DROP TABLE again", "CREATE TABLE again (b STRING) PARTITIONED BY (ds STRING)")
+    story.put("again PARTITION (ds='1')", "1 another\n")
+    story.end_chapter()
+    for into in ("plain", "onwards", "parts PARTITION (ds='1')", "again PARTITION (ds='1')"):
+        story.put(into, f"2 {into}\n")
+    story.end_chapter()
+    return story
 
 
 def tell_of_second_bootstrap_of_transactions(connection: Connection, _: HiveDriver | None, database: str) -> Story:
