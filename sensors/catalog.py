@@ -40,7 +40,7 @@ def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]]) -> dg.Se
         interval=_INTERVAL,
     )
     def catalog(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        with Metastore(policy.source.metastore, timeout=60, retries=1) as metastore:
+        with Metastore.of(policy.source, timeout=60, retries=1) as metastore:
             found = sorted(changes(metastore, policy, known))
         return _answer(context, found)
 

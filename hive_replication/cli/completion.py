@@ -55,7 +55,7 @@ def _objects(policy: Policy | None, incomplete: str, *, source: bool) -> list[st
     from hive_replication.metastore.client import Metastore
 
     side = policy.source if source else policy.target
-    with suppress(ReplicationError), Metastore(side.metastore, timeout=_PATIENCE, retries=1) as metastore:
+    with suppress(ReplicationError), Metastore.of(side, timeout=_PATIENCE, retries=1) as metastore:
         tables = filter(policy.includes, metastore.table_names(database))
         return _beginning((f"{database}.{table}" for table in tables), incomplete)
     return []

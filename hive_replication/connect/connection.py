@@ -45,7 +45,7 @@ def connect(policy: Policy) -> Connection:
             signing key where the policy says.
         Unreachable: the policy has patterns of databases, and the source does not answer.
     """
-    metastore = Metastore(policy.source.metastore, connections=policy.metastore_connections)
+    metastore = Metastore.of(policy.source, connections=policy.metastore_connections)
     return connected(resolved(policy, metastore), metastore)
 
 
@@ -60,9 +60,9 @@ def connected(policy: Policy, metastore: Metastore) -> Connection:
         BadRequest: see :func:`connect`.
     """
     calls = policy.parallelism.storage_calls
-    source = Source(metastore, Storage(policy.source.roots, calls), policy)
-    replica = Metastore(policy.target.metastore, connections=policy.metastore_connections)
-    target = Target(replica, Storage(policy.target.roots, calls), policy, source.storage, metastore)
+    source = Source(metastore, Storage(policy.source.storage_roots, calls), policy)
+    replica = Metastore.of(policy.target, connections=policy.metastore_connections)
+    target = Target(replica, Storage(policy.target.storage_roots, calls), policy, source.storage, metastore)
     root = dump_root(policy)
     copier = ThreadCopier(source.storage, target.storage, threads=policy.files_in_flight, bandwidth=policy.bandwidth)
     store = PackedStore(Storage((root,), calls), root.uri, policy.packed_above, signing_key(policy.signing_key))

@@ -15,7 +15,7 @@ def dump_root(policy: Policy) -> Root:
         BadRequest: it lies under no root.
     """
     uri = policy.dump_root.rstrip("/") + "/"
-    for root in (*policy.target.roots, *policy.source.roots):
+    for root in (*policy.target.storage_roots, *policy.source.storage_roots):
         if uri.startswith(root.uri):
             return root.model_copy(update={"uri": uri})
     if uri.startswith("file:///"):

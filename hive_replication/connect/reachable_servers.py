@@ -15,6 +15,7 @@ from hive_replication.connect.databases import resolved_before, with_databases
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class Reachable:
 def reach(policy: Policy) -> Reachable:
     """Asks both metastores at the same time; takes at most some ten seconds."""
     with ThreadPoolExecutor(2, "reach") as threads:
-        return Reachable(*threads.map(_problem, (policy.source.metastore, policy.target.metastore)))
+        return Reachable(*threads.map(_problem, (policy.source, policy.target)))
 
 
 def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
@@ -63,15 +64,15 @@ def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
     except Unreachable as error:
         _LOG.info("the databases of patterns are left out: %s", error)
         policy = with_databases(policy, ())
-    return connected(policy, Metastore(policy.source.metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)), found
+    return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS)), found
 
 
-def _problem(uri: str) -> str:
+def _problem(side: Warehouse) -> str:
     try:
-        with Metastore(uri, timeout=_TIMEOUT, retries=_ATTEMPTS) as metastore:
+        with Metastore.of(side, timeout=_TIMEOUT, retries=_ATTEMPTS) as metastore:
             metastore.database("default")  # the metastore asks its own database for it
     except Unreachable as error:
         return str(error)
     except ReplicationError as error:  # it does answer
-        _LOG.debug("%s answers: %s", uri, error)
+        _LOG.debug("%s answers: %s", side.metastore, error)
     return ""

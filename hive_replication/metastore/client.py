@@ -10,6 +10,8 @@ from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
 from hive_replication.metastore.replicated_transactions import Replay
 from hive_replication.metastore.statistics import Statistics
+from hive_replication.metastore.transport import Access
+from hive_replication.policy.warehouse import Warehouse
 
 
 class Metastore(Partitions, Functions, Constraints, Statistics, Replay, NotificationLog):
@@ -20,13 +22,17 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Replay, Notifica
 
     Args:
         uri: ``thrift://host:port``, or several joined by commas that share one database.
+        access: how connections are secured, and as whom.
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         batch: tables or partitions read in one call.
-        user: see :class:`hive_replication.metastore.connection.Connections`.
-        kerberos_service: see :class:`hive_replication.metastore.connection.Connections`.
         connections: the most that there are, and so the most calls at a time; further ones wait.
     """
+
+    @classmethod
+    def of(cls, side: Warehouse, *, timeout: float = 600, retries: int = 8, connections: int = 64) -> Self:
+        """The metastore of a side of the policy, reached as the policy says."""
+        return cls(side.metastore, Access.of(side), timeout=timeout, retries=retries, connections=connections)
 
     def __enter__(self) -> Self:
         return self

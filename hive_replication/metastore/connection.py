@@ -7,20 +7,20 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from hive_metastore.ThriftHiveMetastore import Client
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportException
+from thrift.transport.TTransport import TTransportBase, TTransportException
 
-from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.errors import Unreachable
 from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
+from hive_replication.metastore.transport import NO_LIMIT, Access, Address, addresses, explained, link
 from hive_replication.process import account
+from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 CONNECT_TIMEOUT = 10.0  # seconds; a call may take long, its connection may not
 _ASSURED = 3  # times that a change is asked for which the metastore says is made, and which is not there
-_NO_LIMIT = 2**31 - 1  # Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION
 
 
 class _Lost(Exception):
@@ -42,61 +41,38 @@ class _Lost(Exception):
 class _Connection:
     """An open connection; it closes when nobody has it any more or its owner closes it."""
 
-    def __init__(self, transport: TBufferedTransport | TSaslClientTransport):
+    def __init__(self, transport: TTransportBase):
         self.transport = transport
-        self.client = Client(TBinaryProtocolAccelerated(transport, string_length_limit=_NO_LIMIT))
+        self.client = Client(TBinaryProtocolAccelerated(transport, string_length_limit=NO_LIMIT))
         self.close = weakref.finalize(self, transport.close)
-
-
-def addresses(uri: str) -> tuple[tuple[str, int], ...]:
-    """Hosts and ports of ``thrift://host:9083,thrift://host2:9083`` (Hive's ``hive.metastore.uris``); the port's default is 9083.
-
-    Raises:
-        BadRequest: a part is not such an address.
-    """
-    found: list[tuple[str, int]] = []
-    for part in uri.split(","):
-        try:
-            url = urlsplit(part.strip())
-            port = url.port
-        except ValueError as error:
-            raise BadRequest(f"{part!r} is not a metastore such as thrift://host:9083: {error}") from error
-        if url.scheme != "thrift" or not url.hostname:
-            raise BadRequest(f"{part!r} is not a metastore such as thrift://host:9083")
-        found.append((url.hostname, port or 9083))
-    return tuple(found)
 
 
 class Connections:
     """Makes calls to one metastore, or to several that share one database.
 
     Args:
-        uri: ``thrift://host:port``, or several joined by commas; the first that answers is used.
+        uri: ``thrift://host:port``, or several joined by commas; the first that answers is used. Hive 4 over HTTP:
+            ``https://host:port/metastore``.
+        access: how they are secured, and as whom.
         timeout: seconds to wait for the answer of one call.
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
-        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user, as for Hive's clients
-            (``hive.metastore.execute.setugi``); None: this process's account.
-        kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
-            ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
         connections: the most that there are: a metastore keeps a thread for each.
     """
 
     def __init__(
         self,
         uri: str,
+        access: Access = Access(),
         *,
         timeout: float = 600,
         retries: int = 8,
-        user: str | None = None,
-        kerberos_service: str | None = None,
         connections: int = 64,
     ):
         self.uri = uri
-        self._addresses: Sequence[tuple[str, int]] = addresses(uri)
+        self._addresses: Sequence[Address] = addresses(uri)
+        self.access = access
         self._timeout = timeout
         self._retries = retries
-        self._user = user or account()
-        self._kerberos_service = kerberos_service
         self._slots = threading.BoundedSemaphore(connections)
         self._idle: list[_Connection] = []  # the last one used is the next one
         self._open: weakref.WeakSet[_Connection] = weakref.WeakSet()
@@ -119,7 +95,7 @@ class Connections:
                 not sent is always repeated.
 
         Raises:
-            Unreachable: no answer after all attempts.
+            Unreachable: no answer after all attempts; NotTrusted, at once, where TLS is the reason.
             MetastoreError: the metastore refused the call.
         """
         attempts = Retrying(
@@ -132,6 +108,8 @@ class Connections:
         try:
             return attempts(self._attempt, what, do, repeatable)
         except _Lost as lost:
+            if isinstance(lost.__cause__, NotTrusted):
+                raise NotTrusted(f"{what} at {self.uri}: {lost.__cause__}") from lost.__cause__
             if isinstance(lost.__cause__, TApplicationException):  # it does answer
                 raise from_thrift(what, self.uri, lost.__cause__) from lost.__cause__
             advice = "check that the metastore runs and that this machine can reach it"
@@ -227,25 +205,20 @@ class Connections:
 
     def _connect(self) -> _Connection:
         problem: Exception | None = None
-        for host, port in self._addresses:
-            socket = TSocket(host, port, socket_keepalive=True)
-            socket.setTimeout(min(CONNECT_TIMEOUT, self._timeout) * 1000)
+        for address in self._addresses:
+            transport, limit = link(address, self.access)
+            limit(min(CONNECT_TIMEOUT, self._timeout))
+            connection = _Connection(transport)
             try:
-                connection = _Connection(self._transport(socket, host))
-                connection.transport.open()
-                if not self._kerberos_service:
-                    connection.client.set_ugi(self._user, [])
-                socket.setTimeout(self._timeout * 1000)
-                _LOG.debug("connected to the metastore %s:%d", host, port)
+                transport.open()
+                if not (self.access.kerberos_service or address.path):
+                    connection.client.set_ugi(self.access.user or account(), [])
+                limit(self._timeout)
+                _LOG.debug("connected to the metastore %s", address)
                 return connection
-            except (TTransportException, OSError, EOFError) as error:
-                socket.close()
+            except (TTransportException, TProtocolException, OSError, EOFError) as error:
+                connection.close()
                 if len(self._addresses) > 1:
-                    _LOG.info("the metastore %s:%d does not answer; the next address is tried: %s", host, port, error)
-                problem = error
-        raise _Lost(again=True) from problem
-
-    def _transport(self, socket: TSocket, host: str) -> TBufferedTransport | TSaslClientTransport:
-        if self._kerberos_service:
-            return TSaslClientTransport(socket, host=host, service=self._kerberos_service, max_frame_size=_NO_LIMIT)
-        return TBufferedTransport(socket, rbuf_size=64 * 1024)
+                    _LOG.info("the metastore %s does not answer; the next address is tried: %s", address, error)
+                problem = explained(address, self.access, error) or error
+        raise _Lost(again=not isinstance(problem, NotTrusted)) from problem

@@ -7,6 +7,7 @@ from functools import cached_property
 from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.dialect import Dialect, Features
 from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.metastore.transport import Access
 from hive_replication.metastore.types import Database
 
 
@@ -16,17 +17,14 @@ class Calls(Connections):
     def __init__(
         self,
         uri: str,
+        access: Access = Access(),
         *,
         timeout: float = 600,
         retries: int = 8,
         batch: int = 500,
-        user: str | None = None,
-        kerberos_service: str | None = None,
         connections: int = 64,
     ):
-        super().__init__(
-            uri, timeout=timeout, retries=retries, user=user, kerberos_service=kerberos_service, connections=connections
-        )
+        super().__init__(uri, access, timeout=timeout, retries=retries, connections=connections)
         self._batch = batch
         self._dialect = Dialect()
 

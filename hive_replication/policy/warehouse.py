@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from hive_replication.policy.secrets import only_references, without_password
+from hive_replication.policy.secrets import KEY, only_references, without_password
 
 
 def _storage_root(root: str) -> str:
@@ -59,6 +59,25 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+class Tls(Settings):
+    """How the servers of one side are trusted, and who this process is to them. Certificates are always verified."""
+
+    ca: str | None = Field(
+        default=None, description="PEM file with the certificate authorities to trust; those of the system where it is not set"
+    )
+    certificate: str | None = Field(default=None, description="PEM file with a client certificate, for servers that ask for one")
+    key: str | None = Field(default=None, description="PEM file with its key, where the certificate's file does not hold it")
+    key_password: Annotated[str, Field(pattern=KEY)] | None = Field(
+        default=None, description="Password of the key, as ${env:NAME} or ${file:/path}"
+    )
+
+    @model_validator(mode="after")
+    def _key_has_a_certificate(self) -> Tls:
+        if (self.key or self.key_password) and not self.certificate:
+            raise ValueError("tls.key and tls.key_password belong to a client certificate: set tls.certificate too")
+        return self
+
+
 class Root(Settings):
     """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
 
@@ -66,12 +85,14 @@ class Root(Settings):
         description="e.g. hdfs://namenode:8020/"
     )
     webhdfs: Annotated[str, AfterValidator(without_password)] | None = Field(
-        default=None, description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870"
+        default=None,
+        description="WebHDFS address for checksums of an hdfs:// root, e.g. http://namenode:9870, or https://namenode:9871",
     )
     webhdfs_hosts: tuple[str, ...] = Field(
         default=(),
         description="Hosts (host or host:port) to which WebHDFS may redirect besides the DataNodes that the NameNode lists",
     )
+    tls: Tls | None = Field(default=None, description="TLS of its WebHDFS, where it differs from that of the side")
     options: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
         default_factory=dict[str, str],
         description="Options of the file system (Hadoop's or fsspec's names); secrets as ${env:NAME} or ${file:/path}",
@@ -81,10 +102,19 @@ class Root(Settings):
 class Warehouse(Settings):
     """One side: a metastore and the storage that its tables live on."""
 
-    metastore: Annotated[str, AfterValidator(without_password)] = Field(description="e.g. thrift://host:9083")
+    metastore: Annotated[str, AfterValidator(without_password)] = Field(
+        description="e.g. thrift://host:9083; Hive 4 over HTTP: https://host:9083/metastore"
+    )
+    metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")
+    tls: Tls | None = Field(default=None, description="Certificates of this side, for its metastore and WebHDFS")
     roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
     paths: tuple[Annotated[str, AfterValidator(valid_directory)], ...] = Field(
         default=(),
         description="Directories that objects may lie in besides those of their databases, e.g. hdfs://namenode:8020/lake; "
         "at the source also other places of resources and schemas, e.g. http://repository/udfs",
     )
+
+    @property
+    def storage_roots(self) -> tuple[Root, ...]:
+        """The roots as they are connected to: with the TLS of the side where they have none of their own."""
+        return tuple(root if root.tls else root.model_copy(update={"tls": self.tls}) for root in self.roots)

@@ -27,7 +27,7 @@ def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str
         ReplicationError: no file system for the scheme is installed.
     """
     if scheme == "hdfs":
-        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts)
+        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts, root.tls)
     # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
     if scheme == "file":
         from hive_replication.storage.local_backend import LocalBackend

@@ -13,9 +13,11 @@ import hdfs_native
 
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import reason
+from hive_replication.policy.warehouse import Tls
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 from hive_replication.storage.hdfs_access import HdfsAccess, of_status
 from hive_replication.storage.webhdfs import WebHdfs
+from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,14 +34,17 @@ class HdfsBackend:
         options: Hadoop settings such as ``dfs.ha.namenodes.<nameservice>``.
         webhdfs: HTTP address of the NameNode, comma-separated where there are several; None: no checksums.
         hosts: to which it may redirect besides its DataNodes.
+        tls: of WebHDFS.
     """
 
     has_directories = True
 
-    def __init__(self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = (), tls: Tls | None = None
+    ) -> None:
         self._url = url
         self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))
-        self._webhdfs = WebHdfs(webhdfs, hosts) if webhdfs else None
+        self._webhdfs = WebHdfs(webhdfs, hosts, tls) if webhdfs else None
         self.has_checksums = webhdfs is not None
         self.access = HdfsAccess(self._client)
         self._warned = False
@@ -94,7 +99,7 @@ class HdfsBackend:
         if self._webhdfs and len(data) <= _SMALL:
             try:
                 self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size, mode=mode)
-            except (FileExistsError, PermissionError):
+            except (FileExistsError, PermissionError, NotTrusted):
                 raise
             except (OSError, ReplicationError) as error:  # it may be closed to writers
                 self._not_written(path, error)

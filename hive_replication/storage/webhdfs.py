@@ -16,10 +16,12 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import repeats
+from hive_replication.policy.warehouse import Tls
 from hive_replication.process import account
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.file_status import FileChecksum, Space, StillOpen
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
+from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,11 +72,15 @@ class WebHdfs:
     Args:
         addresses: e.g. ``http://namenode:9870``; several, comma-separated, are tried in turn (standby NameNodes refuse).
         hosts: to which it may redirect besides its DataNodes.
+        tls: for addresses with ``https://``.
     """
 
-    def __init__(self, addresses: str, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, addresses: str, hosts: Iterable[str] = (), tls: Tls | None = None) -> None:
         self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
-        self._pool = urllib3.PoolManager(_HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_RETRIES)
+        trusted = context(tls) if any(address.startswith("https:") for address in self._addresses) else None
+        self._pool = urllib3.PoolManager(
+            _HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_RETRIES, ssl_context=trusted
+        )
         self._hosts = ClusterHosts(self._pool, self._addresses, hosts)
         self._user = account()
         self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
@@ -190,7 +196,7 @@ class WebHdfs:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
-            raise _Busy(f"no answer from WebHDFS: {error}") from error
+            raise _explained(url, error) or _Busy(f"no answer from WebHDFS: {error}") from error
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:
@@ -222,6 +228,17 @@ class WebHdfs:
             return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise _not_webhdfs(path, body) from error
+
+
+def _explained(url: str, error: Exception) -> NotTrusted | None:
+    """What is wrong with TLS where a request got no answer; None where it is something else."""
+    parts = urlsplit(url)
+    server, host, port = parts.netloc, parts.hostname or "", parts.port
+    if found := not_trusted(error, server, "write http:// for webhdfs of the storage root in the policy"):
+        return found
+    if parts.scheme == "http" and port and speaks_tls(host, port):
+        return NotTrusted(f"{server} speaks TLS: write https:// for webhdfs of the storage root in the policy")
+    return None
 
 
 def _answer(path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:

@@ -53,6 +53,11 @@ class ClusterHosts:
             netloc, host = parts.netloc.lower(), (parts.hostname or "").lower()
         except ValueError:
             parts, netloc, host = urlsplit(""), "", ""
+        if parts.scheme == "http" and any(address.startswith("https:") for address in self._addresses):
+            raise ReplicationError(
+                f"WebHDFS at {', '.join(self._addresses)} redirects to {netloc} without TLS, which is not followed: set "
+                "dfs.http.policy=HTTPS_ONLY for its DataNodes too"
+            )
         if parts.scheme in ("http", "https") and "@" not in netloc and ({netloc, host} & self._named or self._is_live(netloc)):
             return
         raise ReplicationError(

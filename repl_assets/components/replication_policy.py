@@ -80,8 +80,8 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
 
         try:
             with (
-                Metastore(policy.source.metastore, timeout=60, retries=2) as metastore,
-                Metastore(policy.target.metastore, timeout=20, retries=1) as replica,
+                Metastore.of(policy.source, timeout=60, retries=2) as metastore,
+                Metastore.of(policy.target, timeout=20, retries=1) as replica,
             ):
                 found = read_catalog(metastore, resolved(policy, metastore), replica)
                 state_path.write_text(found.to_json(), encoding="utf-8")

@@ -33,9 +33,12 @@ def up(
         list[str] | None, typer.Argument(help="Sides: source, target, source4, target4; or parts: source.metastore.")
     ] = None,
     directory: Directory = _HOME,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="HDFS with HTTPS_ONLY and metastores with SSL, by a certificate authority of their own.")
+    ] = False,
 ) -> None:
     """Starts the servers that do not run yet; the first time it downloads their jars."""
-    cluster = Cluster(directory)
+    cluster = Cluster(directory, tls=tls)
     with _errors_shown():
         java.java()  # before the progress bar, so that an error is all that is printed
         with _progress() as progress:

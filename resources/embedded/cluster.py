@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from hive_replication.errors import BadRequest
-from resources.embedded import hdfs, jars, java, metastore, processes
+from resources.embedded import certificates, hdfs, jars, java, metastore, processes
 from resources.embedded.hdfs import Hdfs
 from resources.embedded.jars import Group
 from resources.embedded.metastore import Metastore
@@ -42,6 +42,7 @@ class Side:
         warehouse: URI of the warehouse directory.
         cm_root: URI of ``hive.repl.cmrootdir``.
         conf: folder with ``core-site.xml`` and ``hdfs-site.xml`` for Hadoop clients.
+        ca: the servers' certificate authority, where they speak TLS.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Side:
     warehouse: str
     cm_root: str
     conf: Path
+    ca: Path | None = None
 
     @property
     def hive(self) -> int:
@@ -76,10 +78,12 @@ class Cluster:
         directory: data folder; made by the first :meth:`up`.
         properties: metastore properties by side, e.g. ``{"source-short": {"metastore.event.db.listener.timetolive": "5s"}}``;
             they hold from the next start of that metastore.
+        tls: HDFS with ``HTTPS_ONLY`` and metastores with SSL, for good: the folder keeps their certificates.
     """
 
     directory: Path
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    tls: bool = False
 
     def __post_init__(self) -> None:
         self.directory = self.directory.absolute()
@@ -103,6 +107,10 @@ class Cluster:
             metastore.require_postgresql(self.directory, name)
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._locked():
+            if self.tls and not certificates.of(self.directory) and self._ports():
+                raise BadRequest(f"the servers in {self.directory} were made without TLS: name another folder")
+            if self.tls:
+                certificates.make(self.directory)
             ports = self._assign_ports(sides)
             if not all(processes.running(self.directory / server) for server in self._servers_of(sides, metastores)):
                 self._start(sides, metastores, ports, progress)
@@ -143,10 +151,11 @@ class Cluster:
             name=name,
             metastore=f"thrift://127.0.0.1:{ports[name]['metastore']}",
             hdfs=f"{store.uri}/",
-            webhdfs=f"http://127.0.0.1:{store.ports['namenode_http']}",
+            webhdfs=store.web,
             warehouse=metastore.warehouse(store, name),
             cm_root=metastore.cm_root(store, name),
             conf=store.conf,
+            ca=tls.ca if (tls := certificates.of(self.directory)) else None,
         )
 
     def database(self, name: str) -> Postgresql:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import ssl
 import urllib.request
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from resources.embedded import java, processes
+from resources.embedded import certificates, java, processes
 from resources.embedded.processes import Server
 
 PORTS = ("namenode", "namenode_http", "datanode", "datanode_ipc", "datanode_http")
+_STATE = "jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _HADOOP = "org.apache.hadoop.hdfs.server"
 
 
@@ -35,6 +37,11 @@ class Hdfs:
     def uri(self) -> str:
         """``hdfs://127.0.0.1:port``, without a slash at the end."""
         return f"hdfs://127.0.0.1:{self.ports['namenode']}"
+
+    @property
+    def web(self) -> str:
+        """The NameNode's HTTP address."""
+        return f"{'https' if certificates.of(self.folder) else 'http'}://127.0.0.1:{self.ports['namenode_http']}"
 
     @property
     def conf(self) -> Path:
@@ -72,6 +79,7 @@ class Hdfs:
             self.conf / "core-site.xml",
             {"fs.defaultFS": self.uri, "hadoop.proxyuser.root.hosts": "*", "hadoop.proxyuser.root.groups": "*"},
         )
+        tls = certificates.of(self.folder)
         address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
         write_xml(
             self.conf / "hdfs-site.xml",
@@ -87,13 +95,17 @@ class Hdfs:
                 "dfs.namenode.safemode.extension": "0",
                 # On one machine a small file's close meets this delay every time (Hadoop's default: 400 ms).
                 "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+                **(tls.hdfs(address) if tls else {}),
             },
         )
+        if tls:
+            write_xml(self.conf / "ssl-server.xml", tls.ssl_server())
 
     def _serves_blocks(self) -> bool:
-        url = f"http://127.0.0.1:{self.ports['namenode_http']}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+        tls = certificates.of(self.folder)
+        trusted = ssl.create_default_context(cafile=tls.ca) if tls else None
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.web}/{_STATE}", timeout=5, context=trusted) as answer:  # noqa: S310 (of this machine)
                 beans = json.load(answer)["beans"]  # empty while the NameNode starts
         except OSError:
             return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_replication.errors import BadRequest
-from resources.embedded import java
+from resources.embedded import certificates, java
 from resources.embedded.hdfs import Hdfs, write_xml
 from resources.embedded.jars import Group
 from resources.embedded.patches import patched
@@ -91,6 +91,7 @@ class Metastore:
             "hive.stats.autogather": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
             **_BY_VERSION[self.software.hive],
+            **(tls.metastore() if (tls := certificates.of(self.folder)) else {}),
             **self.properties,
         }
         (folder / "conf").mkdir(0o700, parents=True, exist_ok=True)  # with the password
@@ -165,7 +166,8 @@ def software(hive: int, hadoop: Group, own: Group) -> Software:
         raise ValueError("a metastore's group has a distribution with its schema scripts")
     schema = own.distribution / "scripts" / "metastore" / "upgrade" / "postgres" / _SCHEMAS[hive]
     if hive == 4:
-        return Software(4, java.newer_java(), (*hadoop.without("slf4j"), *own.jars), schema)
+        http = sorted((own.distribution / "lib").glob("pac4j-core-*.jar"))  # needed where it speaks over HTTP
+        return Software(4, java.newer_java(), (*hadoop.without("slf4j"), *own.jars, *http), schema)
     shipped = [path for path in sorted((own.distribution / "lib").glob("*.jar")) if not path.name.startswith("derby")]
     client = hadoop.without("slf4j-simple", "hadoop-client-minicluster")
     # Last, for its many copies of other libraries' classes; partition expressions of Hive clients need it.

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from hive_replication.policy import Policy, Root
-from hive_replication.policy.model import Warehouse
+from hive_replication.policy.warehouse import Tls, Warehouse
 from resources.embedded.cluster import Cluster, Side
 
 #: Directories of the servers in which tables may lie besides those of their databases.
@@ -47,4 +47,6 @@ def save_policy(made: Policy, path: Path) -> None:
 
 def _warehouse(side: Side) -> Warehouse:
     paths = tuple(f"{side.hdfs}{place}" for place in PLACES)
-    return Warehouse(metastore=side.metastore, roots=(Root(uri=side.hdfs, webhdfs=side.webhdfs),), paths=paths)
+    roots = (Root(uri=side.hdfs, webhdfs=side.webhdfs),)
+    tls = Tls(ca=str(side.ca)) if side.ca else None
+    return Warehouse(metastore=side.metastore, metastore_ssl=tls is not None, tls=tls, roots=roots, paths=paths)

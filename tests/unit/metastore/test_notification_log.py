@@ -4,8 +4,8 @@ import pytest
 
 from hive_replication.errors import BadRequest, MissingEvents, Unreachable
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.connection import addresses
 from hive_replication.metastore.notification_log import consecutive
+from hive_replication.metastore.transport import addresses
 from hive_replication.metastore.types import NotificationEvent
 
 
@@ -38,12 +38,19 @@ def test_what_comes_before_a_hole_is_passed_on() -> None:
 
 
 def test_addresses() -> None:
-    assert addresses("thrift://a:1, thrift://[::1]:2,thrift://b") == (("a", 1), ("::1", 2), ("b", 9083))
+    assert list(map(str, addresses("thrift://a:1, thrift://[::1]:2,thrift://b"))) == [
+        "thrift://a:1",
+        "thrift://[::1]:2",
+        "thrift://b:9083",
+    ]
+    assert list(map(str, addresses("https://a:1/hms/,http://b:2"))) == ["https://a:1/hms", "http://b:2/metastore"]
 
 
-@pytest.mark.parametrize("uri", ["", "a:9083", "http://a:9083", "thrift://", "thrift://a:x", "thrift://a:1,"])
+@pytest.mark.parametrize(
+    "uri", ["", "a:9083", "http://a", "https://u:p@a:1", "ftp://a:1", "thrift://", "thrift://a:x", "thrift://a:1,"]
+)
 def test_a_broken_address_is_a_bad_request(uri: str) -> None:
-    with pytest.raises(BadRequest, match="thrift://host:9083"):
+    with pytest.raises(BadRequest, match=r"thrift://host:9083|names no port"):
         addresses(uri)
 
 

@@ -9,6 +9,7 @@ from hive_replication.connect import connect
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.policy import Policy, Root, load_policy
+from hive_replication.policy.warehouse import Warehouse
 
 TEXT = """
 source:
@@ -101,7 +102,10 @@ def test_a_malformed_metastore_address_is_a_bad_request(tmp_path: Path) -> None:
 
 def test_the_manual_has_every_setting() -> None:
     manual = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
-    settings = {*Policy.model_fields, *Root.model_fields, "source.metastore", "source.roots"} - {"source", "target"}
+    settings = {*Policy.model_fields, *Root.model_fields, *(f"source.{name}" for name in Warehouse.model_fields)} - {
+        "source",
+        "target",
+    }
     assert [name for name in settings if f"{name}`" not in manual] == []
 
 

@@ -1,0 +1,145 @@
+"""How a connection to a metastore is made and secured: where it leads, by which transport, with which TLS, as whom."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase, TTransportException
+
+from hive_replication.errors import BadRequest
+from hive_replication.metastore.http_transport import HttpTransport
+from hive_replication.policy.warehouse import Tls, Warehouse
+from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
+
+#: Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION.
+NO_LIMIT = 2**31 - 1
+_SHAPE = "is not a metastore such as thrift://host:9083, or https://host:9083/metastore for Hive 4 over HTTP"
+
+
+class Address(NamedTuple):
+    """Where a metastore listens; ``path`` only over HTTP (Hive's ``metastore.server.thrift.http.path``)."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{self.path}"
+
+
+def addresses(uri: str) -> tuple[Address, ...]:
+    """Those of ``thrift://host:9083,thrift://host2:9083`` (Hive's ``hive.metastore.uris``); the default of the port is 9083.
+
+    Raises:
+        BadRequest: a part is not such an address.
+    """
+    found: list[Address] = []
+    for part in uri.split(","):
+        try:
+            url = urlsplit(part.strip())
+            port = url.port
+        except ValueError as error:
+            raise BadRequest(f"{part!r} {_SHAPE}: {error}") from error
+        http = url.scheme in ("http", "https")
+        if not (http or url.scheme == "thrift") or not url.hostname or "@" in url.netloc:
+            raise BadRequest(f"{part!r} {_SHAPE}")
+        if http and port is None:
+            raise BadRequest(f"{part!r} names no port: write it, as in {url.scheme}://{url.hostname}:9083/metastore")
+        found.append(Address(url.scheme, url.hostname, port or 9083, (url.path.rstrip("/") or "/metastore") if http else ""))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to speak to a metastore.
+
+    Args:
+        use_ssl: ``thrift://`` is spoken over TLS (Hive's ``metastore.use.SSL``).
+        tls: certificate authorities and client certificate, for this and for ``https://``.
+        user: sent to an unsecured metastore (``set_ugi``), which then acts as this user, as for Hive's clients
+            (``hive.metastore.execute.setugi``); None: this process's account.
+        kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
+            ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
+    """
+
+    use_ssl: bool = False
+    tls: Tls | None = None
+    user: str | None = None
+    kerberos_service: str | None = None
+
+    @classmethod
+    def of(cls, side: Warehouse) -> Access:
+        """As a side of the policy says."""
+        return cls(use_ssl=side.metastore_ssl, tls=side.tls)
+
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        """Made once: the system's certificate authorities take long to read."""
+        return context(self.tls)
+
+
+class Link(NamedTuple):
+    """A transport, not open yet, and what sets the seconds that it waits."""
+
+    transport: TTransportBase
+    limit: Callable[[float], None]
+
+
+def link(address: Address, access: Access) -> Link:
+    """What connects to an address.
+
+    Raises:
+        BadRequest: a file of ``tls`` cannot be used.
+    """
+    if address.path:
+        http = HttpTransport(str(address), access.trusted if address.scheme == "https" else None, access.user)
+        return Link(http, http.limit)
+    if access.use_ssl:
+        socket: TSocket = _TlsSocket(address.host, address.port, access.trusted)
+    else:
+        socket = TSocket(address.host, address.port, socket_keepalive=True)
+    transport: TTransportBase = TBufferedTransport(socket, rbuf_size=64 * 1024)
+    if access.kerberos_service:
+        transport = TSaslClientTransport(socket, host=address.host, service=access.kerberos_service, max_frame_size=NO_LIMIT)
+
+    def limit(seconds: float) -> None:
+        socket.setTimeout(seconds * 1000)
+
+    return Link(transport, limit)
+
+
+def explained(address: Address, access: Access, error: Exception) -> NotTrusted | None:
+    """What is wrong with the TLS of a connection that failed; None where it is something else."""
+    server = f"{address.host}:{address.port}"
+    plain = "set metastore_ssl: false in the policy" if not address.path else "write http:// for metastore in the policy"
+    if found := not_trusted(error, server, plain):
+        return found
+    secured = access.use_ssl or address.scheme == "https"
+    if not secured and speaks_tls(address.host, address.port):
+        change = "write https:// for metastore" if address.path else "set metastore_ssl: true"
+        return NotTrusted(f"{server} speaks TLS, and the policy does not: {change} for this side of the policy")
+    return None
+
+
+class _TlsSocket(TSocket):
+    """Thrift's own socket for TLS hides why a certificate is refused, and waits for the other side when it closes."""
+
+    def __init__(self, host: str, port: int, trusted: ssl.SSLContext) -> None:
+        super().__init__(host, port, socket_keepalive=True)
+        self._host, self._trusted = host, trusted
+
+    def open(self) -> None:
+        """Connects, and verifies the certificate with the host's name."""
+        super().open()
+        try:
+            self.handle = self._trusted.wrap_socket(self.handle, server_hostname=self._host)
+        except OSError as error:
+            self.close()
+            raise TTransportException(message=str(error), inner=error) from error

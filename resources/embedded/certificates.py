@@ -1,0 +1,94 @@
+"""TLS for the embedded servers: a certificate authority of their own, and the key store that HDFS and metastores serve with."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+# From these jars' own documentation: Hadoop's ssl-server.xml and hdfs-default.xml, Hive's MetastoreConf.
+_NAMES = ("127.0.0.1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What a data folder's servers are secured with.
+
+    Args:
+        folder: with ``ca.pem`` (for clients), ``server.p12`` and ``password``.
+    """
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        """The certificate authority, in PEM."""
+        return self.folder / "ca.pem"
+
+    def hdfs(self, address: dict[str, str]) -> dict[str, str]:
+        """Settings of HDFS in place of those of plain HTTP; the ports are the same.
+
+        Args:
+            address: by the names of ports.
+        """
+        return {
+            "dfs.http.policy": "HTTPS_ONLY",
+            "dfs.namenode.https-address": address["namenode_http"],
+            "dfs.datanode.https.address": address["datanode_http"],
+        }
+
+    def ssl_server(self) -> dict[str, str]:
+        """Content of Hadoop's ``ssl-server.xml``."""
+        store = "ssl.server.keystore"
+        names = (f"{store}.password", f"{store}.keypassword")
+        return {f"{store}.location": str(self._store), f"{store}.type": "pkcs12"} | dict.fromkeys(names, self._password)
+
+    def metastore(self) -> dict[str, str]:
+        """Settings of a metastore."""
+        return {
+            "hive.metastore.use.SSL": "true",
+            "hive.metastore.keystore.path": str(self._store),
+            "hive.metastore.keystore.password": self._password,
+            "metastore.keystore.type": "pkcs12",
+        }
+
+    @property
+    def _store(self) -> Path:
+        return self.folder / "server.p12"
+
+    @property
+    def _password(self) -> str:
+        return (self.folder / "password").read_text(encoding="utf-8")
+
+
+def of(folder: Path) -> Certificates | None:
+    """The certificates of a data folder; None where its servers speak without TLS."""
+    found = Certificates(folder / "tls")
+    return found if found.ca.is_file() else None
+
+
+def make(folder: Path) -> None:
+    """Makes a certificate authority and a key store in a data folder, unless it has them."""
+    if of(folder):
+        return
+    # Imported here: only those who start servers with TLS need them.
+    import trustme
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+    from cryptography.x509 import load_pem_x509_certificate
+
+    place = folder / "tls"
+    place.mkdir(0o700, parents=True, exist_ok=True)
+    authority, password = trustme.CA(), secrets.token_hex(16)
+    made = authority.issue_cert(*_NAMES)
+    key = load_pem_private_key(made.private_key_pem.bytes(), None)
+    certificate = load_pem_x509_certificate(made.cert_chain_pems[0].bytes())
+    store = pkcs12.serialize_key_and_certificates(
+        b"server",
+        key,  # type: ignore[arg-type]
+        certificate,
+        None,
+        BestAvailableEncryption(password.encode()),
+    )
+    (place / "password").write_text(password, encoding="utf-8")
+    (place / "server.p12").write_bytes(store)
+    authority.cert_pem.write_to_path(place / "ca.pem")  # last: where it is, all is
