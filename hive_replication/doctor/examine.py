@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from hive_replication.connect import Connection, Reachable, reach
+from hive_replication.doctor.encryption import encryption
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.preserved import preserved
@@ -55,6 +56,7 @@ def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding
     yield from (found := roots(source.storage, "source"))
     yield from (version := _metastore(source.metastore, "source", reached.source))
     if version[0].verdict == "ok":
+        yield from _caught("source", encryption("source", source.policy.source))
         yield from _caught("source", _source(connection, storage=not any_down(found), target=not reached.target))
 
 
@@ -63,6 +65,7 @@ def _target_side(connection: Connection, reached: Reachable) -> Iterator[Finding
     yield from (found := roots(target.storage, "target"))
     yield from (version := _metastore(target.metastore, "target", reached.target))
     if version[0].verdict == "ok":
+        yield from _caught("target", encryption("target", target.policy.target))
         yield from _caught("target", _target(connection, storage=not any_down(found), source=not reached.source))
 
 

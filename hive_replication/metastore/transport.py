@@ -142,4 +142,5 @@ class _TlsSocket(TSocket):
             self.handle = self._trusted.wrap_socket(self.handle, server_hostname=self._host)
         except OSError as error:
             self.close()
-            raise TTransportException(message=str(error), inner=error) from error
+            advice = "if it does not speak TLS, set metastore_ssl: false in the policy"
+            raise TTransportException(message=f"TLS's handshake failed ({error}): {advice}", inner=error) from error

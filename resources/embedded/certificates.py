@@ -50,6 +50,7 @@ class Certificates:
             "hive.metastore.keystore.path": str(self._store),
             "hive.metastore.keystore.password": self._password,
             "metastore.keystore.type": "pkcs12",
+            "metastore.keymanagerfactory.algorithm": "SunX509",  # Hive 4 over HTTPS has no default that works
         }
 
     @property
