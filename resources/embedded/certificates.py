@@ -6,7 +6,6 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-# From these jars' own documentation: Hadoop's ssl-server.xml and hdfs-default.xml, Hive's MetastoreConf.
 _NAMES = ("127.0.0.1", "localhost")
 
 
