@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, load_pem_private_key
 
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.client import Metastore
@@ -19,7 +20,7 @@ from hive_replication.policy.warehouse import Tls
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.tls import NotTrusted, context
 
-Serve = Callable[[trustme.LeafCert], int]
+Serve = Callable[..., int]
 
 
 @pytest.fixture
@@ -63,7 +64,8 @@ def _answer(listener: socket.socket, made: ssl.SSLContext) -> None:
         except OSError:
             return
         try:
-            made.wrap_socket(plain, server_side=True).close()
+            with made.wrap_socket(plain, server_side=True) as secured:
+                secured.sendall(b"1")
         except OSError:
             plain.close()
 
@@ -119,6 +121,29 @@ def test_no_tls_to_a_server_with_it(serve: Serve, authority: trustme.CA) -> None
         Metastore(f"http://127.0.0.1:{port}").databases()
     with pytest.raises(NotTrusted, match=r"speaks TLS: write https:// for webhdfs"):
         WebHdfs(f"http://127.0.0.1:{port}").checksum("/x")
+
+
+def test_a_client_certificate(
+    serve: Serve, authority: trustme.CA, tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, own = serve(authority.issue_cert("127.0.0.1"), asks=True), authority.issue_cert("replication")
+    with pytest.raises(NotTrusted, match=r"asks for a client certificate: set tls.certificate and tls.key"):
+        Metastore(f"thrift://127.0.0.1:{port}", Access(use_ssl=True, tls=tls)).databases()
+    key = load_pem_private_key(own.private_key_pem.bytes(), None)
+    secret = BestAvailableEncryption(b"open")
+    (tmp_path / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, secret))
+    own.cert_chain_pems[0].write_to_path(tmp_path / "own.pem")
+    named = {"certificate": str(tmp_path / "own.pem"), "key": str(tmp_path / "key.pem"), "key_password": "${env:KEY_PASSWORD}"}
+    monkeypatch.setenv("KEY_PASSWORD", "open")
+    made = context(tls.model_copy(update=named))
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        made.wrap_socket(plain, server_hostname="127.0.0.1") as secured,
+    ):
+        assert secured.recv(1) == b"1"
+    monkeypatch.setenv("KEY_PASSWORD", "wrong")
+    with pytest.raises(BadRequest, match="cannot be used"):
+        context(tls.model_copy(update=named))
 
 
 @pytest.mark.parametrize("text", [None, "no certificate"])
