@@ -11,10 +11,11 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.load.command import repl_load
-from hive_replication.load.replica.hive4_translation import TRANSLATION, is_translated
+from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.repl_status import repl_status
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
+from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.types import Table
 from hive_replication.statements import ReplDump, ReplLoad
 from resources.embedded.hive import HiveDriver

@@ -32,6 +32,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.logs import printable
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, grouped
+from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
@@ -226,7 +227,7 @@ def _table(message: Message, key: str = "tableObjJson") -> Table:
     table = tjson.loads(Table, message[key])
     if not (table.tableName and table.dbName and table.sd):
         raise ValueError(f"{key} is no whole table")
-    return table
+    return restored(table)
 
 
 def _partition(text: str) -> Partition:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
-from hive_replication.load.replica.hive4_translation import TRANSLATION, is_translated
+from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.state import is_state
 from hive_replication.load.replica.view_text import with_database
+from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
 

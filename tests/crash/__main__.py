@@ -21,7 +21,7 @@ from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Replica, double, single
-from tests.crash.chains import Chain
+from tests.crash.chains import Chain, tell_of_chain
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.second_bootstrap import (
     SecondBootstrap,
@@ -40,6 +40,7 @@ STORIES: dict[str, Tell] = {
     "policy": tell_of_policies,
     "transactions": tell_of_transactions,
     "transactional-names": tell_of_transactional_names,
+    "chain": tell_of_chain,
     "chain-transactions": tell_of_transactions,
     "second-bootstrap": tell_of_second_bootstrap,
     "second-bootstrap-transactions": tell_of_second_bootstrap_of_transactions,
@@ -48,6 +49,7 @@ STORIES: dict[str, Tell] = {
 _HIVE4 = ("transactions", "transactional-names", "chain-transactions", "second-bootstrap-transactions")
 #: Replicas of stories that are not loaded dump by dump.
 _MAKES: dict[str, type[Replica]] = {
+    "chain": Chain,
     "chain-transactions": Chain,
     "second-bootstrap": SecondBootstrap,
     "second-bootstrap-transactions": SecondBootstrap,

@@ -11,11 +11,13 @@ from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.load.replica.state import replica_state
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy import Policy
+from resources.embedded.hive import HiveDriver
 from tests.crash.campaign import ATTEMPTS, Campaign, Replica, Step
 from tests.crash.driver import Job, Outcome, run
 from tests.crash.seams import Point
 from tests.crash.states import State
-from tests.crash.story import Chapter
+from tests.crash.story import Chapter, Story, create_database
+from tests.warehouse import Warehouse
 
 
 class Chain(Replica):
@@ -98,3 +100,28 @@ def _onwards(connection: Connection, external: str) -> Policy:
     reads = policy.target.model_copy(update={"paths": (*policy.target.paths, external)})
     places = {"dump_root": f"{root}repl/dumps", "external_root": f"{root}external"}
     return policy.model_copy(update={"source": reads, "target": policy.source, **places})
+
+
+def tell_of_chain(connection: Connection, hive: HiveDriver, database: str) -> Story:
+    """Plain tables: a bootstrap and two windows."""
+    create_database(hive, database)
+    story = Story(Warehouse(connection, hive, database))
+    story.sql("CREATE TABLE t (a INT)", "CREATE TABLE p (a INT) PARTITIONED BY (d STRING)", "CREATE TABLE gone (a INT)")
+    for into in ("t", "p PARTITION (d='1')", "p PARTITION (d='2')", "gone"):
+        story.put(into, f"0 {into}\n")
+    story.end_chapter()
+    story.put("t", "1 more\n")
+    story.put("p PARTITION (d='1')", "1 more\n")
+    story.put("p PARTITION (d='2')", "1 anew\n", overwrite=True)
+    story.put("p PARTITION (d='3')", "1 new\n")
+    story.sql("ALTER TABLE p ADD COLUMNS (b STRING)")
+    story.end_chapter()
+    story.put("t", "2 anew\n", overwrite=True)
+    story.sql("ALTER TABLE t RENAME TO renamed", "DROP TABLE gone", "CREATE TABLE gone (b STRING)")
+    story.put("renamed", "2 more\n")
+    story.put("gone", "2 another\n")
+    story.sql("ALTER TABLE p DROP PARTITION (d='1')", "ALTER TABLE p PARTITION (d='2') RENAME TO PARTITION (d='4')")
+    story.put("p PARTITION (d='1')", "2 again\n")
+    story.put("p PARTITION (d='4')", "2 more\n")
+    story.end_chapter()
+    return story

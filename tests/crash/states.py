@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from hive_replication.acid.directories import read_by
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.load.apply.renames import restored
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table

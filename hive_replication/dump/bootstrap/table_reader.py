@@ -13,6 +13,7 @@ from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional, is_view
 from hive_replication.metastore.tables import batches
@@ -69,6 +70,7 @@ class ObjectReader:
         table = self.source.metastore.table(self.scope.database, name)
         if table is None:
             return
+        table = restored(table)
         metadata_only = self.source.policy.metadata_only
         reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
         if reason:

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 
 from hive_replication.errors import ReplicationError
 from hive_replication.load.layout.move_to_retired import retire
-from hive_replication.load.replica.drops import MARK, drop_table, is_placeholder, vacate
-from hive_replication.load.replica.hive4_translation import TRANSLATION, is_managed, is_translated
+from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
+from hive_replication.load.replica.hive4_translation import is_managed, is_translated
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.marked_external import MANAGED, MARK, TRANSLATED, TRANSLATION, restored
 from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-
-_TRANSLATED = "translated"
 
 
 def rename_table(metastore: Metastore, current: Table, image: Table) -> None:
@@ -65,20 +64,6 @@ def restore_managed(metastore: Metastore, table: Table) -> Table:
     return image
 
 
-def restored(table: Table) -> Table:
-    """The table without the mark, managed as before."""
-    mark = (table.parameters or {}).get(MARK)
-    if mark is None:
-        return table
-    image = copy_of(table)
-    image.parameters = {key: value for key, value in table.parameters.items() if key not in (MARK, "EXTERNAL")}
-    image.tableType = "MANAGED_TABLE"
-    if mark == _TRANSLATED:
-        image.tableType = "EXTERNAL_TABLE"
-        image.parameters |= dict.fromkeys(TRANSLATION, "TRUE")
-    return image
-
-
 def clear_destination(target: Target, table: Table, destination: str, evid: int) -> None:
     """Retires old data at the directory to which the metastore is about to move a transactional table, which it would refuse.
 
@@ -111,6 +96,6 @@ def _mark(metastore: Metastore, table: Table) -> Table:
     marked = copy_of(table)
     kept = {key: value for key, value in (table.parameters or {}).items() if key not in TRANSLATION}
     marked.tableType = "EXTERNAL_TABLE"
-    marked.parameters = {**kept, "EXTERNAL": "TRUE", MARK: _TRANSLATED if is_translated(table) else "managed"}
+    marked.parameters = {**kept, "EXTERNAL": "TRUE", MARK: TRANSLATED if is_translated(table) else MANAGED}
     metastore.alter_table(table.dbName, table.tableName, marked)
     return marked

@@ -14,13 +14,12 @@ from hive_replication.load.layout.directories import HIDDEN, Layout, staging_nam
 from hive_replication.load.replica.state import PREFIX, SOURCE
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.marked_external import MANAGED, MARK
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import FieldSchema, SerDeInfo, StorageDescriptor, Table, copy_of, directory_of
 
 _LOG = logging.getLogger(__name__)
 
-#: Parameter of a managed table that is external for the time of a rename or a drop.
-MARK = PREFIX + "renaming"
 _PLACEHOLDER = PREFIX + "placeholder"
 _PURGE = "external.table.purge"
 _TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -77,7 +76,7 @@ def _made_external(metastore: Metastore, table: Table) -> bool:
         return False
     external = copy_of(table)
     kept = {key: value for key, value in (table.parameters or {}).items() if key != _PURGE}
-    external.parameters = {**kept, "EXTERNAL": "TRUE", MARK: "managed"}
+    external.parameters = {**kept, "EXTERNAL": "TRUE", MARK: MANAGED}
     try:
         metastore.alter_table(table.dbName, table.tableName, external)
     except MetastoreError as error:

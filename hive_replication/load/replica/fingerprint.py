@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from hive_replication.load.replica.hive4_translation import TRANSLATION
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import PREFIX, is_state
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import UnexpectedObject
+from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import SPARK_STATISTICS, STATISTICS
 from hive_replication.metastore.types import Partition, Table, directory_of
 

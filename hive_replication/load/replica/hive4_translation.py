@@ -6,16 +6,13 @@ would leave a managed table, which Hive 4 takes for a transactional one; so the 
 
 from __future__ import annotations
 
+from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.types import Table
-
-_TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-#: The parameters that mark it.
-TRANSLATION = frozenset({"EXTERNAL", _TRANSLATED, "external.table.purge"})
 
 
 def is_translated(table: Table) -> bool:
     """Whether the metastore translated a managed table to an external one."""
-    return (table.parameters or {}).get(_TRANSLATED, "").upper() == "TRUE"
+    return (table.parameters or {}).get("TRANSLATED_TO_EXTERNAL", "").upper() == "TRUE"
 
 
 def is_managed(table: Table) -> bool:

@@ -15,7 +15,9 @@ from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import NotificationEvent
+from hive_replication.metastore import thrift_json as tjson
+from hive_replication.metastore.marked_external import MANAGED, MARK
+from hive_replication.metastore.types import NotificationEvent, StorageDescriptor, Table
 from tests.messages import row
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "events"
@@ -251,3 +253,14 @@ def test_an_unreadable_alter_may_be_a_rename_into_the_policy() -> None:
     assert of_policy(LogEvent(event), "db", lambda table: table == "u")
     assert not of_policy(LogEvent(event), "other", lambda table: table == "u")
     assert not of_policy(LogEvent(replace(event, type="DROP_TABLE")), "db", lambda table: table == "u")
+
+
+def test_a_table_that_a_load_has_made_external_for_a_rename_is_managed() -> None:
+    """Its replica may be a source, dumped while the load is dead in that moment."""
+    marked = Table(tableName="t", dbName="db", sd=StorageDescriptor(), tableType="EXTERNAL_TABLE", parameters={})
+    marked.parameters = {"EXTERNAL": "TRUE", MARK: MANAGED, "note": "kept"}
+    message = json.dumps({"tableObjJson": tjson.dumps(marked)})
+    event = decode(r.Notification(1, 2, "DROP_TABLE", "db", "t", message))
+    assert isinstance(event, r.DropTable)
+    assert event.before is not None
+    assert (event.before.tableType, event.before.parameters) == ("MANAGED_TABLE", {"note": "kept"})

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from hive_replication.load.apply.renames import MARK, rename_partitions, rename_table, restore_managed, restored
-from hive_replication.load.replica.hive4_translation import TRANSLATION
+from hive_replication.load.apply.renames import rename_partitions, rename_table, restore_managed
 from hive_replication.metastore.client import Metastore as Client
 from hive_replication.metastore.dialect import Features
+from hive_replication.metastore.marked_external import MARK, TRANSLATION, restored
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 TRANSLATED = {"EXTERNAL": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE", "external.table.purge": "TRUE"}
