@@ -211,7 +211,7 @@ class Connections:
             connection = _Connection(transport)
             try:
                 transport.open()
-                if not (self.access.kerberos_service or address.path):
+                if not (self.access.kerberos or address.path):
                     connection.client.set_ugi(self.access.user or account(), [])
                 limit(self._timeout)
                 _LOG.debug("connected to the metastore %s", address)

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TSaslClientTransport, TTransportBase, TTransportException
+from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
 from hive_replication.errors import BadRequest
+from hive_replication.kerberos import tickets
 from hive_replication.metastore.http_transport import HttpTransport
-from hive_replication.policy.warehouse import Tls, Warehouse
+from hive_replication.metastore.sasl import SaslTransport
+from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
 from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
 
 #: Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION.
@@ -65,19 +67,18 @@ class Access:
         tls: certificate authorities and client certificate, for this and for ``https://``.
         user: sent to an unsecured metastore (``set_ugi``), which then acts as this user, as for Hive's clients
             (``hive.metastore.execute.setugi``); None: this process's account.
-        kerberos_service: service part of the metastore's principal (usually ``hive``) to authenticate by Kerberos; needs the
-            ``pure-sasl`` and ``kerberos`` packages and a ticket. It follows pyiceberg's way and has no test of its own here.
+        kerberos: the account of the policy; None: the metastore is asked without SASL.
     """
 
     use_ssl: bool = False
     tls: Tls | None = None
     user: str | None = None
-    kerberos_service: str | None = None
+    kerberos: Kerberos | None = None
 
     @classmethod
     def of(cls, side: Warehouse) -> Access:
         """As a side of the policy says."""
-        return cls(use_ssl=side.metastore_ssl, tls=side.tls)
+        return cls(use_ssl=side.metastore_ssl, tls=side.tls, kerberos=side.kerberos)
 
     @cached_property
     def trusted(self) -> ssl.SSLContext:
@@ -96,8 +97,10 @@ def link(address: Address, access: Access) -> Link:
     """What connects to an address.
 
     Raises:
-        BadRequest: a file of ``tls`` cannot be used.
+        BadRequest: a file of ``tls`` cannot be used, or Kerberos is asked for over HTTP.
     """
+    if address.path and access.kerberos:
+        raise BadRequest(f"{address} cannot be asked by Kerberos: name the metastore by thrift:// in the policy")
     if address.path:
         http = HttpTransport(str(address), access.trusted if address.scheme == "https" else None, access.user)
         return Link(http, http.limit)
@@ -106,8 +109,9 @@ def link(address: Address, access: Access) -> Link:
     else:
         socket = TSocket(address.host, address.port, socket_keepalive=True)
     transport: TTransportBase = TBufferedTransport(socket, rbuf_size=64 * 1024)
-    if access.kerberos_service:
-        transport = TSaslClientTransport(socket, host=address.host, service=access.kerberos_service, max_frame_size=NO_LIMIT)
+    if access.kerberos:
+        principal = tickets.host_principal(access.kerberos.metastore_principal, address.host)
+        transport = SaslTransport(socket, access.kerberos, principal)
 
     def limit(seconds: float) -> None:
         socket.setTimeout(seconds * 1000)

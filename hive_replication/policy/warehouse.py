@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from hive_replication.policy.secrets import KEY, only_references, without_password
 
@@ -78,6 +84,27 @@ class Tls(Settings):
         return self
 
 
+class Kerberos(Settings):
+    """The account by which one side is read or written, on servers that ask for Kerberos."""
+
+    principal: str | None = Field(
+        default=None, pattern=r"^[^@\s]+@[^@\s]+$", description="e.g. repl@EXAMPLE.COM; without: that of the ticket cache"
+    )
+    keytab: str | None = Field(
+        default=None, pattern=r"^/", description="Path of the principal's keytab; without: the ticket cache of kinit is used"
+    )
+    metastore_principal: str = Field(
+        pattern=r"^[^/@\s]+/[^/@\s]+@[^@\s]+$",
+        description="As hive.metastore.kerberos.principal of the metastore, e.g. hive/_HOST@EXAMPLE.COM",
+    )
+
+    @model_validator(mode="after")
+    def _keytab_of_a_principal(self) -> Self:
+        if self.keytab and not self.principal:
+            raise ValueError("keytab needs principal: name the account that the keytab is of")
+        return self
+
+
 class Root(Settings):
     """A storage root: every path under it may be read (source) or written (target); paths outside are refused."""
 
@@ -107,6 +134,7 @@ class Warehouse(Settings):
     )
     metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")
     tls: Tls | None = Field(default=None, description="Certificates of this side, for its metastore and WebHDFS")
+    kerberos: Kerberos | None = Field(default=None, description="The account, where the metastore asks for Kerberos")
     roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
     paths: tuple[Annotated[str, AfterValidator(valid_directory)], ...] = Field(
         default=(),

@@ -36,9 +36,12 @@ def up(
     tls: Annotated[
         bool, typer.Option("--tls", help="HDFS with HTTPS_ONLY and metastores with SSL, by a certificate authority of their own.")
     ] = False,
+    kerberos: Annotated[
+        bool, typer.Option("--kerberos", help="New sides get a realm and a KDC each; the realms trust each other.")
+    ] = False,
 ) -> None:
     """Starts the servers that do not run yet; the first time it downloads their jars."""
-    cluster = Cluster(directory, tls=tls)
+    cluster = Cluster(directory, tls=tls, kerberos=kerberos)
     with _errors_shown():
         java.java()  # before the progress bar, so that an error is all that is printed
         with _progress() as progress:
@@ -49,6 +52,8 @@ def up(
         _show(cluster)
         if path.exists():
             typer.echo(f"export HIVE_REPL_CONFIG={path}")
+        if kdc := next((found for name in cluster.sides() if (found := cluster.side(name).kdc)), None):
+            typer.echo(f"export KRB5_CONFIG={kdc.config}")
 
 
 @app.command()

@@ -16,58 +16,19 @@ from pathlib import Path
 from rich.progress import Progress
 
 from hive_replication.errors import BadRequest
-from resources.embedded import certificates, hdfs, jars, java, metastore, processes
+from resources.embedded import certificates, hdfs, jars, java, kerberos, metastore, processes
 from resources.embedded.hdfs import Hdfs
 from resources.embedded.jars import Group
 from resources.embedded.metastore import Metastore
 from resources.embedded.postgresql import Postgresql
 from resources.embedded.processes import Server
+from resources.embedded.side import Side, Status
 
 DEFAULT_SIDES = ("source", "target")
+_ROLES = ("namenode", "datanode", "database", "metastore", "kdc")
 # Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
 _PORTS = range(20000, 32000)
 _SIDE = re.compile(r"(?P<hdfs>[a-z]+)(?:-[a-z]+)?(?P<four>4?)")
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Where the servers of one side are.
-
-    Args:
-        name: e.g. ``source``; ``source4`` is a metastore 4.2.0, ``source-short`` another 3.1.3, both on ``source``'s HDFS;
-            ``source-second`` is a second metastore on ``source``'s database.
-        metastore: ``thrift://127.0.0.1:port``.
-        hdfs: ``hdfs://127.0.0.1:port/``.
-        webhdfs: ``http://127.0.0.1:port``.
-        warehouse: URI of the warehouse directory.
-        cm_root: URI of ``hive.repl.cmrootdir``.
-        conf: folder with ``core-site.xml`` and ``hdfs-site.xml`` for Hadoop clients.
-        ca: the servers' certificate authority, where they speak TLS.
-    """
-
-    name: str
-    metastore: str
-    hdfs: str
-    webhdfs: str
-    warehouse: str
-    cm_root: str
-    conf: Path
-    ca: Path | None = None
-
-    @property
-    def hive(self) -> int:
-        """Major version of the metastore, 3 or 4."""
-        return 4 if self.name.endswith("4") else 3
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """One server: ``state`` is ``running``, ``stopped``, or ``died`` where nobody stopped it."""
-
-    name: str
-    address: str
-    pid: int | None
-    state: str
 
 
 @dataclass
@@ -79,11 +40,15 @@ class Cluster:
         properties: metastore properties by side, e.g. ``{"source-short": {"metastore.event.db.listener.timetolive": "5s"}}``;
             they hold from the next start of that metastore.
         tls: HDFS with ``HTTPS_ONLY`` and metastores with SSL, for good: the folder keeps their certificates.
+        kerberos: whether sides that start for the first time get Kerberos; those that have it keep it.
+        ticket_seconds: longest life of a Kerberos ticket, from the next start of a KDC.
     """
 
     directory: Path
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     tls: bool = False
+    kerberos: bool = False
+    ticket_seconds: int = 86400
 
     def __post_init__(self) -> None:
         self.directory = self.directory.absolute()
@@ -146,7 +111,7 @@ class Cluster:
         ports = self._ports()
         if name not in ports:
             raise BadRequest(f"no side {name!r} in {self.directory}; start it with: hive-repl embedded up {name}")
-        store = Hdfs(_parse(name), self.directory, ports[_parse(name)], ())
+        store = self._store(_parse(name), ports, ())
         return Side(
             name=name,
             metastore=f"thrift://127.0.0.1:{ports[name]['metastore']}",
@@ -156,6 +121,7 @@ class Cluster:
             cm_root=metastore.cm_root(store, name),
             conf=store.conf,
             ca=tls.ca if (tls := certificates.of(self.directory)) else None,
+            kdc=store.kdc,
         )
 
     def database(self, name: str) -> Postgresql:
@@ -178,7 +144,7 @@ class Cluster:
         own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in with_metastore}
         groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
         hadoop = groups["hadoop"]
-        stores = {owner: Hdfs(owner, self.directory, ports[owner], hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
+        stores = {owner: self._store(owner, ports, hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
         owners = dict.fromkeys(map(_parse, with_metastore))
         databases = {owner: Postgresql(owner, self.directory, ports[owner]["database"]) for owner in owners}
         metastores = [
@@ -192,6 +158,8 @@ class Cluster:
             if progress and task is not None:
                 progress.advance(task, count)
 
+        for kdc in filter(None, (store.kdc for store in stores.values())):
+            kdc.start()
         with ThreadPoolExecutor(servers) as pool:
             stored = {owner: pool.submit(_start, store.servers, store.prepare, advance) for owner, store in stores.items()}
             kept = {owner: pool.submit(_start, (one.server,), one.prepare, advance) for owner, one in databases.items()}
@@ -209,9 +177,17 @@ class Cluster:
         extra = dict(self.properties.get(name, {}))
         return Metastore(name, self.directory, ports[name]["metastore"], store, database, software, extra)
 
+    def _store(self, owner: str, ports: dict[str, dict[str, int]], jars: tuple[Path, ...]) -> Hdfs:
+        kdc = kerberos.of(owner, self.directory, ports, self.ticket_seconds)
+        return Hdfs(owner, self.directory, ports[owner], jars, kdc)
+
     def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
         ports = self._ports()
-        wanted = [(_parse(name), (*hdfs.PORTS, "database")) for name in names] + [(name, ("metastore",)) for name in names]
+        owners = dict.fromkeys(map(_parse, names))
+        if self.kerberos and (plain := [owner for owner in owners if "kdc" not in ports.get(owner, {"kdc": 0})]):
+            raise BadRequest(f"{', '.join(plain)} in {self.directory} has no Kerberos: start it in another folder (--dir)")
+        kdc = ("kdc",) if self.kerberos else ()
+        wanted = [(owner, (*hdfs.PORTS, "database", *kdc)) for owner in owners] + [(name, ("metastore",)) for name in names]
         for owner, roles in wanted:
             for role in roles:
                 if role not in ports.setdefault(owner, {}):
@@ -223,17 +199,16 @@ class Cluster:
         return json.loads(self._state.read_text(encoding="utf-8")) if self._state.is_file() else {}
 
     def _servers(self) -> dict[str, int]:
-        roles = ("namenode", "datanode", "database", "metastore")
-        return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in roles if role in ports}
+        return {f"{owner}.{role}": ports[role] for owner, ports in self._ports().items() for role in _ROLES if role in ports}
 
     def _servers_of(self, names: Sequence[str], metastores: Sequence[str]) -> list[str]:
         wanted = {server for name in metastores for server in (f"{name}.metastore", f"{_parse(name)}.database")}
-        wanted |= {f"{_parse(name)}.{role}" for name in names for role in ("namenode", "datanode")}
+        wanted |= {f"{_parse(name)}.{role}" for name in names for role in ("namenode", "datanode", "kdc")}
         return [server for server in self._servers() if server in wanted]
 
     def _select(self, name: str) -> list[str]:
         side, _, part = name.partition(".")
-        roles = {"": ("namenode", "datanode", "database", "metastore"), "hdfs": ("namenode", "datanode")}.get(part, (part,))
+        roles = {"": _ROLES, "hdfs": ("namenode", "datanode")}.get(part, (part,))
         on_it = [side, *(other for other in self._ports() if not part and _parse(other) == side)]
         chosen = [server for server in self._servers() if server in {f"{owner}.{role}" for owner in on_it for role in roles}]
         if not chosen:

@@ -7,13 +7,14 @@ import ssl
 import urllib.request
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 from resources.embedded import certificates, java, processes
+from resources.embedded.kerberos import Kdc
 from resources.embedded.processes import Server
 
 PORTS = ("namenode", "namenode_http", "datanode", "datanode_ipc", "datanode_http")
-_STATE = "jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _HADOOP = "org.apache.hadoop.hdfs.server"
 
 
@@ -26,12 +27,14 @@ class Hdfs:
         folder: data folder of the cluster; the servers get folders below it.
         ports: by the names of :data:`PORTS`.
         jars: class path of the servers.
+        kdc: of the side, where it runs with Kerberos.
     """
 
     name: str
     folder: Path
     ports: dict[str, int]
     jars: tuple[Path, ...]
+    kdc: Kdc | None = None
 
     @property
     def uri(self) -> str:
@@ -71,13 +74,23 @@ class Hdfs:
 
     def _java(self) -> tuple[str, ...]:
         path = ":".join(map(str, (self.conf, *self.jars)))
-        return (str(java.java()), *java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-cp", path)
+        return (str(java.java()), *java.ADD_OPENS, *java.QUICK, *self.java_options, "-Xmx512m", "-cp", path)
+
+    @property
+    def java_options(self) -> tuple[str, ...]:
+        """What a JVM needs besides the configuration to be a client."""
+        return self.kdc.java_options if self.kdc else ()
 
     def _configure(self) -> None:
         self.conf.mkdir(parents=True, exist_ok=True)
         write_xml(
             self.conf / "core-site.xml",
-            {"fs.defaultFS": self.uri, "hadoop.proxyuser.root.hosts": "*", "hadoop.proxyuser.root.groups": "*"},
+            {
+                "fs.defaultFS": self.uri,
+                "hadoop.proxyuser.root.hosts": "*",
+                "hadoop.proxyuser.root.groups": "*",
+                **(self.kdc.core_settings() if self.kdc else {}),
+            },
         )
         tls = certificates.of(self.folder)
         address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
@@ -96,20 +109,30 @@ class Hdfs:
                 # On one machine a small file's close meets this delay every time (Hadoop's default: 400 ms).
                 "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
                 **(tls.hdfs(address) if tls else {}),
+                **(self.kdc.hdfs_settings() if self.kdc else {}),
             },
         )
         if tls:
             write_xml(self.conf / "ssl-server.xml", tls.ssl_server())
 
     def _serves_blocks(self) -> bool:
+        if self.kdc:  # the NameNode tells only who has a ticket
+            beans = self._beans("datanode_http", "Hadoop:service=DataNode,name=DataNodeInfo")
+            left = "Leaving safe mode" in self.servers[0].log.read_text(encoding="utf-8", errors="replace")
+            return left and any(actor["ActorState"] == "RUNNING" for b in beans for actor in json.loads(b["BPServiceActorInfo"]))
+        beans = self._beans("namenode_http", "Hadoop:service=NameNode,name=FSNamesystemState")
+        return any(bean["NumLiveDataNodes"] > 0 and bean["FSState"] == "Operational" for bean in beans)
+
+    def _beans(self, port: str, query: str) -> list[dict[str, Any]]:
+        """Metrics of a server; none while it starts."""
         tls = certificates.of(self.folder)
         trusted = ssl.create_default_context(cafile=tls.ca) if tls else None
+        url = f"{'https' if tls else 'http'}://127.0.0.1:{self.ports[port]}/jmx?qry={query}"
         try:
-            with urllib.request.urlopen(f"{self.web}/{_STATE}", timeout=5, context=trusted) as answer:  # noqa: S310 (of this machine)
-                beans = json.load(answer)["beans"]  # empty while the NameNode starts
+            with urllib.request.urlopen(url, timeout=5, context=trusted) as answer:  # noqa: S310 (of this machine)
+                return json.load(answer)["beans"]
         except OSError:
-            return False
-        return any(bean["NumLiveDataNodes"] > 0 and bean["FSState"] == "Operational" for bean in beans)
+            return []
 
 
 def write_xml(path: Path, properties: dict[str, str]) -> None:

@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import IO, Self
 
 from hive_replication.errors import BadRequest, ReplicationError
-from resources.embedded import jars, java, processes
+from resources.embedded import jars, java
 from resources.embedded.cluster import Side
+from resources.embedded.compiler import compiled
 from resources.embedded.hdfs import write_xml
 from resources.embedded.patches import patched
 
@@ -193,17 +194,7 @@ class HiveDriver:
 def _command(hive: int, memory: str) -> list[str]:
     # Whoever compares times wants Hive at its best: none of the options for small servers here.
     program = java.java() if hive == 3 else java.newer_java()
-    return [str(program), *java.ADD_OPENS, f"-Xmx{memory}", "-cp", str(_compiled()), "HiveDriver"]
-
-
-def _compiled() -> Path:
-    folder = jars.cache_home() / f"hive-driver-{jars.sha256(_SOURCE)[:12]}"
-    if not folder.is_dir():
-        (compiler,) = jars.fetch_groups(["compiler"])["compiler"].jars
-        with jars.staging(folder) as scratch, tempfile.TemporaryDirectory() as logs:
-            command = [str(java.java()), "-jar", str(compiler), "-17", "-d", str(scratch), str(_SOURCE)]
-            processes.run_once(command, Path(logs), {}, "compiler.log")
-    return folder
+    return [str(program), *java.ADD_OPENS, f"-Xmx{memory}", "-cp", str(compiled(_SOURCE)), "HiveDriver"]
 
 
 def _class_path(hive: int, folder: Path) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_replication.errors import BadRequest
-from resources.embedded import certificates, java
+from resources.embedded import certificates, java, kerberos
 from resources.embedded.hdfs import Hdfs, write_xml
 from resources.embedded.jars import Group
 from resources.embedded.patches import patched
@@ -57,8 +57,10 @@ class Metastore:
     def server(self) -> Server:
         """The metastore's process."""
         folder = self.folder / f"{self.name}.metastore"
-        path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars)))
-        options = (*java.ADD_OPENS, *java.QUICK, "-Xmx512m", "-cp", path)
+        sasl = self.hdfs.kdc is not None and self.software.hive == 4
+        more, sasl_options = ((kerberos.sasl_classes(),), kerberos.SASL_OPTIONS) if sasl else ((), ())
+        path = ":".join(map(str, (folder / "conf", self.hdfs.conf, *self.software.jars, *more)))
+        options = (*java.ADD_OPENS, *java.QUICK, *self.hdfs.java_options, *sasl_options, "-Xmx512m", "-cp", path)
         main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port))
         return Server(folder.name, folder, (str(self.software.java), *options, *main), (self.port,))
 
@@ -92,6 +94,7 @@ class Metastore:
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
             **_BY_VERSION[self.software.hive],
             **(tls.metastore() if (tls := certificates.of(self.folder)) else {}),
+            **(self.hdfs.kdc.metastore_settings() if self.hdfs.kdc else {}),
             **self.properties,
         }
         (folder / "conf").mkdir(0o700, parents=True, exist_ok=True)  # with the password

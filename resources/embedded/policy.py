@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from hive_replication.policy import Policy, Root
-from hive_replication.policy.warehouse import Tls, Warehouse
+from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
 from resources.embedded.cluster import Cluster, Side
 
 #: Directories of the servers in which tables may lie besides those of their databases.
@@ -49,4 +49,10 @@ def _warehouse(side: Side) -> Warehouse:
     paths = tuple(f"{side.hdfs}{place}" for place in PLACES)
     roots = (Root(uri=side.hdfs, webhdfs=side.webhdfs),)
     tls = Tls(ca=str(side.ca)) if side.ca else None
-    return Warehouse(metastore=side.metastore, metastore_ssl=tls is not None, tls=tls, roots=roots, paths=paths)
+    kerberos = None
+    if side.kdc:
+        kdc = side.kdc
+        kerberos = Kerberos(principal=kdc.account, keytab=str(kdc.keytab()), metastore_principal=kdc.metastore_principal)
+    return Warehouse(
+        metastore=side.metastore, metastore_ssl=tls is not None, tls=tls, kerberos=kerberos, roots=roots, paths=paths
+    )

@@ -1,6 +1,8 @@
 from thrift.Thrift import TException
 
 class TTransportException(TException):
+    NOT_OPEN: int
+    END_OF_FILE: int
     def __init__(self, type: int = ..., message: str | None = ..., inner: BaseException | None = ...) -> None: ...
 
 class TTransportBase:
@@ -11,7 +13,4 @@ class TTransportBase:
 class TBufferedTransport(TTransportBase):
     def __init__(self, trans: TTransportBase, rbuf_size: int = ...) -> None: ...
 
-class TSaslClientTransport(TTransportBase):
-    def __init__(
-        self, transport: TTransportBase, host: str, service: str, mechanism: str = ..., *, max_frame_size: int = ...
-    ) -> None: ...
+class CReadableTransport: ...
