@@ -31,7 +31,8 @@ class CountingProxy(socketserver.ThreadingTCPServer):
 
     def __init__(self, uri: str) -> None:
         super().__init__(("127.0.0.1", 0), _Passing)
-        (self.behind,) = addresses(uri)
+        (behind,) = addresses(uri)
+        self.behind = behind.host, behind.port
         self.uri = f"thrift://127.0.0.1:{self.server_address[1]}"
         self.calls: Counter[str] = Counter()
         self.down = False  # connections are cut, new ones end at once
