@@ -120,5 +120,5 @@ def _credentials(account: Kerberos) -> gssapi.Credentials:
             "right to read it, and nobody else"
         )
     cache = hashlib.sha256(f"{account.principal} {account.keytab}".encode()).hexdigest()[:16]
-    store = {"client_keytab": f"FILE:{account.keytab}", "ccache": f"MEMORY:hive-repl-{cache}"}
+    store = {"client_keytab": f"FILE:{account.keytab}", "ccache": f"MEMORY:hive_replication_{cache}"}
     return gssapi.Credentials(name=name, usage="initiate", store=store)

@@ -124,7 +124,7 @@ def test_verbose_shows_retries_and_ends_with_the_command(
     run(["-v", "--config", str(policy), "REPL", "STATUS", "sales", "--json"])
     shown = capsys.readouterr().err
     assert "WARNING hive_replication.metastore.connection: get_database sales at thrift://localhost:1," in shown
-    assert "the metastore localhost:1 does not answer; the next address is tried" in shown
+    assert "the metastore thrift://localhost:1 does not answer; the next address is tried" in shown
     assert "DEBUG" not in shown
     logger = logging.getLogger("hive_replication")
     assert logger.level == logging.NOTSET
