@@ -20,7 +20,6 @@ from hive_replication.policy.warehouse import Kerberos
 if TYPE_CHECKING:
     import gssapi
 
-_SPNEGO = "1.3.6.1.5.5.2"  # RFC 4178
 _NO_EXTRA = (
     "Kerberos needs the extra kerberos: pip install 'hive-replication[kerberos]', which needs a C compiler, krb5-config and "
     "Python's headers (Debian: gcc libkrb5-dev python3-dev)"
@@ -52,14 +51,13 @@ def ensure_installed() -> None:
         raise BadRequest(_NO_EXTRA) from error
 
 
-def context(account: Kerberos, service: str, setting: str, *, spnego: bool = False) -> gssapi.SecurityContext:
+def context(account: Kerberos, service: str, setting: str) -> gssapi.SecurityContext:
     """A context for one connection, not begun yet, with which the account proves who it is.
 
     Args:
         account: of the policy.
-        service: ``hive/host@REALM``, or ``HTTP@host`` for the realm that ``krb5.conf``, or the KDC, knows for the host.
+        service: ``hive/host@REALM``.
         setting: of the policy or the server that the service's name comes from, for errors.
-        spnego: for HTTP's Negotiate, else plain Kerberos.
 
     Raises:
         BadRequest: the extra is not installed.
@@ -68,14 +66,14 @@ def context(account: Kerberos, service: str, setting: str, *, spnego: bool = Fal
     ensure_installed()
     import gssapi
 
-    flags = gssapi.RequirementFlag.mutual_authentication
-    if not spnego:
-        flags |= gssapi.RequirementFlag.integrity | gssapi.RequirementFlag.confidentiality
+    required = gssapi.RequirementFlag
     try:
-        kind = gssapi.NameType.kerberos_principal if "/" in service else gssapi.NameType.hostbased_service
-        mechanism = gssapi.OID.from_int_seq(_SPNEGO) if spnego else gssapi.MechType.kerberos
         return gssapi.SecurityContext(
-            name=gssapi.Name(service, kind), creds=_credentials(account), usage="initiate", mech=mechanism, flags=flags
+            name=gssapi.Name(service, gssapi.NameType.kerberos_principal),
+            creds=_credentials(account),
+            usage="initiate",
+            mech=gssapi.MechType.kerberos,
+            flags=required.mutual_authentication | required.integrity | required.confidentiality,
         )
     except gssapi.exceptions.GSSError as error:
         raise failure(account, service, setting, error) from error
@@ -96,16 +94,11 @@ def host_principal(principal: str, host: str) -> str:
         principal: e.g. ``hive/_HOST@REALM``.
         host: as the policy names it; an address is turned into its name where it has one.
     """
-    return principal.replace("/_HOST@", f"/{host_name(host)}@")
-
-
-def host_name(host: str) -> str:
-    """The name of a host by which its services are called: of an address the name that it belongs to."""
     with suppress(ValueError):
         ip_address(host)
         with suppress(OSError):
             host = socket.gethostbyaddr(host)[0]
-    return host.lower()
+    return principal.replace("/_HOST@", f"/{host.lower()}@")
 
 
 def _credentials(account: Kerberos) -> gssapi.Credentials:

@@ -19,7 +19,6 @@ from hive_replication.errors import Unreachable
 from hive_replication.logs import repeats
 from hive_replication.metastore.faults import MetastoreError, from_thrift, is_transient
 from hive_replication.metastore.transport import NO_LIMIT, Access, Address, addresses, explained, link
-from hive_replication.process import account
 from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
@@ -212,7 +211,7 @@ class Connections:
             try:
                 transport.open()
                 if not (self.access.kerberos or address.path):
-                    connection.client.set_ugi(self.access.user or account(), [])
+                    connection.client.set_ugi(self.access.acting_user, [])
                 limit(self._timeout)
                 _LOG.debug("connected to the metastore %s", address)
                 return connection

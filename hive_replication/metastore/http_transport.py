@@ -11,8 +11,6 @@ import ssl
 import urllib3
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
-from hive_replication.process import account
-
 _TEXT = 200  # characters of an answer that are shown
 
 
@@ -22,16 +20,16 @@ class HttpTransport(TTransportBase):
     Args:
         url: of the metastore, with its path.
         trusted: for ``https://``.
-        user: as whom; None: this process's account. Hive expects it in ``x-actor-username``.
+        user: as whom. Hive expects it in ``x-actor-username``.
     """
 
-    def __init__(self, url: str, trusted: ssl.SSLContext | None, user: str | None) -> None:
+    def __init__(self, url: str, trusted: ssl.SSLContext | None, user: str) -> None:
         self._url, self._timeout = url, 600.0
         self._pool = urllib3.PoolManager(1, maxsize=1, retries=False, ssl_context=trusted)
         self._headers = {
             "Content-Type": "application/x-thrift",
             "Accept": "application/x-thrift",
-            "x-actor-username": user or account(),
+            "x-actor-username": user,
         }
         self._request, self._answer = io.BytesIO(), io.BytesIO()
         self._open = False

@@ -17,6 +17,7 @@ from hive_replication.kerberos import tickets
 from hive_replication.metastore.http_transport import HttpTransport
 from hive_replication.metastore.sasl import SaslTransport
 from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
+from hive_replication.process import account
 from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
 
 #: Thrift's own limit of 16 MB a string is less than the message of one large ADD_PARTITION.
@@ -80,6 +81,11 @@ class Access:
         """As a side of the policy says."""
         return cls(use_ssl=side.metastore_ssl, tls=side.tls, kerberos=side.kerberos)
 
+    @property
+    def acting_user(self) -> str:
+        """As whom a metastore without Kerberos acts."""
+        return self.user or account()
+
     @cached_property
     def trusted(self) -> ssl.SSLContext:
         """Made once: the system's certificate authorities take long to read."""
@@ -102,7 +108,7 @@ def link(address: Address, access: Access) -> Link:
     if address.path and access.kerberos:
         raise BadRequest(f"{address} cannot be asked by Kerberos: name the metastore by thrift:// in the policy")
     if address.path:
-        http = HttpTransport(str(address), access.trusted if address.scheme == "https" else None, access.user)
+        http = HttpTransport(str(address), access.trusted if address.scheme == "https" else None, access.acting_user)
         return Link(http, http.limit)
     if access.use_ssl:
         socket: TSocket = _TlsSocket(address.host, address.port, access.trusted)
@@ -126,6 +132,8 @@ def explained(address: Address, access: Access, error: Exception) -> NotTrusted 
     if found := not_trusted(error, server, plain):
         return found
     secured = access.use_ssl or address.scheme == "https"
+    if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN and not access.kerberos:
+        return None  # nobody listens: a second look would only wait once more
     if not secured and speaks_tls(address.host, address.port):
         change = "write https:// for metastore" if address.path else "set metastore_ssl: true"
         return NotTrusted(f"{server} speaks TLS, and the policy does not: {change} for this side of the policy")

@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 from gssapi import exceptions as exceptions
 
-class OID:
-    @staticmethod
-    def from_int_seq(integer_sequence: str) -> OID: ...
+class OID: ...
 
 class MechType:
     kerberos: OID
 
 class NameType:
     kerberos_principal: OID
-    hostbased_service: OID
 
 class RequirementFlag(int):
     mutual_authentication: RequirementFlag

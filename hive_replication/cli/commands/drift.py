@@ -40,9 +40,9 @@ def drift(
     with shown() as progress:
         names = [table] if table else scan.names()
         found = [one for one in map(scan.table, progress.over(names, f"drift of {database}")) if one is not None]
-        if table and connection.source.metastore.table(database, table) is None:
-            raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
         if table and not found:
+            if connection.source.metastore.table(database, table) is None:
+                raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
             raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
         sides = connection.source, connection.target, connection.store, connection.copier
         held = [reason for one in found if repair for reason in repair_drift(*sides, database, one, progress=progress)]

@@ -2,6 +2,7 @@ from thrift.Thrift import TException
 
 class TTransportException(TException):
     NOT_OPEN: int
+    type: int
     END_OF_FILE: int
     def __init__(self, type: int = ..., message: str | None = ..., inner: BaseException | None = ...) -> None: ...
 
