@@ -23,13 +23,19 @@ pytestmark = pytest.mark.servers
 _SIDE = "target-impatient4"
 _TIDY = "source-tidy4"
 _TRANSACTIONS = 80
+#: Makes the database take 5 ms for each transaction, on any machine: 400 ms for all at once.
+_SLOW = """
+CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.005); RETURN NULL; END';
+CREATE OR REPLACE TRIGGER slow AFTER INSERT ON "TXNS" FOR EACH ROW EXECUTE FUNCTION slow();
+"""
 
 
 @pytest.fixture
 def ledger(cluster: Cluster, source4: Side, unique: str) -> Iterator[Ledger]:
-    """A target that has 40 ms to open transactions, which many at once take longer than, and one does not."""
-    impatient = Cluster(cluster.directory, {_SIDE: {"metastore.txn.opentxn.timeout": "40ms"}})
+    """A target that has 200 ms to open transactions, which many at once take longer than, and one does not."""
+    impatient = Cluster(cluster.directory, {_SIDE: {"metastore.txn.opentxn.timeout": "200ms"}})
     impatient.up([_SIDE])
+    impatient.database(_SIDE).run(_SLOW, _SIDE)
     connection = connect(policy(impatient, {unique: unique}, source4.name, _SIDE))
     yield make(connection, unique)
     connection.source.metastore.close()
