@@ -39,10 +39,13 @@ def up(
     kerberos: Annotated[
         bool, typer.Option("--kerberos", help="New sides get a realm and a KDC each; the realms trust each other.")
     ] = False,
+    ha: Annotated[
+        bool, typer.Option("--ha", help="New sides get an HDFS with two NameNodes, which fail over, and two DataNodes.")
+    ] = False,
 ) -> None:
     """Starts the servers that do not run yet; the first time it downloads their jars."""
-    cluster = Cluster(directory, tls=tls, kerberos=kerberos)
     with _errors_shown():
+        cluster = Cluster(directory, tls=tls, kerberos=kerberos, ha=ha)
         java.java()  # before the progress bar, so that an error is all that is printed
         with _progress() as progress:
             cluster.up(names or cluster.sides() or DEFAULT_SIDES, progress)

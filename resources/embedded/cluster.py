@@ -16,16 +16,17 @@ from pathlib import Path
 from rich.progress import Progress
 
 from hive_replication.errors import BadRequest
-from resources.embedded import certificates, hdfs, jars, java, kerberos, metastore, processes
+from resources.embedded import certificates, hdfs, jars, java, kerberos, metastore, nameservice, processes
 from resources.embedded.hdfs import Hdfs
 from resources.embedded.jars import Group
 from resources.embedded.metastore import Metastore
+from resources.embedded.nameservice import Nameservice
 from resources.embedded.postgresql import Postgresql
 from resources.embedded.processes import Server
 from resources.embedded.side import Side, Status
 
 DEFAULT_SIDES = ("source", "target")
-_ROLES = ("namenode", "datanode", "database", "metastore", "kdc")
+_ROLES = (*nameservice.ROLES, "database", "metastore", "kdc")
 # Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
 _PORTS = range(20000, 32000)
 _SIDE = re.compile(r"(?P<hdfs>[a-z]+)(?:-[a-z]+)?(?P<four>4?)")
@@ -42,6 +43,7 @@ class Cluster:
         tls: HDFS with ``HTTPS_ONLY`` and metastores with SSL, for good: the folder keeps their certificates.
         kerberos: whether sides that start for the first time get Kerberos; those that have it keep it.
         ticket_seconds: longest life of a Kerberos ticket, from the next start of a KDC.
+        ha: whether sides that start for the first time get two NameNodes and two DataNodes; those that have them keep them.
     """
 
     directory: Path
@@ -49,9 +51,12 @@ class Cluster:
     tls: bool = False
     kerberos: bool = False
     ticket_seconds: int = 86400
+    ha: bool = False
 
     def __post_init__(self) -> None:
         self.directory = self.directory.absolute()
+        if self.ha:
+            nameservice.refuse(self.tls, self.kerberos)
 
     def up(self, names: Sequence[str] = DEFAULT_SIDES, progress: Progress | None = None) -> None:
         """Starts what does not run yet of these sides and waits until all of it serves.
@@ -120,6 +125,7 @@ class Cluster:
             warehouse=metastore.warehouse(store, name),
             cm_root=metastore.cm_root(store, name),
             conf=store.conf,
+            options=store.options,
             ca=tls.ca if (tls := certificates.of(self.directory)) else None,
             kdc=store.kdc,
         )
@@ -133,6 +139,18 @@ class Cluster:
         self.side(name)
         owner = _parse(name)
         return Postgresql(owner, self.directory, self._ports()[owner]["database"])
+
+    def nameservice(self, name: str) -> Nameservice:
+        """The HDFS of a side with high availability, running or not.
+
+        Raises:
+            BadRequest: the side was never started here, or has one NameNode.
+        """
+        self.side(name)
+        store = self._store(_parse(name), self._ports(), jars.fetch_groups(["hadoop"])["hadoop"].jars)
+        if not isinstance(store, Nameservice):
+            raise BadRequest(f"{name} in {self.directory} has one NameNode: start it in another folder, with --ha")
+        return store
 
     def sides(self) -> list[str]:
         """Names of the sides ever started here."""
@@ -151,7 +169,7 @@ class Cluster:
             self._metastore(name, ports, stores[_parse(name)], databases[_parse(name)], hadoop, groups[group])
             for name, group in own.items()
         ]
-        servers = 2 * len(stores) + len(databases) + len(metastores)
+        servers = sum(len(store.servers) for store in stores.values()) + len(databases) + len(metastores)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
 
         def advance(count: int) -> None:
@@ -179,15 +197,18 @@ class Cluster:
 
     def _store(self, owner: str, ports: dict[str, dict[str, int]], jars: tuple[Path, ...]) -> Hdfs:
         kdc = kerberos.of(owner, self.directory, ports, self.ticket_seconds)
-        return Hdfs(owner, self.directory, ports[owner], jars, kdc)
+        kind = Nameservice if "journalnode" in ports[owner] else Hdfs
+        return kind(owner, self.directory, ports[owner], jars, kdc)
 
     def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
         ports = self._ports()
         owners = dict.fromkeys(map(_parse, names))
-        if self.kerberos and (plain := [owner for owner in owners if "kdc" not in ports.get(owner, {"kdc": 0})]):
-            raise BadRequest(f"{', '.join(plain)} in {self.directory} has no Kerberos: start it in another folder (--dir)")
-        kdc = ("kdc",) if self.kerberos else ()
-        wanted = [(owner, (*hdfs.PORTS, "database", *kdc)) for owner in owners] + [(name, ("metastore",)) for name in names]
+        asked = (self.kerberos, "kdc", "Kerberos"), (self.ha, "journalnode", "high availability")
+        for role, what in ((role, what) for wanted, role, what in asked if wanted):
+            if plain := [owner for owner in owners if role not in ports.get(owner, {role: 0})]:
+                raise BadRequest(f"{', '.join(plain)} in {self.directory} has no {what}: start it in another folder (--dir)")
+        more = (*(("kdc",) if self.kerberos else ()), *(nameservice.MORE_PORTS if self.ha else ()))
+        wanted = [(owner, (*hdfs.PORTS, "database", *more)) for owner in owners] + [(name, ("metastore",)) for name in names]
         for owner, roles in wanted:
             for role in roles:
                 if role not in ports.setdefault(owner, {}):
@@ -203,12 +224,12 @@ class Cluster:
 
     def _servers_of(self, names: Sequence[str], metastores: Sequence[str]) -> list[str]:
         wanted = {server for name in metastores for server in (f"{name}.metastore", f"{_parse(name)}.database")}
-        wanted |= {f"{_parse(name)}.{role}" for name in names for role in ("namenode", "datanode", "kdc")}
+        wanted |= {f"{_parse(name)}.{role}" for name in names for role in (*nameservice.ROLES, "kdc")}
         return [server for server in self._servers() if server in wanted]
 
     def _select(self, name: str) -> list[str]:
         side, _, part = name.partition(".")
-        roles = {"": _ROLES, "hdfs": ("namenode", "datanode")}.get(part, (part,))
+        roles = {"": _ROLES, "hdfs": nameservice.ROLES}.get(part, (part,))
         on_it = [side, *(other for other in self._ports() if not part and _parse(other) == side)]
         chosen = [server for server in self._servers() if server in {f"{owner}.{role}" for owner in on_it for role in roles}]
         if not chosen:
@@ -218,7 +239,9 @@ class Cluster:
     def _status(self, name: str, port: int) -> Status:
         process = processes.running(self.directory / name)
         state = "running" if process else "died" if processes.was_started(self.directory / name) else "stopped"
-        scheme = {"namenode": "hdfs://", "database": "postgresql://", "metastore": "thrift://"}.get(name.partition(".")[2], "")
+        scheme = {"namenode": "hdfs://", "namenode2": "hdfs://", "database": "postgresql://", "metastore": "thrift://"}.get(
+            name.partition(".")[2], ""
+        )
         return Status(name, f"{scheme}127.0.0.1:{port}", process.pid if process else None, state)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,12 @@ class Hdfs:
     @property
     def web(self) -> str:
         """The NameNode's HTTP address."""
-        return f"{'https' if certificates.of(self.folder) else 'http'}://127.0.0.1:{self.ports['namenode_http']}"
+        return self._web("namenode")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What clients have to know besides the URI, by Hadoop's names."""
+        return {}
 
     @property
     def conf(self) -> Path:
@@ -52,25 +58,25 @@ class Hdfs:
         return self.folder / f"{self.name}.hdfs-conf"
 
     @property
-    def servers(self) -> tuple[Server, Server]:
+    def servers(self) -> tuple[Server, ...]:
         """NameNode and DataNode; the DataNode is ready once the NameNode counts it and has left safe mode."""
-        namenode = self._server("namenode", "namenode.NameNode", ("namenode", "namenode_http"))
-        datanode = self._server("datanode", "datanode.DataNode", ("datanode_http", "datanode", "datanode_ipc"))
+        namenode = self._server("namenode", f"{_HADOOP}.namenode.NameNode", ("namenode", "namenode_http"))
+        datanode = self._server("datanode", f"{_HADOOP}.datanode.DataNode", ("datanode_http", "datanode", "datanode_ipc"))
         return namenode, replace(datanode, ready=self._serves_blocks)
 
     def prepare(self) -> None:
         """Writes the configuration and formats the file system if it is new."""
-        namenode, datanode = self.servers
-        for server in (namenode, datanode):
+        namenode, *_ = self.servers
+        for server in self.servers:
             server.folder.mkdir(parents=True, exist_ok=True)
         self._configure()
         if not (namenode.folder / "data" / "current" / "VERSION").is_file():
-            command = [*self._java(), f"{_HADOOP}.namenode.NameNode", "-format", "-force"]
-            processes.run_once(command, namenode.folder, {}, "format.log")
+            processes.run_once([*namenode.command, "-format", "-force"], namenode.folder, {}, "format.log")
 
-    def _server(self, role: str, main: str, ports: tuple[str, ...]) -> Server:
+    def _server(self, role: str, main: str, ports: tuple[str, ...], settings: Mapping[str, str] | None = None) -> Server:
         folder = self.folder / f"{self.name}.{role}"
-        return Server(folder.name, folder, (*self._java(), f"{_HADOOP}.{main}"), tuple(self.ports[port] for port in ports))
+        given = (f"-D{name}={value}" for name, value in (settings or {}).items())
+        return Server(folder.name, folder, (*self._java(), main, *given), tuple(self.ports[port] for port in ports))
 
     def _java(self) -> tuple[str, ...]:
         path = ":".join(map(str, (self.conf, *self.jars)))
@@ -93,27 +99,38 @@ class Hdfs:
             },
         )
         tls = certificates.of(self.folder)
-        address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
         write_xml(
             self.conf / "hdfs-site.xml",
             {
-                "dfs.replication": "1",
+                **self._layout(),
                 "dfs.permissions.enabled": "true",
-                "dfs.namenode.name.dir": str(self.folder / f"{self.name}.namenode" / "data"),
-                "dfs.datanode.data.dir": str(self.folder / f"{self.name}.datanode" / "data"),
-                "dfs.namenode.http-address": address["namenode_http"],
-                "dfs.datanode.address": address["datanode"],
-                "dfs.datanode.ipc.address": address["datanode_ipc"],
-                "dfs.datanode.http.address": address["datanode_http"],
                 "dfs.namenode.safemode.extension": "0",
                 # On one machine a small file's close meets this delay every time (Hadoop's default: 400 ms).
                 "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
-                **(tls.hdfs(address) if tls else {}),
+                **(tls.hdfs({name: self._address(name) for name in self.ports}) if tls else {}),
                 **(self.kdc.hdfs_settings() if self.kdc else {}),
             },
         )
         if tls:
             write_xml(self.conf / "ssl-server.xml", tls.ssl_server())
+
+    def _layout(self) -> dict[str, str]:
+        """Which servers there are and where."""
+        return {
+            "dfs.replication": "1",
+            "dfs.namenode.name.dir": str(self.folder / f"{self.name}.namenode" / "data"),
+            "dfs.datanode.data.dir": str(self.folder / f"{self.name}.datanode" / "data"),
+            "dfs.namenode.http-address": self._address("namenode_http"),
+            "dfs.datanode.address": self._address("datanode"),
+            "dfs.datanode.ipc.address": self._address("datanode_ipc"),
+            "dfs.datanode.http.address": self._address("datanode_http"),
+        }
+
+    def _web(self, role: str) -> str:
+        return f"{'https' if certificates.of(self.folder) else 'http'}://{self._address(f'{role}_http')}"
+
+    def _address(self, port: str) -> str:
+        return f"127.0.0.1:{self.ports[port]}"
 
     def _serves_blocks(self) -> bool:
         if self.kdc:  # the NameNode tells only who has a ticket

@@ -47,7 +47,7 @@ def save_policy(made: Policy, path: Path) -> None:
 
 def _warehouse(side: Side) -> Warehouse:
     paths = tuple(f"{side.hdfs}{place}" for place in PLACES)
-    roots = (Root(uri=side.hdfs, webhdfs=side.webhdfs),)
+    roots = (Root(uri=side.hdfs, webhdfs=side.webhdfs, options=dict(side.options)),)
     tls = Tls(ca=str(side.ca)) if side.ca else None
     kerberos = None
     if side.kdc:

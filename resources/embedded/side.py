@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from resources.embedded.kerberos import Kdc
@@ -16,13 +17,14 @@ class Side:
         name: e.g. ``source``; ``source4`` is a metastore 4.2.0, ``source-short`` another 3.1.3, both on ``source``'s HDFS;
             ``source-second`` is a second metastore on ``source``'s database.
         metastore: ``thrift://127.0.0.1:port``.
-        hdfs: ``hdfs://127.0.0.1:port/``.
-        webhdfs: ``http://127.0.0.1:port``.
+        hdfs: ``hdfs://127.0.0.1:port/``, or ``hdfs://source/`` where it has a nameservice.
+        webhdfs: ``http://127.0.0.1:port``; two, comma-separated, where it has a nameservice.
         warehouse: URI of the warehouse directory.
         cm_root: URI of ``hive.repl.cmrootdir``.
         conf: folder with ``core-site.xml`` and ``hdfs-site.xml`` for Hadoop clients.
         ca: the servers' certificate authority, where they speak TLS.
         kdc: of the side, where it runs with Kerberos.
+        options: what HDFS clients have to know of its nameservice, where it has one.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Side:
     conf: Path
     ca: Path | None = None
     kdc: Kdc | None = None
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def hive(self) -> int:
