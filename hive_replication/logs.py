@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The logger above all those of the engine.
 PACKAGE = "hive_replication"
-_TOKENS = "delegation|x-amz-signature|x-amz-security-token"
+_TOKENS = "delegation|token|x-amz-signature|x-amz-security-token"
 _SECRET = re.compile(rf"(://)[^/@\s]*:[^/@\s]*(?=@)|([?&](?:{_TOKENS})=)[^&\s]+", re.IGNORECASE)
 _MOST = 500  # characters of an error: what a server answers may be long
 

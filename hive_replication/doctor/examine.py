@@ -12,6 +12,7 @@ from functools import partial
 from hive_replication.connect import Connection, Reachable, reach
 from hive_replication.doctor.encryption import encryption
 from hive_replication.doctor.finding import Finding, error, ok, warning
+from hive_replication.doctor.kerberos import kerberos
 from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.roots import any_down, roots
@@ -53,6 +54,7 @@ def _all(part: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding]:
     source = connection.source
+    yield from _caught("source", kerberos("source", source.policy.source))
     yield from (found := roots(source.storage, "source"))
     yield from (version := _metastore(source.metastore, "source", reached.source))
     if version[0].verdict == "ok":
@@ -62,6 +64,7 @@ def _source_side(connection: Connection, reached: Reachable) -> Iterator[Finding
 
 def _target_side(connection: Connection, reached: Reachable) -> Iterator[Finding]:
     target = connection.target
+    yield from _caught("target", kerberos("target", target.policy.target))
     yield from (found := roots(target.storage, "target"))
     yield from (version := _metastore(target.metastore, "target", reached.target))
     if version[0].verdict == "ok":

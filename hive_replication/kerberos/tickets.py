@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from contextlib import suppress
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from hive_replication.errors import BadRequest, Unreachable
-from hive_replication.policy.warehouse import Kerberos
+from hive_replication.policy.warehouse import Account
 
 if TYPE_CHECKING:
     import gssapi
@@ -24,6 +26,7 @@ _NO_EXTRA = (
     "Kerberos needs the extra kerberos: pip install 'hive-replication[kerberos]', which needs a C compiler, krb5-config and "
     "Python's headers (Debian: gcc libkrb5-dev python3-dev)"
 )
+_SPNEGO = "1.3.6.1.5.5.2"  # RFC 4178
 # MIT's words, and what to do about them.
 _ADVICE = (
     ("Clock skew", "set the clocks of this machine, of the KDC and of the server by the same time"),
@@ -51,13 +54,14 @@ def ensure_installed() -> None:
         raise BadRequest(_NO_EXTRA) from error
 
 
-def context(account: Kerberos, service: str, setting: str) -> gssapi.SecurityContext:
+def context(account: Account, service: str, setting: str, *, spnego: bool = False) -> gssapi.SecurityContext:
     """A context for one connection, not begun yet, with which the account proves who it is.
 
     Args:
         account: of the policy.
-        service: ``hive/host@REALM``.
+        service: ``hive/host@REALM``, or ``HTTP@host`` with SPNEGO.
         setting: of the policy or the server that the service's name comes from, for errors.
+        spnego: whether the mechanism is negotiated, as over HTTP.
 
     Raises:
         BadRequest: the extra is not installed.
@@ -67,24 +71,50 @@ def context(account: Kerberos, service: str, setting: str) -> gssapi.SecurityCon
     import gssapi
 
     required = gssapi.RequirementFlag
-    try:
+    with told(account, service, setting):
         return gssapi.SecurityContext(
-            name=gssapi.Name(service, gssapi.NameType.kerberos_principal),
+            name=gssapi.Name(service, gssapi.NameType.hostbased_service if spnego else gssapi.NameType.kerberos_principal),
             creds=_credentials(account),
             usage="initiate",
-            mech=gssapi.MechType.kerberos,
+            mech=gssapi.OID.from_int_seq(_SPNEGO) if spnego else gssapi.MechType.kerberos,
             flags=required.mutual_authentication | required.integrity | required.confidentiality,
         )
+
+
+@contextmanager
+def told(account: Account, service: str, setting: str) -> Generator[None]:
+    """Tells what faults of Kerberos in the block mean; arguments as of :func:`context`.
+
+    Raises:
+        Unreachable: there was one.
+    """
+    import gssapi
+
+    try:
+        yield
     except gssapi.exceptions.GSSError as error:
-        raise failure(account, service, setting, error) from error
+        raise _failure(account, service, setting, error) from error
 
 
-def failure(account: Kerberos, service: str, setting: str, error: gssapi.exceptions.GSSError) -> Unreachable:
+def _failure(account: Account, service: str, setting: str, error: gssapi.exceptions.GSSError) -> Unreachable:
     """What a fault of Kerberos means: whom it is about, the library's words, and what to do."""
     text = " ".join(str(error).split()).rpartition("Minor (")[2].rpartition("): ")[2] or str(error)
     otherwise = _NO_KEY if account.keytab else _NO_TICKET
     advice = next((what for words, what in _ADVICE if words in text), otherwise).format(setting=setting, keytab=account.keytab)
     return Unreachable(f"Kerberos: {account.principal or 'the ticket cache'} has no ticket for {service}: {text}; {advice}")
+
+
+def ticket(account: Account) -> tuple[str, float]:
+    """Whose ticket the account has, and until when, in seconds since 1970.
+
+    Raises:
+        BadRequest: the extra is not installed.
+        Unreachable: there is no ticket, and none to be had.
+    """
+    ensure_installed()
+    with told(account, "itself", "principal in the policy"):
+        found = _credentials(account)
+        return str(found.name), time.time() + found.lifetime
 
 
 def host_principal(principal: str, host: str) -> str:
@@ -94,14 +124,19 @@ def host_principal(principal: str, host: str) -> str:
         principal: e.g. ``hive/_HOST@REALM``.
         host: as the policy names it; an address is turned into its name where it has one.
     """
+    return principal.replace("/_HOST@", f"/{host_name(host)}@")
+
+
+def host_name(host: str) -> str:
+    """A host's name in lower case; of an address the name that it has, where it has one."""
     with suppress(ValueError):
         ip_address(host)
         with suppress(OSError):
             host = socket.gethostbyaddr(host)[0]
-    return principal.replace("/_HOST@", f"/{host.lower()}@")
+    return host.lower()
 
 
-def _credentials(account: Kerberos) -> gssapi.Credentials:
+def _credentials(account: Account) -> gssapi.Credentials:
     import gssapi
 
     name = gssapi.Name(account.principal, gssapi.NameType.kerberos_principal) if account.principal else None

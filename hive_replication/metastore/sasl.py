@@ -19,6 +19,7 @@ from hive_replication.policy.warehouse import Kerberos
 if TYPE_CHECKING:
     import gssapi
 
+_SETTING = "metastore_principal in the policy"
 _START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
 _HEADER = struct.Struct(">BI")
 _LENGTH = struct.Struct(">I")
@@ -54,7 +55,7 @@ class SaslTransport(TTransportBase, CReadableTransport):
             Unreachable: there is no ticket, or the metastore does not take it.
             TTransportException: the connection broke, or was not made.
         """
-        context = tickets.context(self._account, self._principal, "metastore_principal in the policy")
+        context = tickets.context(self._account, self._principal, _SETTING)
         if not self._socket.isOpen():
             self._socket.open()
         try:
@@ -105,21 +106,15 @@ class SaslTransport(TTransportBase, CReadableTransport):
         return self._context.unwrap(data).message if self._layer > 1 and self._context else data
 
     def _negotiate(self, context: gssapi.SecurityContext) -> None:
-        import gssapi
-
         self._send(_START, b"GSSAPI")
-        try:
-            answer = context.step()
-            self._send(_OK, answer or b"")
+        with tickets.told(self._account, self._principal, _SETTING):
+            self._send(_OK, context.step() or b"")
             while not context.complete:
-                answer = context.step(self._received())
-                self._send(_OK, answer or b"")
+                self._send(_OK, context.step(self._received()) or b"")
             offered = context.unwrap(self._received()).message
             self._layer = next((layer for layer in _LAYERS if offered[0] & layer), 1)
             # No name to act for follows: the account acts as itself.
             self._send(_OK, context.wrap(struct.pack(">I", self._layer << 24 | _BUFFER), False).message)
-        except gssapi.exceptions.GSSError as error:
-            raise tickets.failure(self._account, self._principal, "metastore_principal in the policy", error) from error
         self._received()
 
     def _send(self, status: int, payload: bytes) -> None:

@@ -84,8 +84,8 @@ class Tls(Settings):
         return self
 
 
-class Kerberos(Settings):
-    """The account by which one side is read or written, on servers that ask for Kerberos."""
+class Account(Settings):
+    """The account by which servers that ask for Kerberos are used."""
 
     principal: str | None = Field(
         default=None, pattern=r"^[^@\s]+@[^@\s]+$", description="e.g. repl@EXAMPLE.COM; without: that of the ticket cache"
@@ -93,16 +93,21 @@ class Kerberos(Settings):
     keytab: str | None = Field(
         default=None, pattern=r"^/", description="Path of the principal's keytab; without: the ticket cache of kinit is used"
     )
-    metastore_principal: str = Field(
-        pattern=r"^[^/@\s]+/[^/@\s]+@[^@\s]+$",
-        description="As hive.metastore.kerberos.principal of the metastore, e.g. hive/_HOST@EXAMPLE.COM",
-    )
 
     @model_validator(mode="after")
     def _keytab_of_a_principal(self) -> Self:
         if self.keytab and not self.principal:
             raise ValueError("keytab needs principal: name the account that the keytab is of")
         return self
+
+
+class Kerberos(Account):
+    """The account by which one side is read or written, and the principal of its metastore."""
+
+    metastore_principal: str = Field(
+        pattern=r"^[^/@\s]+/[^/@\s]+@[^@\s]+$",
+        description="As hive.metastore.kerberos.principal of the metastore, e.g. hive/_HOST@EXAMPLE.COM",
+    )
 
 
 class Root(Settings):
@@ -120,6 +125,7 @@ class Root(Settings):
         description="Hosts (host or host:port) to which WebHDFS may redirect besides the DataNodes that the NameNode lists",
     )
     tls: Tls | None = Field(default=None, description="TLS of its WebHDFS, where it differs from that of the side")
+    kerberos: Account | None = Field(default=None, description="Its account, where it differs from that of the side")
     options: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
         default_factory=dict[str, str],
         description="Options of the file system (Hadoop's or fsspec's names); secrets as ${env:NAME} or ${file:/path}",
@@ -134,7 +140,7 @@ class Warehouse(Settings):
     )
     metastore_ssl: bool = Field(default=False, description="Whether thrift:// is spoken over TLS (hive.metastore.use.SSL)")
     tls: Tls | None = Field(default=None, description="Certificates of this side, for its metastore and WebHDFS")
-    kerberos: Kerberos | None = Field(default=None, description="The account, where the metastore asks for Kerberos")
+    kerberos: Kerberos | None = Field(default=None, description="The account, where metastore and HDFS ask for Kerberos")
     roots: tuple[Root, ...] = Field(min_length=1, description="Storage roots; nothing outside of them is read or written")
     paths: tuple[Annotated[str, AfterValidator(valid_directory)], ...] = Field(
         default=(),
@@ -144,5 +150,13 @@ class Warehouse(Settings):
 
     @property
     def storage_roots(self) -> tuple[Root, ...]:
-        """The roots as they are connected to: with the TLS of the side where they have none of their own."""
-        return tuple(root if root.tls else root.model_copy(update={"tls": self.tls}) for root in self.roots)
+        """The roots as they are connected to: with TLS and account of the side where they have none of their own."""
+        account = self._account
+        return tuple(
+            root.model_copy(update={"tls": root.tls or self.tls, "kerberos": root.kerberos or account}) for root in self.roots
+        )
+
+    @property
+    def _account(self) -> Account | None:
+        side = self.kerberos
+        return Account(principal=side.principal, keytab=side.keytab) if side else None

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.storage.backend import Backend
+from hive_replication.storage.delegation import Grant
 from hive_replication.storage.hdfs_backend import HdfsBackend
 
 
-def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str]) -> Backend:
+def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str], grant: Grant | None = None) -> Backend:
     """Connects to a store.
 
     Args:
@@ -22,12 +23,13 @@ def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str
         authority: the NameNode or nameservice, or the bucket; "" for local files.
         root: the root, its secrets resolved.
         local: paths of all local roots, which no symbolic link may lead out of.
+        grant: from a process that has tickets, where this one has none.
 
     Raises:
-        ReplicationError: no file system for the scheme is installed.
+        ReplicationError: no file system for the scheme is installed, or it asks for Kerberos, and there is no token to be had.
     """
     if scheme == "hdfs":
-        return HdfsBackend(f"hdfs://{authority}", root.options, root.webhdfs, root.webhdfs_hosts, root.tls)
+        return HdfsBackend(authority, root, grant)
     # fsspec takes 0.1 s to import, which a command on HDFS alone does not need.
     if scheme == "file":
         from hive_replication.storage.local_backend import LocalBackend

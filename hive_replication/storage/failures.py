@@ -13,8 +13,12 @@ from hive_replication.storage.file_status import AlreadyExists, Denied
 
 # How a whole HDFS says that it serves nobody now, in the text of a RuntimeError.
 _DOWN = ("SafeModeException", "RetriableException", "StandbyException", "There are 0 datanode(s) running")
+#: A delegation token that is not known, or too old.
+NO_TOKEN = "InvalidToken"  # noqa: S105 (a name of Hadoop's)
 # Hadoop's exceptions and hdfs-native's errors that pass by themselves.
-_TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound")
+_TRANSIENT = (*_DOWN, "DataTransferError", "BlocksNotFound", NO_TOKEN)
+# All that hdfs-native says where it came without Kerberos and has to, and where a NameNode ends for other reasons.
+_DROPPED = "RPC listener disconnected"
 #: How Hadoop names what an account may not do.
 DENIED = "AccessControlException"
 # Hadoop's ways to say that a rename met something, besides FileAlreadyExistsException.
@@ -30,6 +34,7 @@ _WORDS = {
     "PathIsNotEmptyDirectoryException": "the directory is not empty",
     "StandbyException": "the NameNode is on standby",
     "FileNotFoundException": "it is absent",
+    "InvalidToken": "the delegation token is not known there, or too old",
 }
 # How the NameNode says which right whom it lacks on what: of FSPermissionChecker.toAccessControlString.
 _LACKING = re.compile(
@@ -37,7 +42,7 @@ _LACKING = re.compile(
 )
 _BITS = {"READ": "r", "WRITE": "w", "EXECUTE": "x", "ALL": "rwx"}
 _DATANODE = re.compile(r'ip_addr: \\?"(?P<host>[^"\\]+)\\?".*?xfer_port: (?P<port>\d+)')  # of hdfs-native's DataTransferError
-_RPC = re.compile(r'RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
+_RPC = re.compile(r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -67,7 +72,8 @@ def translated(uri: str, root: str) -> Generator[None]:
         raise AlreadyExists(f"{uri} exists already") from error
     except OSError as error:
         if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
-            raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}") from error
+            advice = "; if it asks for Kerberos, set kerberos of this side in the policy" if _DROPPED in str(error) else ""
+            raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}{advice}") from error
         raise ReplicationError(f"{uri}: {error}") from error
     except RuntimeError as error:
         raise _of_hdfs(uri, root, error) from error

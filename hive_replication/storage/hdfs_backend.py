@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import hdfs_native
+from tenacity import RetryCallState
 
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import reason
-from hive_replication.policy.warehouse import Tls
+from hive_replication.policy import Root
+from hive_replication.storage.delegation import Grant, delegation
+from hive_replication.storage.failures import NO_TOKEN
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 from hive_replication.storage.hdfs_access import HdfsAccess, of_status
 from hive_replication.storage.webhdfs import WebHdfs
@@ -23,6 +26,9 @@ _LOG = logging.getLogger(__name__)
 
 # hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
 _DEFAULTS = {"dfs.client.failover.max.attempts": "3"}
+# On a DataNode with Kerberos the client says who asks by SASL, by whichever of these the DataNode wants
+# (dfs.data.transfer.protection there), or with its key where it encrypts all (dfs.encrypt.data.transfer).
+_SECURE = {"hadoop.security.authentication": "kerberos", "dfs.data.transfer.protection": "authentication,integrity,privacy"}
 _SMALL = 8 << 20  # bytes that are sent in one request
 
 
@@ -30,22 +36,27 @@ class HdfsBackend:
     """One HDFS.
 
     Args:
-        url: ``hdfs://host:port`` or ``hdfs://nameservice``.
-        options: Hadoop settings such as ``dfs.ha.namenodes.<nameservice>``.
-        webhdfs: HTTP address of the NameNode, comma-separated where there are several; None: no checksums.
-        hosts: to which it may redirect besides its DataNodes.
-        tls: of WebHDFS.
+        authority: ``host:port`` or ``nameservice``.
+        root: with its options (Hadoop settings such as ``dfs.ha.namenodes.<nameservice>``), the addresses of WebHDFS, without
+            which there are no checksums, and the account, where it asks for Kerberos.
+        grant: of another process, which has the ticket.
+
+    Raises:
+        ReplicationError: it asks for Kerberos, and there is no ticket or no token.
     """
 
     has_directories = True
 
-    def __init__(
-        self, url: str, options: Mapping[str, str], webhdfs: str | None, hosts: Iterable[str] = (), tls: Tls | None = None
-    ) -> None:
-        self._url = url
-        self._client = hdfs_native.Client(url, _DEFAULTS | dict(options))
-        self._webhdfs = WebHdfs(webhdfs, hosts, tls) if webhdfs else None
-        self.has_checksums = webhdfs is not None
+    def __init__(self, authority: str, root: Root, grant: Grant | None = None) -> None:
+        self.url = f"hdfs://{authority}"
+        self.delegation = delegation(authority, root, grant.token if grant else None)
+        if self.delegation:
+            self.delegation.text()  # before the client connects
+        self._client = hdfs_native.Client(self.url, _DEFAULTS | (_SECURE if self.delegation else {}) | root.options)
+        hosts = (*root.webhdfs_hosts, *(grant.hosts if grant else ()))
+        account = None if grant else root.kerberos
+        self._webhdfs = WebHdfs(root.webhdfs, hosts, root.tls, self.delegation, account) if root.webhdfs else None
+        self.has_checksums = root.webhdfs is not None
         self.access = HdfsAccess(self._client)
         self._warned = False
 
@@ -90,7 +101,7 @@ class HdfsBackend:
             try:
                 self._client.delete(path)
             except (OSError, RuntimeError) as error:
-                _LOG.warning("what was written of %s%s could not be removed: %s", self._url, path, reason(error))
+                _LOG.warning("what was written of %s%s could not be removed: %s", self.url, path, reason(error))
             raise
         return size
 
@@ -133,14 +144,29 @@ class HdfsBackend:
         if self._webhdfs:
             self._webhdfs.examine()
 
+    def grant(self) -> Grant | None:
+        """What a process without a ticket needs to use this HDFS as the same account; None without Kerberos.
+
+        Raises:
+            ReplicationError: there is no token to be had.
+        """
+        if not self.delegation or not self._webhdfs:
+            return None
+        return Grant(self.delegation.another(), self._webhdfs.live_datanodes())
+
+    def after_attempt(self, state: RetryCallState) -> None:
+        """Gets another token where a call failed because the one that there is is not taken any more."""
+        if self.delegation and state.outcome and NO_TOKEN in str(state.outcome.exception()):
+            self.delegation.refused(self.delegation.text())
+
     def _not_written(self, path: str, error: Exception) -> None:
         """Warns once: where WebHDFS takes no files, it takes none of many."""
         level, self._warned = logging.DEBUG if self._warned else logging.WARNING, True
         message = "WebHDFS did not take %s%s; hdfs-native writes it and others that follow: %s"
-        _LOG.log(level, message, self._url, path, reason(error))
+        _LOG.log(level, message, self.url, path, reason(error))
 
     def _status(self, status: hdfs_native.FileStatus, path: str | None = None) -> FileStatus:
         # Directories have neither blocks nor copies; HDFS says 0 for both.
         modified = status.modification_time / 1000
-        uri = self._url + (path or status.path)
+        uri = self.url + (path or status.path)
         return FileStatus(uri, status.length, status.isdir, modified, status.blocksize or None, status.replication or None)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import Retrying, after_nothing, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from hive_replication.errors import Refused
 from hive_replication.logs import repeats
@@ -20,6 +20,7 @@ from hive_replication.policy.secrets import resolved_options
 from hive_replication.storage import paths
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.backend_by_scheme import connect_backend
+from hive_replication.storage.delegation import Grants
 from hive_replication.storage.failures import is_transient, translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
@@ -36,8 +37,8 @@ class Storage:
     """Files under the roots of one warehouse (or of several: roots may be on any number of stores).
 
     Every URI is checked first: a dump is untrusted input, no path in it may lead outside the roots (design, section 5). Names
-    are literal. Connections are made when first needed, once per store and process, and shared by threads; a pickled Storage
-    carries its roots only. Metadata calls that meet a passing trouble are repeated a few times.
+    are literal. Connections are made when first needed, once per store and process, and shared by threads. A pickled Storage
+    carries its roots, and new tokens for HDFS with Kerberos. Metadata calls that meet a passing trouble are repeated a few times.
 
     Absent files raise FileNotFoundError, names already taken :class:`~hive_replication.storage.AlreadyExists`, a store that does
     not answer :class:`~hive_replication.errors.Unreachable`, anything else a :class:`~hive_replication.errors.ReplicationError`.
@@ -45,21 +46,25 @@ class Storage:
     Args:
         roots: of the policy.
         calls: threads for calls in parallel (``parallelism.storage_calls`` of the policy); None for its default.
+        grants: from a process that has tickets, by store, where this one has none.
 
     Attributes:
         threads: make calls in parallel, for all users of this storage.
     """
 
-    def __init__(self, roots: tuple[Root, ...], calls: int | None = None) -> None:
+    def __init__(self, roots: tuple[Root, ...], calls: int | None = None, grants: Grants | None = None) -> None:
         self.roots = roots
         self._calls = calls or Parallelism().storage_calls
         self.threads = Threads(self._calls, "storage")
         self._prefixes = [(paths.normalise(root.uri), root) for root in roots]
         self._backends: dict[tuple[int, str], Backend] = {}
+        self._grants = grants or {}
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[Storage], tuple[tuple[Root, ...], int]]:
-        return type(self), (self.roots, self._calls)
+    def __reduce__(self) -> tuple[type[Storage], tuple[tuple[Root, ...], int, Grants]]:
+        stores = [self._backend(root.uri, root) for root in self.roots if root.kerberos and root.uri.startswith("hdfs:")]
+        grants = {store.url: store.grant() for store in stores if isinstance(store, HdfsBackend)}
+        return type(self), (self.roots, self._calls, grants)
 
     def check(self, uri: str) -> str:
         """The URI in its normal spelling: scheme in lower case, no trailing slash, ``file:///`` for ``file:/``.
@@ -260,8 +265,7 @@ class Storage:
         """
         _, _, root = self._locate(uri)
         with translated(uri, root.uri):
-            store = self._backend(uri, root)
-            if isinstance(store, HdfsBackend):
+            if isinstance(store := self._backend(uri, root), HdfsBackend):
                 store.examine()
 
     def _list(self, uri: str, lister: Callable[[Backend, str], list[FileStatus]]) -> list[FileStatus]:
@@ -279,15 +283,17 @@ class Storage:
 
     def _call(self, uri: str, call: Callable[[Backend, str], T]) -> T:
         _, path, root = self._locate(uri)
-        retrying = Retrying(
-            retry=retry_if_exception(is_transient),
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_random_exponential(0.2, max=5),
-            before_sleep=repeats(_LOG, "a call about %s", uri),
-            reraise=True,
-        )
         with translated(uri, root.uri):
-            return retrying(call, self._backend(uri, root), path)
+            store = self._backend(uri, root)
+            retrying = Retrying(
+                retry=retry_if_exception(is_transient),
+                stop=stop_after_attempt(_ATTEMPTS),
+                wait=wait_random_exponential(0.2, max=5),
+                after=store.after_attempt if isinstance(store, HdfsBackend) else after_nothing,
+                before_sleep=repeats(_LOG, "a call about %s", uri),
+                reraise=True,
+            )
+            return retrying(call, store, path)
 
     def _locate(self, uri: str) -> tuple[str, str, Root]:
         normal = paths.normalise(uri)
@@ -310,5 +316,5 @@ class Storage:
                 _LOG.debug("connects to the store %s", url)
                 known = root.model_copy(update={"options": resolved_options(root.options)})
                 local = [paths.split(prefix)[2] for prefix, _ in self._prefixes if prefix.startswith("file:")]
-                self._backends[key] = connect_backend(scheme, authority, known, local)
+                self._backends[key] = connect_backend(scheme, authority, known, local, self._grants.get(url))
             return self._backends[key]

@@ -14,24 +14,22 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from hive_replication import process
 from hive_replication.errors import ReplicationError
-from hive_replication.logs import repeats
-from hive_replication.policy.warehouse import Tls
-from hive_replication.process import account
+from hive_replication.logs import repeats, without_secrets
+from hive_replication.policy.warehouse import Account, Tls
 from hive_replication.storage.bounded_body import TooLong, body_of
+from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum, Space, StillOpen
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
-from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
+from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
 
 _LOG = logging.getLogger(__name__)
 
-_HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
-_CONNECTIONS = 32  # To one host, at once: enough to keep it busy.
-_TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
-_RETRIES = urllib3.Retry(connect=0, read=0, other=0, redirect=0, raise_on_redirect=False)
 _REDIRECTS = 3  # one after another
 _MOST = 1 << 20  # bytes of an answer
 _ATTEMPTS = 4
+_NO_TOKEN = ("InvalidToken", "Failed to obtain user group information")
 _ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that work goes to all DataNodes, new ones too.
 
 
@@ -56,11 +54,12 @@ class _DataNode(NamedTuple):
 
     @classmethod
     def of(cls, url: str | None) -> _DataNode | None:
-        """The one that a redirect led to; None where there was none, or where it came with a token."""
+        """The one that a redirect led to, with its query but for the token, which changes; None where there was none."""
         found = urlsplit(url or "")
-        if not found.netloc or "namenoderpcaddress=" not in found.query or "delegation=" in found.query:
+        if not found.netloc or "namenoderpcaddress=" not in found.query:
             return None
-        return cls(f"{found.scheme}://{found.netloc}", found.query)
+        query = "&".join(part for part in found.query.split("&") if not part.startswith("delegation="))
+        return cls(f"{found.scheme}://{found.netloc}", query)
 
 
 class WebHdfs:
@@ -73,17 +72,23 @@ class WebHdfs:
         addresses: e.g. ``http://namenode:9870``; several, comma-separated, are tried in turn (standby NameNodes refuse).
         hosts: to which it may redirect besides its DataNodes.
         tls: for addresses with ``https://``.
+        delegation: the token of the account, on an HDFS with Kerberos.
+        account: who has it, where this process may ask for tickets: the NameNode tells its DataNodes only who has one.
     """
 
-    def __init__(self, addresses: str, hosts: Iterable[str] = (), tls: Tls | None = None) -> None:
-        self._addresses = [address.strip().rstrip("/") for address in addresses.split(",")]
-        trusted = context(tls) if any(address.startswith("https:") for address in self._addresses) else None
-        self._pool = urllib3.PoolManager(
-            _HOSTS, maxsize=_CONNECTIONS, block=True, timeout=_TIMEOUT, retries=_RETRIES, ssl_context=trusted
-        )
+    def __init__(
+        self,
+        addresses: str,
+        hosts: Iterable[str] = (),
+        tls: Tls | None = None,
+        delegation: Delegation | None = None,
+        account: Account | None = None,
+    ) -> None:
+        self._addresses = addresses_of(addresses)
+        self._delegation = delegation
+        self._pool = connections(self._addresses, tls, account)
         self._hosts = ClusterHosts(self._pool, self._addresses, hosts)
-        self._user = account()
-        self._query = urlencode({"op": "GETFILECHECKSUM", "user.name": self._user})
+        self._user = process.account()
         self._datanodes: dict[_DataNode, None] = {}
         self._asked = count()
 
@@ -125,16 +130,15 @@ class WebHdfs:
             OSError: no answer.
             ReplicationError: another answer.
         """
-        sizes = {"blocksize": block_size} if block_size else {}
+        sizes = {"blocksize": str(block_size)} if block_size else {}
         # Without the second one the DataNode takes away what its own umask names.
         modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
-        query = urlencode({"op": "CREATE", "overwrite": str(overwrite).lower(), "user.name": self._user} | sizes | modes)
+        query = _query("CREATE", overwrite=str(overwrite).lower(), **sizes, **modes)
         for address in self._addresses:
-            url = f"{address}/webhdfs/v1{quote(path)}?{query}"
-            status, body = self._sent(url, data)
+            status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", data)
             if status == 201:
                 return
-            error = _error(path, status, body.decode(errors="replace"))
+            error = self._error(path, status, body)
             if not isinstance(error, _Busy):
                 raise error
             _LOG.debug("%s does not take %s: %s", address, path, error)
@@ -148,17 +152,26 @@ class WebHdfs:
             OSError: no answer.
             ReplicationError: another answer.
         """
-        query = urlencode({"op": "GETFILESTATUS", "user.name": self._user})
         busy = _Busy("it has no address")
         for address in self._addresses:
             try:
-                status, _, body = self._request("GET", f"{address}/webhdfs/v1/?{query}")
-                _answer("/", status, body, "FileStatus")
+                status, _, body = self._request("GET", f"{address}/webhdfs/v1/?{self._with_account(_query('GETFILESTATUS'))}")
+                self._answer("/", status, body, "FileStatus")
             except _Busy as error:
                 busy = error
             else:
                 return
         raise busy
+
+    def live_datanodes(self) -> tuple[str, ...]:
+        """HTTP addresses of the live DataNodes, as the NameNodes list them."""
+        return self._hosts.live()
+
+    def _with_account(self, query: str) -> str:
+        """A query with who asks: by the token, or by the name that is believed without Kerberos."""
+        if self._delegation:
+            return f"{query}&delegation={self._delegation.text()}"
+        return f"{query}&user.name={quote(self._user, safe='')}"
 
     def _sent(self, url: str, data: bytes) -> tuple[int, bytes]:
         """Status and body of what a DataNode, or who needs none, answers to a new file."""
@@ -184,7 +197,7 @@ class WebHdfs:
                 return response.status, url, body
             url = urljoin(url, response.headers.get("Location", ""))
             self._require(url)
-        raise ReplicationError(f"WebHDFS redirects more than {_REDIRECTS} times: {url}")
+        raise ReplicationError(f"WebHDFS redirects more than {_REDIRECTS} times: {without_secrets(url)}")
 
     def _require(self, url: str) -> None:
         try:
@@ -196,7 +209,7 @@ class WebHdfs:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
-            raise _explained(url, error) or _Busy(f"no answer from WebHDFS: {error}") from error
+            raise explained(url, error) or _Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:
@@ -204,15 +217,16 @@ class WebHdfs:
         except TooLong as error:
             raise ReplicationError(f"no WebHDFS answers at {', '.join(self._addresses)}: {error}") from error
         except urllib3.exceptions.HTTPError as error:
-            raise _Busy(f"no whole answer from WebHDFS: {error}") from error
+            raise _Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from error
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)
         if not known or number % _ASK_AGAIN == 0:
-            return self._asked_for(path, address, self._query)
+            return self._asked_for(path, address, self._with_account(_query("GETFILECHECKSUM")))
         datanode = known[number % len(known)]
         try:
-            return self._asked_for(path, *datanode)
+            query = self._with_account(datanode.query) if self._delegation else datanode.query
+            return self._asked_for(path, datanode.address, query)
         except (_Busy, _Failing):
             _LOG.debug("the DataNode %s is not asked for checksums any more", datanode.address)
             self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
@@ -220,7 +234,7 @@ class WebHdfs:
 
     def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
         status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
-        answer = _answer(path, status, body, "FileChecksum")
+        answer = self._answer(path, status, body, "FileChecksum")
         if datanode := _DataNode.of(url):
             self._datanodes[datanode] = None
         try:
@@ -229,29 +243,31 @@ class WebHdfs:
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise _not_webhdfs(path, body) from error
 
+    def _answer(self, path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:
+        """The object that an answer holds."""
+        if status != 200:
+            raise self._error(path, status, body)
+        try:
+            answer: Any = json.loads(body)[name]
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise _not_webhdfs(path, body) from error
+        if type(answer) is not dict:
+            raise _not_webhdfs(path, body)
+        return cast("Mapping[str, Any]", answer)
 
-def _explained(url: str, error: Exception) -> NotTrusted | None:
-    """What is wrong with TLS where a request got no answer; None where it is something else."""
-    parts = urlsplit(url)
-    server, host, port = parts.netloc, parts.hostname or "", parts.port
-    if found := not_trusted(error, server, "write http:// for webhdfs of the storage root in the policy"):
-        return found
-    if parts.scheme == "http" and port and speaks_tls(host, port):
-        return NotTrusted(f"{server} speaks TLS: write https:// for webhdfs of the storage root in the policy")
-    return None
+    def _error(self, path: str, status: int, body: bytes) -> Exception:
+        """What a refusal means; a token that is not taken any more is given up, so that the next attempt has another."""
+        text = body.decode(errors="replace")
+        if self._delegation and any(sign in text for sign in _NO_TOKEN):
+            self._delegation.refused(self._delegation.text())
+            return _Busy(f"WebHDFS does not take the delegation token: {_message(text) or text[:300]}")
+        if status == 401 and not self._delegation:
+            return PermissionError(errno.EACCES, "WebHDFS asks for Kerberos: set kerberos of this side in the policy", path)
+        return _error(path, status, text)
 
 
-def _answer(path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:
-    """The object that an answer holds."""
-    if status != 200:
-        raise _error(path, status, body.decode(errors="replace"))
-    try:
-        answer: Any = json.loads(body)[name]
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise _not_webhdfs(path, body) from error
-    if type(answer) is not dict:
-        raise _not_webhdfs(path, body)
-    return cast("Mapping[str, Any]", answer)
+def _query(op: str, **parameters: str) -> str:
+    return urlencode({"op": op, **parameters})
 
 
 def _not_webhdfs(path: str, body: bytes) -> ReplicationError:

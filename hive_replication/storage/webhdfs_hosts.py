@@ -65,6 +65,10 @@ class ClusterHosts:
             "if it is to be believed, add the host to webhdfs_hosts of the storage root in the policy"
         )
 
+    def live(self) -> tuple[str, ...]:
+        """HTTP addresses of the live DataNodes, as the NameNodes list them now."""
+        return tuple(sorted({name for address in self._addresses for name in self._listed(address) or ()}))
+
     def _is_live(self, netloc: str) -> bool:
         if netloc in self._datanodes:
             return True

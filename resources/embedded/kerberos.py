@@ -41,7 +41,7 @@ class Kdc:
         side: the side whose HDFS and metastores it serves, e.g. ``source``.
         folder: data folder of the cluster.
         ports: TCP ports of the KDCs of all sides, by side.
-        ticket_seconds: longest life of a ticket.
+        ticket_seconds: longest life of a ticket; of a delegation token it is half until it is renewed, and more in all.
     """
 
     side: str
@@ -119,6 +119,8 @@ class Kdc:
             "dfs.block.access.token.enable": "true",
             "dfs.data.transfer.protection": "privacy",
             "ignore.secure.ports.for.testing": "true",  # its HTTP port stays plain
+            "dfs.namenode.delegation.token.renew-interval": str(self.ticket_seconds * 1000 // 2),
+            "dfs.namenode.delegation.token.max-lifetime": str(max(5 * self.ticket_seconds // 2, 150) * 1000),
         }
 
     def metastore_settings(self) -> dict[str, str]:

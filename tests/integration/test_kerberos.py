@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,6 @@ kerberos.require_extra()
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with kerberos.servers(tmp_path_factory.mktemp("kerberos"), "source", "target4") as cluster:
-        yield cluster
-
-
 def kdc_of(side: Side) -> Kdc:
     assert side.kdc
     return side.kdc
@@ -41,7 +34,8 @@ def listed(side: Side, cache: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(map(str, (side.conf, *jars.fetch_groups(["hadoop"])["hadoop"].jars)))
     options = (*java.ADD_OPENS, *java.QUICK, *kdc_of(side).java_options)
     command = [str(java.java()), *options, "-cp", path, "org.apache.hadoop.fs.FsShell", "-ls", "/"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "KRB5CCNAME": str(cache)})
+    environment = {**os.environ, "KRB5CCNAME": str(cache), "HADOOP_TOKEN_FILE_LOCATION": ""}  # not this process's tokens
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_hadoops_client_is_asked_for_a_ticket(secured: Cluster, tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 from gssapi import exceptions as exceptions
 
-class OID: ...
+class OID:
+    @classmethod
+    def from_int_seq(cls, integer_sequence: str) -> OID: ...
 
 class MechType:
     kerberos: OID
 
 class NameType:
+    hostbased_service: OID
     kerberos_principal: OID
 
 class RequirementFlag(int):

@@ -98,7 +98,7 @@ def test_references_are_resolved_where_they_are_used(tmp_path: Path, monkeypatch
 def test_a_storage_resolves_them_when_it_connects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made: list[dict[str, str]] = []
     monkeypatch.setattr(
-        "hive_replication.storage.storage.connect_backend", lambda scheme, authority, root, _: made.append(root.options)
+        "hive_replication.storage.storage.connect_backend", lambda scheme, authority, root, *_: made.append(root.options)
     )
     storage = Storage(policy({"secret": "${env:HIVE_REPL_TEST_SECRET}"}).source.roots)
     with pytest.raises(BadRequest, match="HIVE_REPL_TEST_SECRET"):
