@@ -17,6 +17,7 @@ from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
+from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
@@ -110,7 +111,7 @@ def _source(connection: Connection, *, storage: bool, target: bool) -> Iterator[
     yield from source_settings(source.metastore.config_value, behind)
     yield from gaps
     yield _log(source.metastore)
-    yield from _webhdfs(source.storage, "source")
+    yield from webhdfs(source.storage, "source")
     for database in source.policy.databases:
         yield from _database(connection, database, storage=storage)
     yield from _patterns(connection)
@@ -193,27 +194,13 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     if source and connection.source.acid:
         yield _transactions(target.metastore)
     if storage:
-        yield from _webhdfs(target.storage, "target")
+        yield from webhdfs(target.storage, "target")
         warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
         yield from writable(target.storage, warehouse, "target", "write to the warehouse")
         for setting, directory in named_directories(target.policy):
             yield from writable(target.storage, directory, "target", f"write to {setting}")
         yield from preserved(target.storage, target.policy, warehouse)
         yield from _space(target.storage, warehouse)
-
-
-def _webhdfs(storage: Storage, side: str) -> Iterator[Finding]:
-    """Whether WebHDFS answers, where the policy names one: without its checksums no event of HDFS is copied."""
-    for root in storage.roots:
-        if not root.webhdfs:
-            continue
-        try:
-            storage.examine(root.uri)
-        except (ReplicationError, OSError) as problem:
-            advice = "set webhdfs of the storage root in the policy to the HTTP address of the NameNode, and let this user in"
-            yield error(side, "WebHDFS", f"{root.webhdfs}: {problem}", advice)
-        else:
-            yield ok(side, "WebHDFS", root.webhdfs)
 
 
 def _lock(metastore: Metastore) -> Finding:

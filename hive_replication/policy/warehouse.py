@@ -126,10 +126,22 @@ class Root(Settings):
     )
     tls: Tls | None = Field(default=None, description="TLS of its WebHDFS, where it differs from that of the side")
     kerberos: Account | None = Field(default=None, description="Its account, where it differs from that of the side")
+    failover_seconds: float = Field(
+        default=120,
+        ge=0,
+        description="Where an hdfs:// root names a nameservice: how long a call waits until one of its NameNodes is active",
+    )
     options: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
         default_factory=dict[str, str],
         description="Options of the file system (Hadoop's or fsspec's names); secrets as ${env:NAME} or ${file:/path}",
     )
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a call waits for a NameNode that can become active; 0 where no other one could."""
+        # Hadoop's clients too take an address with a port for a NameNode, and one without for a nameservice.
+        scheme, _, rest = self.uri.partition("://")
+        return self.failover_seconds if scheme == "hdfs" and ":" not in rest.partition("/")[0] else 0
 
 
 class Warehouse(Settings):

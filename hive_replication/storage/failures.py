@@ -50,6 +50,13 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT)
 
 
+def is_unanswered(error: BaseException) -> bool:
+    """Whether a store did not answer: it is down, or went down before it answered, after it did what was asked or before."""
+    if not isinstance(error, OSError) or isinstance(error, FileNotFoundError | FileExistsError | PermissionError):
+        return False  # hdfs-native gives these no number either
+    return error.errno is None or isinstance(error, ConnectionError | TimeoutError)
+
+
 @contextmanager
 def translated(uri: str, root: str) -> Generator[None]:
     """Turns errors of a file system into ours; says where.
@@ -71,7 +78,7 @@ def translated(uri: str, root: str) -> Generator[None]:
     except FileExistsError as error:
         raise AlreadyExists(f"{uri} exists already") from error
     except OSError as error:
-        if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
+        if is_unanswered(error):
             advice = "; if it asks for Kerberos, set kerberos of this side in the policy" if _DROPPED in str(error) else ""
             raise Unreachable(f"the storage root {root} cannot be reached: {_first_line(error)}{advice}") from error
         raise ReplicationError(f"{uri}: {error}") from error

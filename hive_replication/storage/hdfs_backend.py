@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -16,7 +18,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.logs import reason
 from hive_replication.policy import Root
 from hive_replication.storage.delegation import Grant, delegation
-from hive_replication.storage.failures import NO_TOKEN
+from hive_replication.storage.failures import NO_TOKEN, is_transient, is_unanswered
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 from hive_replication.storage.hdfs_access import HdfsAccess, of_status
 from hive_replication.storage.webhdfs import WebHdfs
@@ -24,11 +26,14 @@ from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
 
+_ATTEMPTS, _PAUSE = "dfs.client.failover.max.attempts", "dfs.client.failover.sleep.max.millis"
 # hdfs-native's default of 15 attempts takes three minutes to notice that nobody listens; three take six seconds.
-_DEFAULTS = {"dfs.client.failover.max.attempts": "3"}
+_DEFAULTS = {_ATTEMPTS: "3"}
+_LONGEST_PAUSE = 2.0  # seconds between two rounds over the NameNodes of a nameservice
 # On a DataNode with Kerberos the client says who asks by SASL, by whichever of these the DataNode wants
 # (dfs.data.transfer.protection there), or with its key where it encrypts all (dfs.encrypt.data.transfer).
 _SECURE = {"hadoop.security.authentication": "kerberos", "dfs.data.transfer.protection": "authentication,integrity,privacy"}
+_OVER_WEB = 60.0  # seconds in which files are written over WebHDFS after hdfs-native could not
 _SMALL = 8 << 20  # bytes that are sent in one request
 
 
@@ -52,13 +57,15 @@ class HdfsBackend:
         self.delegation = delegation(authority, root, grant.token if grant else None)
         if self.delegation:
             self.delegation.text()  # before the client connects
-        self._client = hdfs_native.Client(self.url, _DEFAULTS | (_SECURE if self.delegation else {}) | root.options)
+        waits = _failover(root.patience, _namenodes(authority, root)) if root.patience else _DEFAULTS
+        self._client = hdfs_native.Client(self.url, waits | (_SECURE if self.delegation else {}) | root.options)
         hosts = (*root.webhdfs_hosts, *(grant.hosts if grant else ()))
         account = None if grant else root.kerberos
         self._webhdfs = WebHdfs(root.webhdfs, hosts, root.tls, self.delegation, account) if root.webhdfs else None
         self.has_checksums = root.webhdfs is not None
         self.access = HdfsAccess(self._client)
         self._warned = False
+        self._over_web_until = 0.0  # by the monotonic clock
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -89,7 +96,12 @@ class HdfsBackend:
         overwrite: bool,
         mode: int | None = None,
     ) -> int:
-        """Writes a file; HDFS's own block size, replication and mode where None."""
+        """Writes a file; HDFS's own block size, replication and mode where None.
+
+        ``hdfs-native`` cannot do without a lost DataNode, which the NameNode names for ten minutes; over WebHDFS DataNodes can.
+        """
+        if self._webhdfs and time.monotonic() < self._over_web_until:
+            return self._created_over_web(path, chunks, block_size, replication, overwrite=overwrite, mode=mode)
         options = hdfs_native.WriteOptions(
             block_size=block_size, replication=replication, permission=mode, overwrite=overwrite, create_parent=True
         )
@@ -97,7 +109,9 @@ class HdfsBackend:
         try:
             size = sum(writer.write(chunk) for chunk in chunks)
             writer.close()
-        except BaseException:
+        except BaseException as failure:
+            if is_unanswered(failure) or is_transient(failure):
+                self._over_web_until = time.monotonic() + _OVER_WEB
             try:
                 self._client.delete(path)
             except (OSError, RuntimeError) as error:
@@ -139,10 +153,9 @@ class HdfsBackend:
         """What the NameNode says of itself; None where its HTTP address is not known."""
         return self._webhdfs.space() if self._webhdfs else None
 
-    def examine(self) -> None:
+    def examine(self) -> dict[str, str]:
         """Asks WebHDFS, where there is one; see :meth:`WebHdfs.examine`."""
-        if self._webhdfs:
-            self._webhdfs.examine()
+        return self._webhdfs.examine() if self._webhdfs else {}
 
     def grant(self) -> Grant | None:
         """What a process without a ticket needs to use this HDFS as the same account; None without Kerberos.
@@ -159,6 +172,32 @@ class HdfsBackend:
         if self.delegation and state.outcome and NO_TOKEN in str(state.outcome.exception()):
             self.delegation.refused(self.delegation.text())
 
+    def _created_over_web(
+        self,
+        path: str,
+        chunks: Iterable[bytes],
+        block_size: int | None,
+        replication: int | None,
+        *,
+        overwrite: bool,
+        mode: int | None,
+    ) -> int:
+        assert self._webhdfs is not None  # noqa: S101 (the caller asks)
+        size = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            for chunk in chunks:
+                size += len(chunk)
+                yield chunk
+
+        try:
+            self._webhdfs.write(path, counted(), overwrite=overwrite, block_size=block_size, replication=replication, mode=mode)
+        except BaseException:
+            self._over_web_until = 0.0
+            raise
+        return size
+
     def _not_written(self, path: str, error: Exception) -> None:
         """Warns once: where WebHDFS takes no files, it takes none of many."""
         level, self._warned = logging.DEBUG if self._warned else logging.WARNING, True
@@ -170,3 +209,18 @@ class HdfsBackend:
         modified = status.modification_time / 1000
         uri = self.url + (path or status.path)
         return FileStatus(uri, status.length, status.isdir, modified, status.blocksize or None, status.replication or None)
+
+
+def _namenodes(authority: str, root: Root) -> int:
+    """How many NameNodes a nameservice has, as far as the policy says it; two at least."""
+    named = root.options.get(f"dfs.ha.namenodes.{authority}", "")
+    return max(2, *(len(text.split(",")) for text in (named, root.webhdfs or "")))
+
+
+def _failover(seconds: float, namenodes: int) -> dict[str, str]:
+    """Settings with which ``hdfs-native`` waits at least so long: it asks all NameNodes in turn and pauses after each round.
+
+    The first two pauses have half a second at least, all others the longest that is set.
+    """
+    rounds = 2 + math.ceil(seconds / _LONGEST_PAUSE)
+    return {_ATTEMPTS: str(rounds * namenodes), _PAUSE: str(round(1000 * _LONGEST_PAUSE))}

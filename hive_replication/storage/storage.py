@@ -9,10 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from tenacity import Retrying, after_nothing, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import after_nothing
 
 from hive_replication.errors import Refused
-from hive_replication.logs import repeats
 from hive_replication.parallel import Threads
 from hive_replication.policy import Root
 from hive_replication.policy.parallelism import Parallelism
@@ -21,10 +20,11 @@ from hive_replication.storage import paths
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.delegation import Grants
-from hive_replication.storage.failures import is_transient, translated
+from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
+from hive_replication.storage.repeats import moving, repeating
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,8 @@ class Storage:
 
     Every URI is checked first: a dump is untrusted input, no path in it may lead outside the roots (design, section 5). Names
     are literal. Connections are made when first needed, once per store and process, and shared by threads. A pickled Storage
-    carries its roots, and new tokens for HDFS with Kerberos. Metadata calls that meet a passing trouble are repeated a few times.
+    carries its roots, and new tokens for HDFS with Kerberos. Metadata calls and writes of small files that meet a passing trouble
+    are repeated a few times; those to a nameservice also where no answer comes, for ``failover_seconds`` of the policy.
 
     Absent files raise FileNotFoundError, names already taken :class:`~hive_replication.storage.AlreadyExists`, a store that does
     not answer :class:`~hive_replication.errors.Unreachable`, anything else a :class:`~hive_replication.errors.ReplicationError`.
@@ -172,9 +173,7 @@ class Storage:
         self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True, mode: int | None = None
     ) -> None:
         """Writes a small file and makes its directories, sooner than :meth:`create`; see there."""
-        _, path, root = self._locate(uri)
-        with translated(uri, root.uri):
-            self._backend(uri, root).write(path, data, block_size=block_size, overwrite=overwrite, mode=mode)
+        self._call(uri, lambda store, path: store.write(path, data, block_size=block_size, overwrite=overwrite, mode=mode))
 
     def write_once(self, uri: str, data: bytes) -> None:
         """Writes a small file under another name first: whoever finds it, after a crash too, finds it whole.
@@ -183,8 +182,12 @@ class Storage:
             AlreadyExists: the name is taken.
         """
         # A name of this call only: of two that write at once neither may publish what the other has written in part.
-        unfinished = f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"
-        self.write(unfinished, data, overwrite=False)
+        unfinished = self._unfinished(uri)
+        try:
+            self.write(unfinished, data, overwrite=False)
+        except AlreadyExists:  # by a write whose answer was lost
+            unfinished = self._unfinished(uri)
+            self.write(unfinished, data, overwrite=False)
         try:
             self.rename(unfinished, uri)
         except AlreadyExists:
@@ -201,17 +204,7 @@ class Storage:
         if paths.split(source)[:2] != paths.split(target)[:2]:
             raise Refused(f"{source} cannot be renamed to {target}: they are on different stores")
         self._refuse_root(source)
-        source_path = paths.split(source)[2]
-
-        def move(store: Backend, path: str) -> None:
-            try:
-                store.rename(source_path, path)
-            except FileNotFoundError:  # Of the source or of the target's directory.
-                store.status(source_path)
-                store.mkdirs(paths.split(paths.parent(target))[2])
-                store.rename(source_path, path)
-
-        self._call(target, move)
+        self._call(target, moving(paths.split(source)[2], paths.split(paths.parent(target))[2]))
 
     def delete(self, uri: str, *, recursive: bool = False) -> bool:
         """Removes a file, an empty directory or, if ``recursive``, a directory with all it holds.
@@ -257,16 +250,22 @@ class Storage:
         """Room on the store of a path; None where it does not tell (HDFS without a WebHDFS address, object stores)."""
         return self._call(uri, lambda store, path: store.space(path))
 
-    def examine(self, uri: str) -> None:
-        """Asks the store of a root for what only some calls need: the WebHDFS of an HDFS.
+    def examine(self, uri: str) -> dict[str, str]:
+        """Asks the store of a root for what only some calls need: the WebHDFS of an HDFS, at each of its addresses.
+
+        Returns:
+            By address ``active``, ``standby`` or why it does not answer; nothing for other stores.
 
         Raises:
             ReplicationError: it does not answer as it should; OSErrors likewise.
         """
         _, _, root = self._locate(uri)
         with translated(uri, root.uri):
-            if isinstance(store := self._backend(uri, root), HdfsBackend):
-                store.examine()
+            store = self._backend(uri, root)
+            return store.examine() if isinstance(store, HdfsBackend) else {}
+
+    def _unfinished(self, uri: str) -> str:
+        return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"
 
     def _list(self, uri: str, lister: Callable[[Backend, str], list[FileStatus]]) -> list[FileStatus]:
         # A directory below may vanish while the listing goes on; that is no reason to call the whole absent.
@@ -285,15 +284,8 @@ class Storage:
         _, path, root = self._locate(uri)
         with translated(uri, root.uri):
             store = self._backend(uri, root)
-            retrying = Retrying(
-                retry=retry_if_exception(is_transient),
-                stop=stop_after_attempt(_ATTEMPTS),
-                wait=wait_random_exponential(0.2, max=5),
-                after=store.after_attempt if isinstance(store, HdfsBackend) else after_nothing,
-                before_sleep=repeats(_LOG, "a call about %s", uri),
-                reraise=True,
-            )
-            return retrying(call, store, path)
+            after = store.after_attempt if isinstance(store, HdfsBackend) else after_nothing
+            return repeating(uri, root, after)(call, store, path)
 
     def _locate(self, uri: str) -> tuple[str, str, Root]:
         normal = paths.normalise(uri)

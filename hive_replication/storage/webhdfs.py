@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, cycle
 from typing import Any, NamedTuple, TypedDict, cast
@@ -20,25 +20,21 @@ from hive_replication.logs import repeats, without_secrets
 from hive_replication.policy.warehouse import Account, Tls
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.delegation import Delegation
-from hive_replication.storage.file_status import FileChecksum, Space, StillOpen
+from hive_replication.storage.file_status import FileChecksum, Space
+from hive_replication.storage.webhdfs_answers import Busy, Failing, error_of, message, not_webhdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
 
 _LOG = logging.getLogger(__name__)
 
+#: What :meth:`WebHdfs.examine` says of a NameNode.
+ACTIVE, STANDBY = "active", "standby"
 _REDIRECTS = 3  # one after another
+_DATANODES = 5  # lost ones, until a file is given up
 _MOST = 1 << 20  # bytes of an answer
 _ATTEMPTS = 4
 _NO_TOKEN = ("InvalidToken", "Failed to obtain user group information")
 _ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that work goes to all DataNodes, new ones too.
-
-
-class _Busy(OSError):
-    """No answer now: nobody listens, a standby NameNode, safe mode."""
-
-
-class _Failing(ReplicationError):
-    """An answer that may be better next time: the DataNode that was asked is lost."""
 
 
 class _Filesystem(TypedDict):
@@ -103,7 +99,7 @@ class WebHdfs:
             ReplicationError: another answer, e.g. that blocks are lost.
         """
         retrying = Retrying(
-            retry=retry_if_exception_type((_Busy, _Failing)),
+            retry=retry_if_exception_type((Busy, Failing)),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
             before_sleep=repeats(_LOG, "the checksum of %s by WebHDFS", path),
@@ -115,14 +111,31 @@ class WebHdfs:
     def space(self) -> Space | None:
         """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
         for address in self._addresses:
-            with suppress(_Busy, ReplicationError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+            with suppress(Busy, ReplicationError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
                 _, _, body = self._request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
                 found: _Filesystem = json.loads(body)["beans"][0]
                 return Space(int(found["CapacityTotal"]), int(found["CapacityRemaining"]))
         return None
 
-    def write(self, path: str, data: bytes, *, overwrite: bool, block_size: int | None = None, mode: int | None = None) -> None:
-        """Writes a small file; with HDFS's own block size and mode where None.
+    def write(
+        self,
+        path: str,
+        data: bytes | Iterator[bytes],
+        *,
+        overwrite: bool,
+        block_size: int | None = None,
+        replication: int | None = None,
+        mode: int | None = None,
+    ) -> None:
+        """Writes a file; with HDFS's own block size (bytes), replication and mode where None.
+
+        Args:
+            path: of the file.
+            data: its content; an iterator is read once a DataNode takes it.
+            overwrite: replace an existing file.
+            block_size: bytes.
+            replication: copies that are kept.
+            mode: permission bits.
 
         Raises:
             FileExistsError: there is one, and it is not to be replaced.
@@ -130,38 +143,44 @@ class WebHdfs:
             OSError: no answer.
             ReplicationError: another answer.
         """
-        sizes = {"blocksize": str(block_size)} if block_size else {}
+        numbers = {name: str(value) for name, value in (("blocksize", block_size), ("replication", replication)) if value}
         # Without the second one the DataNode takes away what its own umask names.
         modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
-        query = _query("CREATE", overwrite=str(overwrite).lower(), **sizes, **modes)
+        query = _query("CREATE", overwrite=str(overwrite).lower(), **numbers, **modes)
         for address in self._addresses:
             status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", data)
             if status == 201:
+                self._prefer(address)
                 return
             error = self._error(path, status, body)
-            if not isinstance(error, _Busy):
+            if not isinstance(error, Busy):
                 raise error
             _LOG.debug("%s does not take %s: %s", address, path, error)
-        raise _Busy(f"none of {', '.join(self._addresses)} takes files")
+        raise Busy(f"none of {', '.join(self._addresses)} takes files")
 
-    def examine(self) -> None:
-        """Asks for the status of the root directory; whoever answers something else is no WebHDFS.
+    def examine(self) -> dict[str, str]:
+        """Asks each NameNode for the status of the root directory; whoever answers something else is no WebHDFS.
+
+        Returns:
+            By address ``active``, ``standby`` or why it does not answer.
 
         Raises:
             PermissionError: the user may not ask.
-            OSError: no answer.
+            OSError: none is active.
             ReplicationError: another answer.
         """
-        busy = _Busy("it has no address")
+        busy, found = Busy("it has no address"), dict[str, str]()
         for address in self._addresses:
             try:
                 status, _, body = self._request("GET", f"{address}/webhdfs/v1/?{self._with_account(_query('GETFILESTATUS'))}")
                 self._answer("/", status, body, "FileStatus")
-            except _Busy as error:
+                found[address] = ACTIVE
+            except Busy as error:
                 busy = error
-            else:
-                return
-        raise busy
+                found[address] = STANDBY if "StandbyException" in str(error) else str(error)
+        if ACTIVE not in found.values():
+            raise busy
+        return found
 
     def live_datanodes(self) -> tuple[str, ...]:
         """HTTP addresses of the live DataNodes, as the NameNodes list them."""
@@ -173,21 +192,40 @@ class WebHdfs:
             return f"{query}&delegation={self._delegation.text()}"
         return f"{query}&user.name={quote(self._user, safe='')}"
 
-    def _sent(self, url: str, data: bytes) -> tuple[int, bytes]:
-        """Status and body of what a DataNode, or who needs none, answers to a new file."""
-        sent = self._exchanged("PUT", url)
-        if sent.status == 307:
+    def _prefer(self, address: str) -> None:
+        """The NameNode that has answered is active: it is asked first from now on."""
+        if self._addresses[0] != address:
+            self._addresses = [address, *(other for other in self._addresses if other != address)]
+
+    def _sent(self, url: str, data: bytes | Iterator[bytes]) -> tuple[int, bytes]:
+        """Status and body of what a DataNode, or who needs none, answers to a new file.
+
+        For ten minutes after the end of a DataNode the NameNode still redirects to it: it is asked for another one.
+        """
+        lost: list[str] = []
+        while True:
+            sent = self._exchanged("PUT", f"{url}&excludedatanodes={','.join(lost)}" if lost else url)
+            if sent.status != 307:
+                return sent.status, self._body(sent)
             place = sent.headers.get("Location", "")
             self._body(sent)
             self._require(place)
-            sent = self._exchanged("PUT", place, data)
-        return sent.status, self._body(sent)
+            begun = count()
+            try:
+                sent = self._exchanged("PUT", place, data if isinstance(data, bytes) else _counted(data, begun))
+                return sent.status, self._body(sent)
+            except Busy as error:
+                other = self._hosts.transfer_address(place)
+                if next(begun) or len(lost) == _DATANODES or other is None or other in lost:
+                    raise
+                _LOG.debug("the DataNode %s does not take a file, another one is asked for: %s", other, error)
+                lost.append(other)
 
     def _request(self, method: str, url: str) -> tuple[int, str, bytes]:
         """Status, final URL and body; follows redirects within the cluster.
 
         Raises:
-            _Busy: no answer.
+            Busy: no answer.
             ReplicationError: it leads out of the cluster, or has no end.
         """
         for _ in range(_REDIRECTS + 1):
@@ -203,13 +241,13 @@ class WebHdfs:
         try:
             self._hosts.require(url)
         except OSError as error:
-            raise _Busy(str(error)) from error
+            raise Busy(str(error)) from error
 
-    def _exchanged(self, method: str, url: str, data: bytes | None = None) -> urllib3.BaseHTTPResponse:
+    def _exchanged(self, method: str, url: str, data: bytes | Iterator[bytes] | None = None) -> urllib3.BaseHTTPResponse:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
-            raise explained(url, error) or _Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
+            raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
 
     def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
         try:
@@ -217,17 +255,19 @@ class WebHdfs:
         except TooLong as error:
             raise ReplicationError(f"no WebHDFS answers at {', '.join(self._addresses)}: {error}") from error
         except urllib3.exceptions.HTTPError as error:
-            raise _Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from error
+            raise Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from error
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)
         if not known or number % _ASK_AGAIN == 0:
-            return self._asked_for(path, address, self._with_account(_query("GETFILECHECKSUM")))
+            found = self._asked_for(path, address, self._with_account(_query("GETFILECHECKSUM")))
+            self._prefer(address)
+            return found
         datanode = known[number % len(known)]
         try:
             query = self._with_account(datanode.query) if self._delegation else datanode.query
             return self._asked_for(path, datanode.address, query)
-        except (_Busy, _Failing):
+        except (Busy, Failing):
             _LOG.debug("the DataNode %s is not asked for checksums any more", datanode.address)
             self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
             raise
@@ -241,7 +281,7 @@ class WebHdfs:
             # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
             return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise _not_webhdfs(path, body) from error
+            raise not_webhdfs(path, body) from error
 
     def _answer(self, path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:
         """The object that an answer holds."""
@@ -250,9 +290,9 @@ class WebHdfs:
         try:
             answer: Any = json.loads(body)[name]
         except (LookupError, TypeError, ValueError, RecursionError) as error:
-            raise _not_webhdfs(path, body) from error
+            raise not_webhdfs(path, body) from error
         if type(answer) is not dict:
-            raise _not_webhdfs(path, body)
+            raise not_webhdfs(path, body)
         return cast("Mapping[str, Any]", answer)
 
     def _error(self, path: str, status: int, body: bytes) -> Exception:
@@ -260,43 +300,17 @@ class WebHdfs:
         text = body.decode(errors="replace")
         if self._delegation and any(sign in text for sign in _NO_TOKEN):
             self._delegation.refused(self._delegation.text())
-            return _Busy(f"WebHDFS does not take the delegation token: {_message(text) or text[:300]}")
+            return Busy(f"WebHDFS does not take the delegation token: {message(text) or text[:300]}")
         if status == 401 and not self._delegation:
             return PermissionError(errno.EACCES, "WebHDFS asks for Kerberos: set kerberos of this side in the policy", path)
-        return _error(path, status, text)
+        return error_of(path, status, text)
+
+
+def _counted(pieces: Iterator[bytes], begun: Iterator[int]) -> Iterator[bytes]:
+    for piece in pieces:
+        next(begun)
+        yield piece
 
 
 def _query(op: str, **parameters: str) -> str:
     return urlencode({"op": op, **parameters})
-
-
-def _not_webhdfs(path: str, body: bytes) -> ReplicationError:
-    text = " ".join(body[:1000].decode(errors="replace").split())[:100]
-    return ReplicationError(
-        f"what was asked about {path} is not answered by WebHDFS but with {text!r}, as by a login page: set webhdfs of the "
-        "storage root in the policy to the HTTP address of the NameNode"
-    )
-
-
-def _message(body: str) -> str:
-    """What Hadoop's exception says, "" where an answer has none."""
-    with suppress(LookupError, TypeError, ValueError, RecursionError):
-        return str(json.loads(body)["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
-    return ""
-
-
-def _error(path: str, status: int, body: str) -> Exception:
-    """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
-    text = " ".join(body.split())[:300]
-    if status == 404:
-        return FileNotFoundError(path)
-    if "FileAlreadyExistsException" in text:
-        return FileExistsError(path)
-    if "StandbyException" in text or "RetriableException" in text:
-        return _Busy(f"WebHDFS answered {status}: {text}")
-    if "is under construction" in text:
-        return StillOpen(f"{path} is still being written: HDFS has no checksum of it yet")
-    if status == 401 or "AccessControlException" in text or "SecurityException" in text:
-        return PermissionError(errno.EACCES, f"WebHDFS refuses: {_message(body) or text}", path)
-    # Hadoop answers 403 to any IOException that it knows no better code for.
-    return (_Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for {path}: {text}")

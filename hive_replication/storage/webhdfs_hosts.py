@@ -37,7 +37,7 @@ class ClusterHosts:
     def __init__(self, pool: urllib3.PoolManager, addresses: Iterable[str], named: Iterable[str]) -> None:
         self._pool, self._addresses = pool, tuple(addresses)
         self._named = {one.lower() for one in named} | {urlsplit(one).netloc.lower() for one in self._addresses}
-        self._datanodes: frozenset[str] = frozenset()
+        self._datanodes: dict[str, str] = {}  # their addresses for data by those for HTTP
         self._asked = 0.0
         self._lock = threading.Lock()  # who does not find a host waits for the list that another thread asks for
 
@@ -69,6 +69,10 @@ class ClusterHosts:
         """HTTP addresses of the live DataNodes, as the NameNodes list them now."""
         return tuple(sorted({name for address in self._addresses for name in self._listed(address) or ()}))
 
+    def transfer_address(self, url: str) -> str | None:
+        """The address for data (``ip:port``) of the DataNode that a redirect led to; None where it is in no list."""
+        return self._datanodes.get(urlsplit(url).netloc.lower())
+
     def _is_live(self, netloc: str) -> bool:
         if netloc in self._datanodes:
             return True
@@ -77,17 +81,17 @@ class ClusterHosts:
                 found = [self._listed(address) for address in self._addresses]
                 if all(one is None for one in found):
                     raise OSError(f"no answer from {', '.join(self._addresses)} about the DataNodes")
-                self._datanodes = frozenset[str]().union(*filter(None, found))
+                self._datanodes = {name: data for one in found for name, data in (one or {}).items()}
                 self._asked = time.monotonic()
         return netloc in self._datanodes
 
-    def _listed(self, address: str) -> frozenset[str] | None:
-        """HTTP addresses of the live DataNodes as a NameNode lists them; none where it does not tell, None without an answer."""
+    def _listed(self, address: str) -> dict[str, str] | None:
+        """Live DataNodes as a NameNode lists them, by HTTP address; none where it does not tell, None without an answer."""
         try:
             response = self._pool.request("GET", f"{address}/{_JMX}", redirect=False, preload_content=False)
             answer = json.loads(body_of(response, _MOST))
             nodes = cast("dict[str, dict[str, Any]]", json.loads(answer["beans"][0]["LiveNodes"]))
-            return frozenset(name for key, node in nodes.items() for name in _addresses(key, node))
+            return {name: str(node.get("xferaddr") or key) for key, node in nodes.items() for name in _addresses(key, node)}
         except urllib3.exceptions.HTTPError as error:
             _LOG.debug("%s does not answer which DataNodes it has: %s", address, error)
             return None
@@ -100,7 +104,7 @@ class ClusterHosts:
             RecursionError,
         ) as error:
             _LOG.debug("%s does not list its DataNodes: %s", address, error)
-            return frozenset()
+            return {}
 
 
 def _addresses(key: str, node: dict[str, Any]) -> Iterable[str]:

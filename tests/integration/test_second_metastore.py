@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from hive_replication.connect import connect
-from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.dump.command import repl_dump
 from hive_replication.load.command import repl_load
 from hive_replication.statements import ReplDump, ReplLoad
@@ -17,26 +15,11 @@ from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from tests.origin import Origin
+from tests.outages import Striking, create_with_files
 
 pytestmark = pytest.mark.servers
 
 _SECOND = "target-second"
-
-
-@dataclass
-class Killing:
-    """Copies some files, then kills a server, and goes on."""
-
-    copier: Copier
-    server: psutil.Process
-    left: int
-
-    def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        for task in tasks:
-            if self.left <= 0 and self.server.is_running():
-                self.server.kill()
-            self.left -= 1
-            yield from self.copier.copy([task])
 
 
 @pytest.fixture
@@ -46,21 +29,17 @@ def second(cluster: Cluster) -> Iterator[psutil.Process]:
     cluster.down([f"{_SECOND}.metastore"])
 
 
-def test_a_load_outlives_one_of_two_metastores(cluster: Cluster, second: psutil.Process, unique: str) -> None:
+@pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
+def test_a_bootstrap_outlives_one_of_two_metastores(cluster: Cluster, second: psutil.Process, unique: str, files: int) -> None:
     rules = policy(cluster, {unique: unique})
     addresses = f"{cluster.side(_SECOND).metastore},{rules.target.metastore}"
     connection = connect(rules.model_copy(update={"target": rules.target.model_copy(update={"metastore": addresses})}))
     source, target, store = connection.source, connection.target, connection.store
-    origin = Origin(connection, unique)
-    origin.create_database()
-    tables, days = [f"t{number}" for number in range(4)], ["1", "2", "3"]
-    for table in tables:
-        origin.create(table, *days)
-        for day in days:
-            origin.insert(table, f"{day}\n", day)
-    killing = Killing(connection.copier, second, left=3)
-    report = repl_load(target, ReplLoad(repl_dump(source, ReplDump(unique), store).directory), store, killing)
-    assert killing.left < 0, "the metastore was killed while files were copied"
+    tables = create_with_files(Origin(connection, unique), files)
+    copier = Striking(connection.copier, files // 3, second.kill)
+    report = repl_load(target, ReplLoad(repl_dump(source, ReplDump(unique), store).directory), store, copier)
+    assert not second.is_running(), "the metastore was killed while files were copied"
     assert report.held == ()
-    assert report.files_by_origin == {"source": len(tables) * len(days)}  # none twice
+    assert report.files_by_origin == {"source": files}
+    assert copier.proven_twice == []
     assert {found.table: found.differences for found in compare_database(source, target, unique)} == dict.fromkeys(tables, ())

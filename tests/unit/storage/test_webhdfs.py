@@ -213,7 +213,7 @@ def test_many_threads_wait_for_the_first_list_of_datanodes(serve: Callable[..., 
     hdfs = WebHdfs(serve((307, datanode.address)).address)
     listed = ClusterHosts._listed
 
-    def slowly(hosts: ClusterHosts, address: str) -> frozenset[str] | None:
+    def slowly(hosts: ClusterHosts, address: str) -> dict[str, str] | None:
         time.sleep(0.2)
         return listed(hosts, address)
 
@@ -225,6 +225,6 @@ def test_many_threads_wait_for_the_first_list_of_datanodes(serve: Callable[..., 
 def test_a_lost_list_of_datanodes_is_asked_for_again(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
     datanode = serve(GOOD)
     hdfs = WebHdfs(serve((307, datanode.address)).address)
-    answers: list[Callable[..., frozenset[str] | None]] = [lambda *_: None, ClusterHosts._listed]
+    answers: list[Callable[..., dict[str, str] | None]] = [lambda *_: None, ClusterHosts._listed]
     monkeypatch.setattr(ClusterHosts, "_listed", lambda *given: answers.pop(0)(*given))
     assert hdfs.checksum("/x").value == "ab" * 28

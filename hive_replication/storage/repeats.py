@@ -1,0 +1,78 @@
+"""Which calls to a store are repeated, for how long, and how a move is repeated whose answer was lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    after_nothing,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
+
+from hive_replication.logs import repeats
+from hive_replication.policy import Root
+from hive_replication.storage.backend import Backend
+from hive_replication.storage.failures import is_transient, is_unanswered
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 4
+
+
+def repeating(uri: str, root: Root, after: Callable[[RetryCallState], None] = after_nothing) -> Retrying:
+    """Repeats a call that meets a passing trouble, a few times; under a nameservice also one without answer, for its patience.
+
+    ``hdfs-native`` waits for an active NameNode, but does not repeat a change that a NameNode may have made before it died.
+
+    Args:
+        uri: what the call is about.
+        root: it lies under.
+        after: called after each attempt.
+    """
+    patience = root.patience
+    return Retrying(
+        retry=retry_if_exception(lambda error: is_transient(error) or (patience > 0 and is_unanswered(error))),
+        stop=stop_after_delay(patience) if patience else stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(0.2, max=5),
+        after=after,
+        before_sleep=repeats(_LOG, "a call about %s", uri),
+        reraise=True,
+    )
+
+
+def moving(source: str, directory: str) -> Callable[[Backend, str], None]:
+    """A call that moves a file or directory to a free path, and may be repeated.
+
+    Args:
+        source: its path.
+        directory: where it goes to; made where it is missing.
+    """
+    begun: list[str] = []
+
+    def move(store: Backend, path: str) -> None:
+        begun.append(path)
+        try:
+            store.rename(source, path)
+        except (FileExistsError, FileNotFoundError) as error:  # Of the source or of the directory.
+            if len(begun) > 1 and not _there(store, source) and _there(store, path):
+                return  # by the call before, whose answer was lost
+            if isinstance(error, FileExistsError):
+                raise
+            store.status(source)
+            store.mkdirs(directory)
+            store.rename(source, path)
+
+    return move
+
+
+def _there(store: Backend, path: str) -> bool:
+    try:
+        store.status(path)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""What the refusals of a WebHDFS mean."""
+
+from __future__ import annotations
+
+import errno
+import json
+from contextlib import suppress
+
+from hive_replication.errors import ReplicationError
+from hive_replication.storage.file_status import StillOpen
+
+
+class Busy(OSError):
+    """No answer now: nobody listens, a standby NameNode, safe mode."""
+
+
+class Failing(ReplicationError):
+    """An answer that may be better next time: the DataNode that was asked is lost."""
+
+
+def not_webhdfs(path: str, body: bytes) -> ReplicationError:
+    """The error of an answer that no WebHDFS gives."""
+    text = " ".join(body[:1000].decode(errors="replace").split())[:100]
+    return ReplicationError(
+        f"what was asked about {path} is not answered by WebHDFS but with {text!r}, as by a login page: set webhdfs of the "
+        "storage root in the policy to the HTTP address of the NameNode"
+    )
+
+
+def message(body: str) -> str:
+    """What Hadoop's exception says, "" where an answer has none."""
+    with suppress(LookupError, TypeError, ValueError, RecursionError):
+        return str(json.loads(body)["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
+    return ""
+
+
+def error_of(path: str, status: int, body: str) -> Exception:
+    """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
+    text = " ".join(body.split())[:300]
+    if status == 404:
+        return FileNotFoundError(path)
+    if "FileAlreadyExistsException" in text:
+        return FileExistsError(path)
+    if "StandbyException" in text or "RetriableException" in text:
+        return Busy(f"WebHDFS answered {status}: {text}")
+    if "is under construction" in text:
+        return StillOpen(f"{path} is still being written: HDFS has no checksum of it yet")
+    if status == 401 or "AccessControlException" in text or "SecurityException" in text:
+        return PermissionError(errno.EACCES, f"WebHDFS refuses: {message(body) or text}", path)
+    # Hadoop answers 403 to any IOException that it knows no better code for.
+    return (Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for {path}: {text}")

@@ -1,0 +1,103 @@
+"""HDFS with two NameNodes on both sides: the active one dies in a load or dump, the other takes over, and the work goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_replication.connect import Connection, connect
+from hive_replication.dump.command import repl_dump
+from hive_replication.load.command import repl_load
+from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify import compare_database
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import policy
+from tests.origin import Origin
+from tests.outages import Failover, Striking, create_with_files, kill
+
+pytestmark = pytest.mark.servers
+
+_THREADS = 128  # files in flight, as many as a copier has by default
+
+
+@pytest.fixture(scope="module")
+def available(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Source and target with high availability."""
+    kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
+    servers = Cluster(Path(f"{kept}-ha") if kept else tmp_path_factory.mktemp("ha"), ha=True)
+    try:
+        servers.up()
+        yield servers
+    finally:
+        if not kept:
+            servers.down()
+
+
+@pytest.fixture
+def both(available: Cluster, unique: str) -> Connection:
+    available.up()  # what an earlier test has killed
+    return connect(policy(available, {unique: unique}))
+
+
+def equal(connection: Connection, database: str, tables: list[str]) -> None:
+    found = {one.table: one.differences for one in compare_database(connection.source, connection.target, database)}
+    assert found == dict.fromkeys(tables, ())
+
+
+@pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
+def test_a_bootstrap_and_a_window_outlive_the_death_of_a_namenode(
+    available: Cluster, both: Connection, unique: str, files: int
+) -> None:
+    source, target, store = both.source, both.target, both.store
+    origin = Origin(both, unique)
+    tables = create_with_files(origin, files)
+    at_target = Failover(available, "target")
+    copier = Striking(both.copier, files // 3, at_target.begin)
+    report = repl_load(target, ReplLoad(repl_dump(source, ReplDump(unique), store).directory), store, copier)
+    at_target.end()
+    assert (report.held, sum(report.files_by_origin.values())) == ((), files)
+    assert copier.proven_twice == []
+    assert copier.written <= files + _THREADS
+    equal(both, unique, tables)
+
+    for number in range(files // 10):
+        origin.insert(tables[number % len(tables)], f"{number}\n", "1")
+    at_source = Failover(available, "source")
+    copier = Striking(both.copier, files // 30, at_source.begin)
+    report = repl_load(
+        target, ReplLoad(repl_dump(source, ReplDump(unique, from_evid=report.to_evid), store).directory), store, copier
+    )
+    at_source.end()
+    assert (report.held, sum(report.files_by_origin.values())) == ((), files // 10)
+    assert copier.proven_twice == []
+    equal(both, unique, tables)
+
+
+def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Connection, unique: str) -> None:
+    tables = create_with_files(Origin(both, unique), 20)
+    at_source, at_target = Failover(available, "source"), Failover(available, "target")
+    at_source.begin()
+    at_target.begin()
+    dumped = repl_dump(both.source, ReplDump(unique), both.store)
+    report = repl_load(both.target, ReplLoad(dumped.directory), both.store, both.copier)
+    at_source.end()
+    at_target.end()
+    assert report.held == ()
+    equal(both, unique, tables)
+
+
+@pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_bootstrap_outlives_the_death_of_a_datanode(
+    available: Cluster, both: Connection, unique: str, side: str, files: int
+) -> None:
+    tables = create_with_files(Origin(both, unique), files)
+    copier = Striking(both.copier, files // 3, lambda: kill(available, f"{side}.datanode"))
+    dumped = repl_dump(both.source, ReplDump(unique), both.store)
+    report = repl_load(both.target, ReplLoad(dumped.directory), both.store, copier)
+    assert (report.held, sum(report.files_by_origin.values())) == ((), files)
+    assert copier.proven_twice == []
+    equal(both, unique, tables)
