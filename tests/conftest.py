@@ -20,7 +20,6 @@ from hive_replication.verify.witness import rounds
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, write_policy
-from tests import kerberos
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
@@ -100,13 +99,6 @@ def hive4(source4: Side, target4: Side) -> Iterator[HiveDriver]:
 def hive4_target(target4: Side) -> Iterator[HiveDriver]:
     with HiveDriver(target4, repl_root=f"{target4.hdfs}repl/hive4") as driver:
         yield driver
-
-
-@pytest.fixture(scope="session")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Source and target with Kerberos, in two realms, the target's metastore of 4.2.0; tickets and tokens live shortly."""
-    with kerberos.servers(tmp_path_factory.mktemp("kerberos"), "source", "target4", ticket_seconds=60) as cluster:
-        yield cluster
 
 
 @pytest.fixture

@@ -25,10 +25,11 @@ def require_extra() -> None:
 
 
 @contextmanager
-def servers(folder: Path, *sides: str, ticket_seconds: int = 86400) -> Generator[Cluster]:
+def servers(folder: Path, *sides: str, ticket_seconds: int = 86400, tls: bool = False) -> Generator[Cluster]:
     """A cluster with Kerberos whose realms this process knows."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    cluster = Cluster(Path(f"{kept}-kerberos") if kept else folder, kerberos=True, ticket_seconds=ticket_seconds)
+    place = Path(f"{kept}-{'secure' if tls else 'kerberos'}") if kept else folder
+    cluster = Cluster(place, kerberos=True, ticket_seconds=ticket_seconds, tls=tls)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5CCNAME", str(folder / "no-tickets"))
         try:

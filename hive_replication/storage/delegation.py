@@ -147,13 +147,22 @@ class Delegation:
                     if now >= token.replaced:
                         self.another()
                     elif now >= token.renewed:
-                        self._use(self._renewed(token.text))
+                        self._renew(token)
                     warned = False
                 except ReplicationError as error:
                     level, warned = logging.DEBUG if warned else logging.WARNING, True
                     _LOG.log(level, "the delegation token of %s is not renewed, which is tried again: %s", self._service, error)
                 wait = _AGAIN if warned else min(self._token.renewed, self._token.replaced) - now if self._token else 0
             time.sleep(max(wait, 1))
+
+    def _renew(self, token: Token) -> None:
+        try:
+            self._use(self._renewed(token.text))
+        except Unreachable:
+            raise
+        except ReplicationError as error:  # somebody has ended it
+            _LOG.info("there will be another delegation token of %s: %s", self._service, error)
+            self.another()
 
     def _new(self) -> str:
         return str(self._asked("GET", {"op": "GETDELEGATIONTOKEN"}, lambda answer: answer["Token"]["urlString"]))
@@ -162,7 +171,7 @@ class Delegation:
         """The token with the time that a renewal gives it: the account is its own renewer."""
         now, (issued, ends) = time.time(), times(text)
         expires = int(self._asked("PUT", {"op": "RENEWDELEGATIONTOKEN", "token": text}, lambda answer: answer["long"])) / 1000
-        return Token(text, now + (expires - now) / 2, now + (ends - now) / 2 if now < issued else (issued + ends) / 2, expires)
+        return Token(text, now + (expires - now) / 2, (issued + ends) / 2, expires)
 
     def _asked(self, method: str, query: dict[str, str], value: Callable[[Any], Any]) -> Any:
         problem = ReplicationError("it has no address")

@@ -79,7 +79,8 @@ class _Negotiating(urllib3.PoolManager):
         context = tickets.context(self._account, service, _SETTING, spnego=True)
         with tickets.told(self._account, service, _SETTING):
             ticket = base64.b64encode(context.step() or b"").decode()
-            response = super().request(method, url, *args, headers={"Authorization": f"Negotiate {ticket}"}, **arguments)
+            arguments["headers"] = {**(arguments.get("headers") or {}), "Authorization": f"Negotiate {ticket}"}
+            response = super().request(method, url, *args, **arguments)
             kind, _, proof = response.headers.get("WWW-Authenticate", "").partition(" ")
             if response.status != 401 and kind == "Negotiate" and proof:
                 context.step(base64.b64decode(proof))
@@ -93,7 +94,8 @@ def namenode_setting(root: Root, name: str) -> str | None:
     for address in addresses_of(root.webhdfs or ""):
         pool = connections([address], root.tls, root.kerberos)
         try:
-            response = pool.request("GET", f"{address}/conf?format=json&name={name}", redirect=False, preload_content=False)
+            headers = {"Accept": "application/json"}
+            response = pool.request("GET", f"{address}/conf?name={name}", headers=headers, redirect=False, preload_content=False)
             found = json.loads(body_of(response, _MOST))["property"]["value"]
             return str(found) if response.status == 200 and found else None
         except (urllib3.exceptions.HTTPError, TooLong, ReplicationError, ValueError, LookupError, TypeError):

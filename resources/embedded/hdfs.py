@@ -95,7 +95,7 @@ class Hdfs:
                 "fs.defaultFS": self.uri,
                 "hadoop.proxyuser.root.hosts": "*",
                 "hadoop.proxyuser.root.groups": "*",
-                **(self.kdc.core_settings() if self.kdc else {}),
+                **(self.kdc.core_settings(tls=certificates.of(self.folder) is not None) if self.kdc else {}),
             },
         )
         tls = certificates.of(self.folder)

@@ -22,6 +22,8 @@ from resources.embedded.processes import Server
 
 #: The account that replicates, in each realm; a superuser of the realm's own HDFS.
 ACCOUNT = "repl"
+#: An account in each realm that has no right but those that are granted to it.
+ORDINARY = "replication"
 #: Options that :func:`sasl_classes` need.
 SASL_OPTIONS = tuple(
     f"--add-exports={package}=ALL-UNNAMED"
@@ -86,12 +88,16 @@ class Kdc:
             processes.start(server)
         processes.wait(server)
 
-    def core_settings(self) -> dict[str, str]:
-        """What ``core-site.xml`` needs besides: principals of both realms become users by their first part."""
+    def core_settings(self, *, tls: bool) -> dict[str, str]:
+        """What ``core-site.xml`` needs besides: principals of both realms become users by their first part.
+
+        Args:
+            tls: whether metastores speak it: those of Hive 4 then call HDFS by ``authentication`` only.
+        """
         return {
             "hadoop.security.authentication": "kerberos",
             "hadoop.security.authorization": "true",
-            "hadoop.rpc.protection": "privacy",
+            "hadoop.rpc.protection": "privacy,authentication" if tls else "privacy",
             "hadoop.security.auth_to_local": "\n".join(f"RULE:[{n}:$1@$0](.*@.*\\.TEST)s/@.*//" for n in (1, 2)) + "\nDEFAULT",
             "hadoop.user.group.static.mapping.overrides": ";".join(f"{u}=supergroup" for u in ("hdfs", "hive", ACCOUNT)),
             # Metastores act as who asks them.
@@ -154,7 +160,7 @@ class Kdc:
         write_config(self.config, self.ports, self.side)
         secret = _secret(self.folder)
         trust = [f"krbtgt/{_realm(one)}@{_realm(other)}" for one, other in permutations(sorted(self.ports), 2)]
-        own = [f"{name}@{self.realm}" for name in (*_SERVICES, ACCOUNT)]
+        own = [f"{name}@{self.realm}" for name in (*_SERVICES, ACCOUNT, ORDINARY)]
         lines = [f"{principal}\t{_password(secret, principal)}\t{self.keytab(principal.partition('@')[0])}" for principal in own]
         lines += [f"{principal}\t{_password(secret, principal)}" for principal in trust]
         self._principals.touch(mode=0o600)

@@ -10,12 +10,15 @@ import yaml
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.warehouse import Kerberos, Tls, Warehouse
 from resources.embedded.cluster import Cluster, Side
+from resources.embedded.kerberos import ACCOUNT
 
 #: Directories of the servers in which tables may lie besides those of their databases.
 PLACES = ("elsewhere", "jars", "landing", "lib", "outside", "tmp")
 
 
-def policy(cluster: Cluster, databases: Mapping[str, str], source: str = "source", target: str = "target") -> Policy:
+def policy(
+    cluster: Cluster, databases: Mapping[str, str], source: str = "source", target: str = "target", account: str = ACCOUNT
+) -> Policy:
     """The policy that replicates databases from one side of a cluster to another.
 
     Args:
@@ -23,11 +26,12 @@ def policy(cluster: Cluster, databases: Mapping[str, str], source: str = "source
         databases: target names by source names.
         source: side to read.
         target: side to write; its HDFS holds the dumps, in ``/repl/dumps``, and external data, in ``/external``.
+        account: of both realms, where the servers ask for Kerberos.
     """
     reads, writes = cluster.side(source), cluster.side(target)
     return Policy(
-        source=_warehouse(reads),
-        target=_warehouse(writes),
+        source=_warehouse(reads, account),
+        target=_warehouse(writes, account),
         dump_root=f"{writes.hdfs}repl/dumps",
         external_root=f"{writes.hdfs}external",
         databases=dict(databases),
@@ -45,14 +49,16 @@ def save_policy(made: Policy, path: Path) -> None:
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
-def _warehouse(side: Side) -> Warehouse:
+def _warehouse(side: Side, account: str) -> Warehouse:
     paths = tuple(f"{side.hdfs}{place}" for place in PLACES)
     roots = (Root(uri=side.hdfs, webhdfs=side.webhdfs, options=dict(side.options)),)
     tls = Tls(ca=str(side.ca)) if side.ca else None
     kerberos = None
     if side.kdc:
         kdc = side.kdc
-        kerberos = Kerberos(principal=kdc.account, keytab=str(kdc.keytab()), metastore_principal=kdc.metastore_principal)
+        kerberos = Kerberos(
+            principal=f"{account}@{kdc.realm}", keytab=str(kdc.keytab(account)), metastore_principal=kdc.metastore_principal
+        )
     return Warehouse(
         metastore=side.metastore, metastore_ssl=tls is not None, tls=tls, kerberos=kerberos, roots=roots, paths=paths
     )

@@ -79,6 +79,7 @@ def test_json_leaves_out_what_is_not_known() -> None:
             "http://dn:9864/webhdfs/v1/a?op=CREATE&delegation=SECRET&x=1",
             "http://dn:9864/webhdfs/v1/a?op=CREATE&delegation=***&x=1",
         ),
+        ("/webhdfs/v1/?op=RENEWDELEGATIONTOKEN&token=SECRET", "/webhdfs/v1/?op=RENEWDELEGATIONTOKEN&token=***"),
         ("https://user:SECRET@store/bucket", "https://***@store/bucket"),
         ("https://store/a?X-Amz-Signature=SECRET", "https://store/a?X-Amz-Signature=***"),
         ("thrift://host:9083, user=a@b", "thrift://host:9083, user=a@b"),
