@@ -50,6 +50,11 @@ def is_transient(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT)
 
 
+def is_down(error: BaseException) -> bool:
+    """Whether a whole HDFS says that it serves nobody now."""
+    return isinstance(error, RuntimeError) and any(name in str(error) for name in _DOWN)
+
+
 def is_unanswered(error: BaseException) -> bool:
     """Whether a store did not answer: it is down, or went down before it answered, after it did what was asked or before."""
     if not isinstance(error, OSError) or isinstance(error, FileNotFoundError | FileExistsError | PermissionError):
@@ -90,7 +95,7 @@ def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
     text, words = str(error), _first_line(error)
     if any(mark in text for mark in _TAKEN):
         return AlreadyExists(f"{uri} exists already")
-    if any(mark in text for mark in _DOWN):
+    if is_down(error):
         return Unreachable(f"the storage root {root} cannot be used now: {words}")
     return Denied(_denied(uri, words)) if DENIED in text else ReplicationError(f"{uri}: {words}")
 

@@ -112,10 +112,7 @@ class HdfsBackend:
         except BaseException as failure:
             if is_unanswered(failure) or is_transient(failure):
                 self._over_web_until = time.monotonic() + _OVER_WEB
-            try:
-                self._client.delete(path)
-            except (OSError, RuntimeError) as error:
-                _LOG.warning("what was written of %s%s could not be removed: %s", self.url, path, reason(error))
+            self._remove_rest(path)
             raise
         return size
 
@@ -193,10 +190,19 @@ class HdfsBackend:
 
         try:
             self._webhdfs.write(path, counted(), overwrite=overwrite, block_size=block_size, replication=replication, mode=mode)
+        except FileExistsError:
+            raise
         except BaseException:
             self._over_web_until = 0.0
+            self._remove_rest(path)
             raise
         return size
+
+    def _remove_rest(self, path: str) -> None:
+        try:
+            self._client.delete(path)
+        except (OSError, RuntimeError) as error:
+            _LOG.warning("what was written of %s%s could not be removed: %s", self.url, path, reason(error))
 
     def _not_written(self, path: str, error: Exception) -> None:
         """Warns once: where WebHDFS takes no files, it takes none of many."""

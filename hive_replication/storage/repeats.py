@@ -5,20 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    after_nothing,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState, Retrying, after_nothing, retry_if_exception, wait_random_exponential
 
 from hive_replication.logs import repeats
 from hive_replication.policy import Root
 from hive_replication.storage.backend import Backend
-from hive_replication.storage.failures import is_transient, is_unanswered
+from hive_replication.storage.failures import is_down, is_transient, is_unanswered
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
@@ -35,9 +27,16 @@ def repeating(uri: str, root: Root, after: Callable[[RetryCallState], None] = af
         after: called after each attempt.
     """
     patience = root.patience
+
+    def enough(state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        if patience and error and (is_unanswered(error) or is_down(error)):
+            return (state.seconds_since_start or 0) >= patience
+        return state.attempt_number >= _ATTEMPTS
+
     return Retrying(
         retry=retry_if_exception(lambda error: is_transient(error) or (patience > 0 and is_unanswered(error))),
-        stop=stop_after_delay(patience) if patience else stop_after_attempt(_ATTEMPTS),
+        stop=enough,
         wait=wait_random_exponential(0.2, max=5),
         after=after,
         before_sleep=repeats(_LOG, "a call about %s", uri),

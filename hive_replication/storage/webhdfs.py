@@ -58,6 +58,17 @@ class _DataNode(NamedTuple):
         return cls(f"{found.scheme}://{found.netloc}", query)
 
 
+class _Pieces:
+    """Content that can be sent once."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self.begun = pieces, False
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.begun = True
+        return self._pieces
+
+
 class WebHdfs:
     """The WebHDFS of one cluster. Safe to use from many threads.
 
@@ -129,13 +140,7 @@ class WebHdfs:
     ) -> None:
         """Writes a file; with HDFS's own block size (bytes), replication and mode where None.
 
-        Args:
-            path: of the file.
-            data: its content; an iterator is read once a DataNode takes it.
-            overwrite: replace an existing file.
-            block_size: bytes.
-            replication: copies that are kept.
-            mode: permission bits.
+        Content that is no bytes is read once, when a DataNode takes it.
 
         Raises:
             FileExistsError: there is one, and it is not to be replaced.
@@ -147,15 +152,18 @@ class WebHdfs:
         # Without the second one the DataNode takes away what its own umask names.
         modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
         query = _query("CREATE", overwrite=str(overwrite).lower(), **numbers, **modes)
+        content = data if isinstance(data, bytes) else _Pieces(data)
         for address in self._addresses:
-            status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", data)
-            if status == 201:
-                self._prefer(address)
-                return
-            error = self._error(path, status, body)
-            if not isinstance(error, Busy):
-                raise error
-            _LOG.debug("%s does not take %s: %s", address, path, error)
+            try:
+                status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", content)
+                if status == 201:
+                    self._prefer(address)
+                    return
+                raise self._error(path, status, body)
+            except Busy as error:
+                if isinstance(content, _Pieces) and content.begun:
+                    raise
+                _LOG.debug("%s does not take %s: %s", address, path, error)
         raise Busy(f"none of {', '.join(self._addresses)} takes files")
 
     def examine(self) -> dict[str, str]:
@@ -197,7 +205,7 @@ class WebHdfs:
         if self._addresses[0] != address:
             self._addresses = [address, *(other for other in self._addresses if other != address)]
 
-    def _sent(self, url: str, data: bytes | Iterator[bytes]) -> tuple[int, bytes]:
+    def _sent(self, url: str, data: bytes | _Pieces) -> tuple[int, bytes]:
         """Status and body of what a DataNode, or who needs none, answers to a new file.
 
         For ten minutes after the end of a DataNode the NameNode still redirects to it: it is asked for another one.
@@ -210,13 +218,12 @@ class WebHdfs:
             place = sent.headers.get("Location", "")
             self._body(sent)
             self._require(place)
-            begun = count()
             try:
-                sent = self._exchanged("PUT", place, data if isinstance(data, bytes) else _counted(data, begun))
+                sent = self._exchanged("PUT", place, data)
                 return sent.status, self._body(sent)
             except Busy as error:
                 other = self._hosts.transfer_address(place)
-                if next(begun) or len(lost) == _DATANODES or other is None or other in lost:
+                if (isinstance(data, _Pieces) and data.begun) or len(lost) == _DATANODES or other is None or other in lost:
                     raise
                 _LOG.debug("the DataNode %s does not take a file, another one is asked for: %s", other, error)
                 lost.append(other)
@@ -243,7 +250,7 @@ class WebHdfs:
         except OSError as error:
             raise Busy(str(error)) from error
 
-    def _exchanged(self, method: str, url: str, data: bytes | Iterator[bytes] | None = None) -> urllib3.BaseHTTPResponse:
+    def _exchanged(self, method: str, url: str, data: bytes | _Pieces | None = None) -> urllib3.BaseHTTPResponse:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
@@ -304,12 +311,6 @@ class WebHdfs:
         if status == 401 and not self._delegation:
             return PermissionError(errno.EACCES, "WebHDFS asks for Kerberos: set kerberos of this side in the policy", path)
         return error_of(path, status, text)
-
-
-def _counted(pieces: Iterator[bytes], begun: Iterator[int]) -> Iterator[bytes]:
-    for piece in pieces:
-        next(begun)
-        yield piece
 
 
 def _query(op: str, **parameters: str) -> str:

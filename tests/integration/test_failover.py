@@ -15,6 +15,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
+from resources.spark_copier import SparkCopier
 from tests.origin import Origin
 from tests.outages import Failover, Striking, create_with_files, kill
 
@@ -90,7 +91,7 @@ def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Conne
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", ["target", pytest.param("source", marks=pytest.mark.long)])
 def test_a_bootstrap_outlives_the_death_of_a_datanode(
     available: Cluster, both: Connection, unique: str, side: str, files: int
 ) -> None:
@@ -100,4 +101,22 @@ def test_a_bootstrap_outlives_the_death_of_a_datanode(
     report = repl_load(both.target, ReplLoad(dumped.directory), both.store, copier)
     assert (report.held, sum(report.files_by_origin.values())) == ((), files)
     assert copier.proven_twice == []
+    equal(both, unique, tables)
+
+
+@pytest.mark.long
+def test_spark_executors_outlive_the_death_of_a_namenode(available: Cluster, both: Connection, unique: str) -> None:
+    tables = create_with_files(Origin(both, unique), 300)
+    spark = SparkCopier.from_settings({"spark.app.name": "failover"}, threads=8)
+    dumped = repl_dump(both.source, ReplDump(unique), both.store)
+    at_target = Failover(available, "target")
+    at_target.begin()  # a Spark task tells its answers at its end: it begins while no NameNode is active
+    try:
+        copier = Striking(spark.copier(both.source.storage, both.target.storage, description=unique), 0, lambda: None)
+        report = repl_load(both.target, ReplLoad(dumped.directory), both.store, copier)
+    finally:
+        spark.spark_context().stop()
+        at_target.end()
+    assert (report.held, report.files_by_origin) == ((), {"source": 300})
+    assert {result.executor for result in copier.results} == {"spark"}
     equal(both, unique, tables)

@@ -159,6 +159,25 @@ def test_files_that_cannot_be_written(serve: Callable[..., Server], answer: Answ
         WebHdfs(serve(answer).address).write("/x", b"", overwrite=False)
 
 
+def test_a_namenode_that_is_down_is_asked_last_from_then_on(serve: Callable[..., Server]) -> None:
+    down, active = serve(GOOD), serve((201, {}))
+    hdfs = WebHdfs(f"{down.address},{active.address}")
+    down.server_close()
+    for _ in range(2):
+        hdfs.write("/x", iter([b"content"]), overwrite=False)
+    assert len(active.asked) == 2
+    assert hdfs._addresses == [active.address, down.address]  # pyright: ignore[reportPrivateUsage]
+
+
+def test_another_datanode_takes_what_a_lost_one_cannot(serve: Callable[..., Server]) -> None:
+    lost, living = serve(GOOD), serve((201, {}))
+    namenode = serve((307, lost.address), (307, living.address))
+    lost.server_close()
+    WebHdfs(namenode.address).write("/x", b"content", overwrite=False)
+    assert ["excludedatanodes=localhost:0" in asked for asked in namenode.asked] == [False, True]
+    assert len(living.asked) == 1
+
+
 def test_nothing_is_sent_to_hosts_outside_the_cluster(serve: Callable[..., Server]) -> None:
     stranger = serve(GOOD)
     namenode = serve((307, stranger.address))
@@ -202,6 +221,17 @@ def test_numbers_that_are_none_are_one_clear_error(serve: Callable[..., Server])
 def test_an_answer_without_end_is_not_read(serve: Callable[..., Server]) -> None:
     with pytest.raises(ReplicationError, match="longer than"):
         WebHdfs(serve((200, " " * (2 << 20))).address).checksum("/x")
+
+
+def test_each_namenode_is_examined(serve: Callable[..., Server]) -> None:
+    found: Answer = (200, {"FileStatus": {}})
+    standby, active, down = serve(bad(403, "StandbyException")), serve(found), serve(found)
+    down.server_close()
+    states = WebHdfs(",".join(one.address for one in (standby, active, down))).examine()
+    assert (states[standby.address], states[active.address]) == ("standby", "active")
+    assert "no answer" in states[down.address]
+    with pytest.raises(OSError, match="StandbyException"):
+        WebHdfs(standby.address).examine()
 
 
 def test_examined(serve: Callable[..., Server]) -> None:
