@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from hive_replication.copy.proof import Crc32c, is_reproducible
+from hive_replication.copy.proof import Crc32c, is_composite, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
@@ -19,7 +20,6 @@ from hive_replication.storage.access import Access
 
 _LOG = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Origin = Literal["source", "cmroot"]
 #: Reads a file in pieces.
 Read = Callable[[str], Iterator[bytes]]
@@ -150,7 +150,8 @@ class _Copying:
         if self._status(uri).size != replica.size or replica.is_dir:
             self._expect_recorded(uri)
             return None
-        read = self._identified(uri, lambda: Crc32c.of(self._reading(uri)))
+        read = Crc32c()
+        self._identified(uri, read, lambda: deque(read.passing(self._reading(uri)), maxlen=0))
         same = read.hex == Crc32c.of(self._target.stream(replica.uri)).hex
         return Proof("CRC32C", read.hex, recorded=bool(self._recorded)) if same else None
 
@@ -204,21 +205,29 @@ class _Copying:
     def _observed(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int]:
         """Copies a file that has the recorded checksum before and after, and reads the replica back."""
         read = Crc32c()
-        self._identified(uri, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
+        self._identified(uri, read, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
         written = Crc32c.of(self._target.stream(temporary))
         if read.hex != written.hex:
             raise ReplicationError(f"the replica reads back with CRC32C {written.hex}, {uri} was read with {read.hex}")
         return Proof("CRC32C", read.hex, recorded=bool(self._recorded)), read.size
 
-    def _identified(self, uri: str, read: Callable[[], T]) -> T:
-        self._expect_recorded(uri)
-        result = read()
-        self._expect_recorded(uri)
-        return result
+    def _identified(self, uri: str, crc: Crc32c, read: Callable[[], object]) -> None:
+        """Reads a candidate, which has the recorded checksum before and after, or else by what was read."""
+        by_content = self._expect_recorded(uri)
+        read()
+        if not by_content:
+            self._expect_recorded(uri)
+        elif crc.hex != self._recorded:
+            raise _Gone(f"is another version (CRC32C {crc.hex} instead of {self._recorded})", replaced=True)
 
-    def _expect_recorded(self, uri: str) -> None:
+    def _expect_recorded(self, uri: str) -> bool:
+        """Raises :class:`_Gone` where HDFS tells another checksum; returns whether its content alone can tell.
+
+        A metastore or engine with ``dfs.checksum.combine.mode=COMPOSITE_CRC`` records the CRC32C of the content, and DataNodes
+        without it answer MD5-of-MD5-of-CRC.
+        """
         if not self._recorded:
-            return
+            return False
         try:
             checksum = self._source.checksum(uri)
         except FileNotFoundError as error:
@@ -227,8 +236,16 @@ class _Copying:
             raise BadRequest(
                 f"checksums of {uri} cannot be read: if it is on HDFS, set the webhdfs address of its storage root in the policy"
             )
+        if is_composite(self._recorded) and not is_composite(checksum.value):
+            return True
+        if len(checksum.value) != len(self._recorded):
+            raise BadRequest(
+                f"{uri} has a checksum {checksum.algorithm}, and one of another kind was recorded ({self._recorded}): set "
+                "dfs.checksum.combine.mode alike for DataNodes, metastores and HiveServer2 at the source"
+            )
         if checksum.value != self._recorded:
             raise _Gone(f"is another version (checksum {checksum.value} instead of {self._recorded})", replaced=True)
+        return False
 
     def _status(self, uri: str) -> FileStatus:
         status = self._source.status(uri)

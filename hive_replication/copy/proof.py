@@ -46,6 +46,15 @@ class Crc32c:
         return f"{self.crc:08x}"
 
 
+def is_composite(checksum: str) -> bool:
+    """Whether it is one of ``COMPOSITE_CRC``: the CRC of a whole file's content, four bytes, whatever its blocks are.
+
+    Args:
+        checksum: lowercase hex of the bytes of Hadoop's ``getFileChecksum``.
+    """
+    return len(checksum) == 8
+
+
 def is_reproducible(recorded: str, file: FileStatus) -> bool:
     """Whether a copy on another HDFS can be expected to have the recorded checksum; decided before copying.
 

@@ -42,6 +42,7 @@ _LACKING = re.compile(
 )
 _BITS = {"READ": "r", "WRITE": "w", "EXECUTE": "x", "ALL": "rwx"}
 _DATANODE = re.compile(r'ip_addr: \\?"(?P<host>[^"\\]+)\\?".*?xfer_port: (?P<port>\d+)')  # of hdfs-native's DataTransferError
+_FAILED = re.compile(r'OperationFailed\("(?P<text>.*)"\)', re.DOTALL)
 _RPC = re.compile(r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.DOTALL)
 
 
@@ -71,7 +72,8 @@ def translated(uri: str, root: str) -> Generator[None]:
         root: the storage root it lies under, named where it cannot be reached.
     """
     try:
-        yield
+        with _without_panic():
+            yield
     except ReplicationError:
         raise
     except PermissionError as error:
@@ -89,6 +91,17 @@ def translated(uri: str, root: str) -> Generator[None]:
         raise ReplicationError(f"{uri}: {error}") from error
     except RuntimeError as error:
         raise _of_hdfs(uri, root, error) from error
+
+
+@contextmanager
+def _without_panic() -> Generator[None]:
+    """Makes a RuntimeError of a bug of hdfs-native, which is raised as what is no Exception and would end the process."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(f"hdfs-native cannot read what HDFS answers: {error}") from error
 
 
 def _of_hdfs(uri: str, root: str, error: RuntimeError) -> ReplicationError:
@@ -124,7 +137,7 @@ def plain(text: str) -> str:
     if found is None and (nodes := _DATANODE.findall(text)):
         return f"none of the DataNodes that have its blocks answers ({', '.join(map(':'.join, nodes))})"
     if found is None:
-        return _line(text)
+        return _line(_FAILED.sub(r"\g<text>", text))
     name = found["kind"].rpartition(".")[2]
     words = next((words for ending, words in _WORDS.items() if name.endswith(ending)), name)
     message = _line(found["text"]).removesuffix('")').replace('\\"', '"').strip()

@@ -32,11 +32,12 @@ class HdfsAccess:
         self._acls = True  # until it says that it has none
 
     def read(self, path: str) -> Access:
-        """Owner, group, mode and ACL of a file or directory, in one call.
+        """Owner, group, mode and ACL of a file or directory, in one call; ``.snapshot`` has those of the directory that it is in.
 
         Raises:
             FileNotFoundError: there is none.
         """
+        path = path.removesuffix("/.snapshot") or "/"
         if self._acls:
             try:
                 return _access(self._client.get_acl_status(path))

@@ -103,17 +103,20 @@ def _onwards(connection: Connection, external: str) -> Policy:
 
 
 def tell_of_chain(connection: Connection, hive: HiveDriver, database: str) -> Story:
-    """Plain tables: a bootstrap and two windows."""
+    """Managed and external tables: a bootstrap and two windows."""
     create_database(hive, database)
     story = Story(Warehouse(connection, hive, database))
     story.sql("CREATE TABLE t (a INT)", "CREATE TABLE p (a INT) PARTITIONED BY (d STRING)", "CREATE TABLE gone (a INT)")
-    for into in ("t", "p PARTITION (d='1')", "p PARTITION (d='2')", "gone"):
+    story.sql("CREATE EXTERNAL TABLE e (a INT)", "CREATE EXTERNAL TABLE ep (a INT) PARTITIONED BY (d STRING)")
+    for into in ("t", "p PARTITION (d='1')", "p PARTITION (d='2')", "gone", "e", "ep PARTITION (d='1')"):
         story.put(into, f"0 {into}\n")
     story.end_chapter()
     story.put("t", "1 more\n")
     story.put("p PARTITION (d='1')", "1 more\n")
     story.put("p PARTITION (d='2')", "1 anew\n", overwrite=True)
     story.put("p PARTITION (d='3')", "1 new\n")
+    story.put("e", "1 more\n")
+    story.put("ep PARTITION (d='2')", "1 new\n")
     story.sql("ALTER TABLE p ADD COLUMNS (b STRING)")
     story.end_chapter()
     story.put("t", "2 anew\n", overwrite=True)
@@ -123,5 +126,8 @@ def tell_of_chain(connection: Connection, hive: HiveDriver, database: str) -> St
     story.sql("ALTER TABLE p DROP PARTITION (d='1')", "ALTER TABLE p PARTITION (d='2') RENAME TO PARTITION (d='4')")
     story.put("p PARTITION (d='1')", "2 again\n")
     story.put("p PARTITION (d='4')", "2 more\n")
+    story.put("e", "2 anew\n", overwrite=True)
+    story.sql("ALTER TABLE ep RENAME TO epr", "ALTER TABLE epr DROP PARTITION (d='1')")
+    story.put("epr PARTITION (d='2')", "2 more\n")
     story.end_chapter()
     return story

@@ -19,6 +19,7 @@ from hive_replication.storage.failures import plain, translated
         ('RPCError("org.apache.hadoop.hdfs.Odd", "what \\"it\\" said")', 'Odd (what "it" said)'),
         ('RPCError("org.apache.hadoop.hdfs.protocol.DSQuotaExceededException", "")', "the quota is used up"),
         ("nothing of Hadoop's\nand more", "nothing of Hadoop's"),
+        ('OperationFailed("File is in an HDFS encryption zone")', "File is in an HDFS encryption zone"),
     ],
 )
 def test_no_class_names_and_stack_traces(raw: str, expected: str) -> None:
@@ -31,6 +32,17 @@ def test_an_error_of_hdfs_is_raised_so() -> None:
         translated("hdfs://t/x", "r"),
     ):
         raise RuntimeError('RPCError("org.apache.hadoop.fs.ParentNotDirectoryException", "/x")')
+
+
+class PanicException(BaseException):
+    """As pyo3 raises it, whose class cannot be imported."""
+
+
+def test_a_bug_of_the_client_is_an_error_of_the_one_file() -> None:
+    with pytest.raises(ReplicationError, match=r"^hdfs://t/x: hdfs-native cannot read"), translated("hdfs://t/x", "r"):
+        raise PanicException("called `Option::unwrap()` on a `None` value")
+    with pytest.raises(KeyboardInterrupt), translated("hdfs://t/x", "r"):
+        raise KeyboardInterrupt
 
 
 _WRITE = "File /x could only be written to 0 of the 1 minReplication nodes. There are 0 datanode(s) running and 0 are excluded"
