@@ -6,7 +6,8 @@ A message names none for external tables, for locations that an ALTER brings in,
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.dump.functions import function_record
@@ -40,9 +41,11 @@ class EventFiles:
 
     def groups(self, events: Iterable[LogEvent]) -> list[tuple[FileGroup, ...]]:
         """The files of each event, object by object; what has to be listed is listed in parallel."""
+        events = list(events)
         found = [tuple(self._groups(event)) for event in events]
         listed = iter(self._listed([one for groups in found for one in groups if isinstance(one, Lookup)]))
-        return [tuple(next(listed) if isinstance(one, Lookup) else one for one in groups) for groups in found]
+        filled = [tuple(next(listed) if isinstance(one, Lookup) else one for one in groups) for groups in found]
+        return without_later_files([event.event for event in events], filled)
 
     def _groups(self, found: LogEvent) -> Iterable[FileGroup | Lookup]:
         if self._metadata_only:
@@ -113,6 +116,21 @@ class EventFiles:
             listed = self._lister.many((locations[one].location for one in lookups), kept=kept)
             found |= dict(zip(lookups, listed, strict=True))
         return found
+
+
+def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple[FileGroup, ...]]) -> list[tuple[FileGroup, ...]]:
+    """Groups of events without listed files that a later INSERT among them names: those were not there yet (pure)."""
+    later = set[str]()
+
+    def then_there(group: FileGroup) -> FileGroup:
+        return replace(group, files=tuple(file for file in group.files if file.uri not in later)) if group.listed else group
+
+    found: list[tuple[FileGroup, ...]] = []
+    for event, own in zip(reversed(events), reversed(groups), strict=True):
+        found.append(tuple(map(then_there, own)))
+        if isinstance(event, r.Insert):
+            later |= {file.uri for file in event.files}
+    return found[::-1]
 
 
 def _added(event: r.AddPartition, added: r.AddedPartition) -> FileGroup | Lookup:
