@@ -152,7 +152,7 @@ class WebHdfs:
         # Without the second one the DataNode takes away what its own umask names.
         modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
         query = _query("CREATE", overwrite=str(overwrite).lower(), **numbers, **modes)
-        content = data if isinstance(data, bytes) else _Pieces(data)
+        content, reasons = data if isinstance(data, bytes) else _Pieces(data), list[str]()
         for address in self._addresses:
             try:
                 status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", content)
@@ -163,8 +163,8 @@ class WebHdfs:
             except Busy as error:
                 if isinstance(content, _Pieces) and content.begun:
                     raise
-                _LOG.debug("%s does not take %s: %s", address, path, error)
-        raise Busy(f"none of {', '.join(self._addresses)} takes files")
+                reasons.append(f"{address} takes no files: {error}")
+        raise Busy("; ".join(reasons))
 
     def examine(self) -> dict[str, str]:
         """Asks each NameNode for the status of the root directory; whoever answers something else is no WebHDFS.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.connect import Connection, connect
+from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.dump.command import repl_dump
 from hive_replication.load.command import repl_load
 from hive_replication.statements import ReplDump, ReplLoad
@@ -88,6 +89,20 @@ def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Conne
     at_target.end()
     assert report.held == ()
     equal(both, unique, tables)
+
+
+def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connection) -> None:
+    (found,) = webhdfs(both.target.storage, "target")
+    namenodes = available.nameservice("target")
+    active = namenodes.active()
+    states = {role: "active" if role == active else "standby" for role in ("namenode", "namenode2")}
+    assert found.verdict == "ok"
+    assert found.found.split("; ") == [f"http://127.0.0.1:{namenodes.ports[f'{role}_http']}: {states[role]}" for role in states]
+    standby = next(role for role in states if role != active)
+    kill(available, f"target.{standby}")
+    (found,) = webhdfs(both.target.storage, "target")
+    assert found.verdict == "warning"
+    assert found.advice.startswith(f"start http://127.0.0.1:{namenodes.ports[f'{standby}_http']}: ")
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])

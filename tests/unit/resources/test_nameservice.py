@@ -1,0 +1,22 @@
+"""What the embedded servers with high availability are not started with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_replication.errors import BadRequest
+from resources.embedded.cluster import Cluster
+
+
+@pytest.mark.parametrize("more", [{"tls": True}, {"kerberos": True}])
+def test_neither_tls_nor_kerberos_come_with_high_availability(tmp_path: Path, more: dict[str, bool]) -> None:
+    with pytest.raises(BadRequest, match="neither TLS nor Kerberos"):
+        Cluster(tmp_path, ha=True, **more)
+
+
+def test_a_side_with_one_namenode_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "ports.json").write_text('{"source": {"namenode": 1}}')
+    with pytest.raises(BadRequest, match=r"source in .* has no high availability"):
+        Cluster(tmp_path, ha=True).up(["source.hdfs"])
