@@ -65,8 +65,9 @@ class _Pieces:
         self._pieces, self.begun = pieces, False
 
     def __iter__(self) -> Iterator[bytes]:
-        self.begun = True
-        return self._pieces
+        for piece in self._pieces:
+            self.begun = True
+            yield piece
 
 
 class WebHdfs:
