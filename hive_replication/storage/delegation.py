@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 _MOST = 1 << 20  # bytes of an answer
 _AGAIN = 5.0  # seconds between two attempts to keep a token that is good
-_ROUNDS = 3  # how often all NameNodes are asked for a token, a second after another
+_ROUNDS = 3  # how often all NameNodes are asked for a token at least, a second after another
 _PASSING = ("StandbyException", "RetriableException", "SafeModeException")
 
 
@@ -81,6 +81,7 @@ class Delegation:
         self._addresses, self._service, self._given = addresses_of(root.webhdfs or ""), service, given
         self.account = root.kerberos or Account()
         self._pool = connections(self._addresses, root.tls, None if given else root.kerberos)
+        self._rounds = max(_ROUNDS, round(root.patience))
         self._token: Token | None = None
         self._keeps = False
         self._lock = threading.RLock()
@@ -97,10 +98,11 @@ class Delegation:
         """
         if self._given:
             return self._given
+        token = self._token  # without waiting for a renewal
+        if token and time.time() < token.expires:
+            return token.text
         with self._lock:
-            if self._token is None or time.time() >= self._token.expires:
-                return self.another()
-            return self._token.text
+            return self._token.text if self._token and self._token is not token else self.another()
 
     def another(self) -> str:
         """A new token, for this process and those that it is handed to; raises as :meth:`text`."""
@@ -175,7 +177,7 @@ class Delegation:
 
     def _asked(self, method: str, query: dict[str, str], value: Callable[[Any], Any]) -> Any:
         problem = ReplicationError("it has no address")
-        for number in range(_ROUNDS * len(self._addresses)):
+        for number in range(self._rounds * len(self._addresses)):
             address = self._addresses[number % len(self._addresses)]
             if number and address == self._addresses[0]:
                 time.sleep(1)
