@@ -194,7 +194,8 @@ class HdfsBackend:
             raise
         except BaseException:
             self._over_web_until = 0.0
-            self._remove_rest(path)
+            if size:  # else no DataNode has begun the file, and what lies there is older
+                self._remove_rest(path)
             raise
         return size
 
