@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from resources.embedded import jars, java
@@ -12,7 +13,20 @@ _MAIN = {"dfs": "org.apache.hadoop.fs.FsShell", "dfsadmin": "org.apache.hadoop.h
 
 def hdfs(side: Side, command: str, *arguments: str) -> None:
     """Runs ``hdfs dfs`` or ``hdfs dfsadmin`` on a side's HDFS, as its superuser."""
-    path = ":".join(map(str, (side.conf, *jars.fetch_groups(["hadoop"])["hadoop"].jars)))
-    words = [str(java.java()), *java.ADD_OPENS, "-cp", path, _MAIN[command], *arguments]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = attempted(side, command, *arguments)
     assert done.returncode == 0, done.stderr
+
+
+def attempted(side: Side, command: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same, which may fail: how it ended.
+
+    Args:
+        side: whose HDFS.
+        command: ``dfs`` or ``dfsadmin``.
+        arguments: of the command.
+        environment: variables besides those of this process.
+    """
+    path = os.pathsep.join(map(str, (side.conf, *jars.fetch_groups(["hadoop"])["hadoop"].jars)))
+    options = (*java.ADD_OPENS, *java.QUICK, *(side.kdc.java_options if side.kdc else ()))
+    words = [str(java.java()), *options, "-cp", path, _MAIN[command], *arguments]
+    return subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **environment})

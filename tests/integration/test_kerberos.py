@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import subprocess
 import sys
@@ -31,12 +30,12 @@ from hive_replication.policy.warehouse import Account, Kerberos
 from hive_replication.storage import Storage
 from hive_replication.storage.hdfs_backend import HdfsBackend
 from hive_replication.storage.token_file import FILE
-from resources.embedded import jars, java
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.kerberos import Kdc
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier
 from tests import kerberos
+from tests.hadoop import attempted
 from tests.origin import Origin
 from tests.warehouse import Warehouse
 
@@ -259,11 +258,7 @@ def kdc_of(side: Side) -> Kdc:
 
 def listed(side: Side, cache: Path) -> subprocess.CompletedProcess[str]:
     """What Hadoop's own client answers to ``hdfs dfs -ls /``."""
-    path = os.pathsep.join(map(str, (side.conf, *jars.fetch_groups(["hadoop"])["hadoop"].jars)))
-    options = (*java.ADD_OPENS, *java.QUICK, *kdc_of(side).java_options)
-    command = [str(java.java()), *options, "-cp", path, "org.apache.hadoop.fs.FsShell", "-ls", "/"]
-    environment = {**os.environ, "KRB5CCNAME": str(cache), "HADOOP_TOKEN_FILE_LOCATION": ""}  # not this process's tokens
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return attempted(side, "dfs", "-ls", "/", KRB5CCNAME=str(cache), HADOOP_TOKEN_FILE_LOCATION="")  # not this process's tokens
 
 
 def test_hadoops_client_is_asked_for_a_ticket(secured: Cluster, tmp_path: Path) -> None:
