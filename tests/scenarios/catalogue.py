@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-#: Scenarios of bootstrap, incremental replication, dump directories, load resume, change management, the event log, and of
-#: transactional tables.
+#: Scenarios of bootstrap, incremental replication, dump directories, load resume, change management, the event log,
+#: transactional and external tables, snapshots, clusters, functions, policies, failover, metrics and schedules.
 LISTED = frozenset(
     {1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25, 26, 28, 29, 31, 32, 34, 35}
     | {37, 38, 40, 41, 43, 44, 46, 47, 49, 50, 52, 53, 55, 56, 58, 59, 61, 62, 64, 65, 67, 68, 70, 71, 73, 74, 76, 77, 79}
     | {80, 82, 83, 85, 86, 88, 89, 91, 92, 94, 95, 97, 98, 100, 101, 103, 104, 106, 107, 109, 110, 112, 113, 115}
     | {116, 118, 119, 121, 122, 124, 125, 127, 128, 130, 131, 133, 134, 136, 137, 139, 140, 142, 143, 145, 146, 148}
     | {149, 151, 152, 154, 155, 157, 158, 160, 161, 163, 164, 166, 167, 169, 170, 172, 173, 175, 176, 178, 179, 181, 182}
+    | {184, 185, 187, 188, 190, 191, 193, 194, 196, 197, 199, 200, 202, 203, 205, 206, 208, 209, 211, 212, 214, 215, 217, 218}
+    | {220, 221, 223, 224, 226, 227, 229, 230, 232, 233, 235, 236, 238, 239, 241, 242, 244, 245, 247, 248, 250, 251, 253, 254}
+    | {256, 257, 259}
 )
 
 #: Scenarios that are not applicable, each with what only Hive has (Hive's method in parentheses).
@@ -25,6 +28,24 @@ NOT_APPLICABLE = {
     166: "ORC tables copied by distcp on the target (testORCTableDistcpCopyWithCopyOnTarget)",
     175: "the setting hive.repl.clean.tables.from.bootstrap (retryIncBootstrapAcidFromDifferentDumpWithoutCleanTablesConfig)",
     182: "managed tables made external and back: Hive 4 refuses it in a database that is replicated (strict managed tables)",
+    191: "the setting hive.repl.bootstrap.external.tables; external tables are not left out by their kind here",
+    199: "hive.repl.external.warehouse.single.copy.task: one distcp for many directories; files are copied one by one here",
+    200: "a line in Hive's log after its last distcp",
+    215: "the file _tables of Hive's dumps; the tables of a policy are in a dump's header here",
+    220: "policies of Ranger, which has an export and import of its own",
+    221: "metadata of Atlas, which has an export and import of its own",
+    253: "the marker _non_recoverable and its state FAILED_ADMIN; nothing is blocked here, what is missing comes again",
+}
+
+#: Scenarios that are not shown yet, each with what is missing.
+NOT_YET = {
+    193: "a bootstrap over a half-made one is struck by tests/crash, not with a managed table in the place of an external one",
+    202: "what stays of external data when its database is dropped is not tested by itself",
+    **dict.fromkeys((205, 206, 208, 209, 211, 212), "external data is not copied by differences of HDFS snapshots"),
+    217: "clusters whose nameservices have the same name",
+    218: "raw copies between encryption zones with the same key",
+    223: "the parameter repl.incompatible of a target database, which Hive sets by itself and this replication does not read",
+    **dict.fromkeys((235, 236, 238, 239, 241, 242, 244, 245, 247, 248, 250, 251), "failover and failback"),
 }
 
 #: Scenarios that are tested in other places: file and test.
@@ -40,4 +61,22 @@ ELSEWHERE = {
     161: "integration/test_transactions.py::test_a_target_of_hive_3_refuses",
     164: "integration/test_acid.py::test_bootstrap_and_windows",  # every dump names files, and holds none
     178: "integration/test_transactions.py::test_files_that_compaction_removed_come_from_cmroot",
+    184: "integration/test_load.py::test_external_tables_and_paths_in_parameters",
+    185: "integration/test_load.py::test_external_tables_and_paths_in_parameters",  # data is always copied at the load
+    187: "integration/test_preserve.py::test_acls_are_kept_or_narrow_the_mode",
+    188: "integration/test_partition_locations.py::test_they_keep_their_paths_below_the_external_root",
+    190: "integration/test_drift.py::test_files_put_deleted_and_rewritten",
+    194: "unit/load/replica/test_name_mapping.py::test_external_data_keeps_its_path_below_the_external_root",
+    196: "integration/test_load.py::test_bootstrap_is_consolidated_at_the_source",
+    197: "integration/test_odd_neighbours.py::test_another_catalog",
+    203: "integration/test_locations.py::test_the_policy_chooses",
+    214: "integration/test_copy.py::test_every_kind_of_file_at_once",
+    229: "integration/test_policy_change.py::test_tables_that_a_policy_takes_in_leaves_and_takes_in_again",
+    230: "unit/statements/test_parser.py::test_broken_statement_names_the_place_and_the_forms",
+    232: "integration/test_policy_change.py::test_transactional_tables_that_come_into_the_policy",
+    233: "integration/test_policy_change.py::test_tables_that_a_policy_takes_in_leaves_and_takes_in_again",
+    254: "integration/test_operator.py::test_each_load_keeps_its_whole_report",
+    256: "integration/test_operator.py::test_retention_deletes_old_reports",
+    257: "integration/test_sensor_not_now.py::test_windows_start_at_the_times_of_the_schedule_once_each",
+    259: "integration/test_verification.py::test_drift_on_either_side_is_told",
 }
