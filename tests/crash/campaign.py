@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, TypeVar
 
 from hive_replication.connect import Connection
 from hive_replication.errors import BadRequest
@@ -26,6 +26,8 @@ from tests.crash.seams import Point, points_of
 from tests.crash.states import Known, State, differences, half_visible, read_state
 from tests.crash.story import Chapter, Story
 from tests.crash.tally import Tally
+
+T = TypeVar("T")
 
 ATTEMPTS = 4  # after the last strike
 _LOOKS = 4
@@ -62,8 +64,7 @@ class Campaign:
 
     def strike(self, story: Story, plans: Sequence[Plan], parallel: int) -> None:
         """Makes a replica for each plan."""
-        with ThreadPoolExecutor(parallel, thread_name_prefix="replica") as pool:
-            list(pool.map(lambda plan: self._make(story, plan), plans))
+        _together(parallel, partial(self._make, story), plans)
 
     def _make(self, story: Story, plan: Plan) -> None:
         replica = self.makes(self, story, f"{story.database}_{secrets.token_hex(4)}")
@@ -74,7 +75,7 @@ class Campaign:
                 replica.drop()
         self.progress(f"{self.tally}")
 
-    def strike_repairs(self, story: Story, random: Random, limit: int | None) -> None:
+    def strike_repairs(self, story: Story, random: Random, limit: int | None, parallel: int) -> None:
         """Kills the undo of a replica's last chapter, and where it is damaged its repair and its recovery, again and again."""
         does: dict[str, Callable[[Replica, Sequence[Point]], dict[str, int]]] = {
             "undo": Replica.undo,
@@ -82,17 +83,24 @@ class Campaign:
             "recover": lambda replica, points: replica.mend("recover", "days", points),
         }
         replica = self._whole(story)
+        strikes: list[tuple[str, Point]] = []
         for what, do in does.items():
-            with self.tally.going_on(f"{what} of {replica.name}"):
-                points = points_of(do(replica, ()))
-                random.shuffle(points)
-                for point in points[:limit]:
-                    if replica.wrong:
-                        replica = self._whole(story)  # what is wrong in one is not to be found again in the next
-                    do(replica, [point])
+            points = points_of(do(replica, ()))
+            random.shuffle(points)
+            strikes += [(what, point) for point in points[:limit]]
+
+        def several(number: int) -> None:
+            one = replica if number == 0 else self._whole(story)
+            for what, point in strikes[number::parallel]:
+                if one.wrong:
+                    one = self._whole(story)  # what is wrong in one is not to be found again in the next
+                with self.tally.going_on(f"{what} of {one.name}"):
+                    does[what](one, [point])
+            if not one.wrong:
+                one.drop()
+
+        _together(parallel, several, range(parallel))
         self.progress(f"{self.tally}")
-        if not replica.wrong:
-            replica.drop()
 
     def _whole(self, story: Story) -> Replica:
         """A replica of all chapters that nothing strikes."""
@@ -101,28 +109,30 @@ class Campaign:
             replica.load(chapter, ())
         return replica
 
-    def strike_dumps(self, story: Story, random: Random, limit: int | None) -> None:
+    def strike_dumps(self, story: Story, random: Random, limit: int | None, parallel: int) -> None:
         """Kills dumps of the database and of its last window: what they leave is refused, the next one is complete."""
         last = story.chapters[-1]
         header, policy = last.dump.header, self.connection.target.policy.model_copy(update=dict(last.policy))
         for window in (None, (header.from_evid, header.to_evid)):
             job = Job("dump", policy, story.database, story.database, window=window, before=last.before)
             plain = run(job, None, self.folder / "dumps")
-            wanted = self._records(plain.directory)
             points = points_of(plain.counts or {})
             random.shuffle(points)
-            for point in points[:limit]:
-                before = self._dumps(story)
-                struck, after = run(job, point, self.folder / "dumps"), run(job, None, self.folder / "dumps")
-                left = [self._records(directory) for directory in self._dumps(story) - before - {after.directory}]
-                lost = [after.problem] if after.problem or self._records(after.directory) != wanted else []
-                half = [f"a dump that lacks records: {records}" for records in left if records not in ([], wanted)]
-                self.tally.add(f"{job.window} struck at {point}", kills=struck.fired, lost=lost, doubled=[], half=half)
+            _together(parallel, partial(self._strike_dump, job, self._records(plain.directory)), points[:limit])
         self.progress(f"{self.tally}")
 
-    def _dumps(self, story: Story) -> set[str]:
-        root = f"{self.connection.target.policy.dump_root}/{story.database}"
-        return {status.uri for status in self.connection.target.storage.ls(root)}
+    def _strike_dump(self, job: Job, wanted: list[str], point: Point) -> None:
+        """Kills a dump at a point, below a dump root of its own, and makes it again."""
+        root = f"{job.policy.dump_root}/{secrets.token_hex(4)}"
+        job = replace(job, policy=job.policy.model_copy(update={"dump_root": root}))
+        struck, after = run(job, point, self.folder / "dumps"), run(job, None, self.folder / "dumps")
+        there = {status.uri for status in self.connection.target.storage.ls(f"{root}/{job.source}")}
+        left = [self._records(directory) for directory in there - {after.directory}]
+        lost = [after.problem] if after.problem or self._records(after.directory) != wanted else []
+        half = [f"a dump that lacks records: {records}" for records in left if records not in ([], wanted)]
+        self.tally.add(f"{job.window} struck at {point}", kills=struck.fired, lost=lost, doubled=[], half=half)
+        if not (lost or half):
+            self.connection.target.storage.delete(root, recursive=True)
 
     def _records(self, directory: str, *, beside: bool = False) -> list[str]:
         """All records of a dump, with those beside it; none where it is refused as incomplete, or lies beside another one."""
@@ -267,6 +277,11 @@ class Replica:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)))
         return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > 1]
+
+
+def _together(parallel: int, do: Callable[[T], None], things: Sequence[T]) -> None:
+    with ThreadPoolExecutor(parallel, thread_name_prefix="strike") as pool:
+        list(pool.map(do, things))
 
 
 def single(points: Sequence[Sequence[Point]]) -> list[Plan]:

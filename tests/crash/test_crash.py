@@ -73,9 +73,9 @@ def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 
         random.shuffle(found)
     campaign.strike(story, [*single(points)[:singles], *double(points, random, 1)], parallel=3)
     if makes is Replica:
-        campaign.strike_dumps(story, random, limit=1)
+        campaign.strike_dumps(story, random, limit=1, parallel=1)
     if repairs:
-        campaign.strike_repairs(story, random, limit=1)
+        campaign.strike_repairs(story, random, limit=1, parallel=1)
     assert campaign.tally.problems == [], f"HIVE_REPL_TEST_SEED={SEED}"
     assert campaign.tally.kills >= len(points)  # the second of two points is often not met any more
     print(campaign.tally)
