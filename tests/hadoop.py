@@ -8,11 +8,15 @@ import subprocess
 from resources.embedded import jars, java
 from resources.embedded.cluster import Side
 
-_MAIN = {"dfs": "org.apache.hadoop.fs.FsShell", "dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin"}
+_MAIN = {
+    "dfs": "org.apache.hadoop.fs.FsShell",
+    "dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
+    "ec": "org.apache.hadoop.hdfs.tools.ECAdmin",
+}
 
 
 def hdfs(side: Side, command: str, *arguments: str) -> None:
-    """Runs ``hdfs dfs`` or ``hdfs dfsadmin`` on a side's HDFS, as its superuser."""
+    """Runs ``hdfs dfs``, ``hdfs dfsadmin`` or ``hdfs ec`` on a side's HDFS, as its superuser."""
     done = attempted(side, command, *arguments)
     assert done.returncode == 0, done.stderr
 
@@ -22,7 +26,7 @@ def attempted(side: Side, command: str, *arguments: str, **environment: str) -> 
 
     Args:
         side: whose HDFS.
-        command: ``dfs`` or ``dfsadmin``.
+        command: ``dfs``, ``dfsadmin`` or ``ec``.
         arguments: of the command.
         environment: variables besides those of this process.
     """

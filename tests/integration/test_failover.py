@@ -13,10 +13,12 @@ from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.dump.command import repl_dump
 from hive_replication.load.command import repl_load
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.storage import paths
 from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier
+from tests.hadoop import attempted, hdfs
 from tests.origin import Origin
 from tests.outages import Failover, Striking, create_with_files, kill
 
@@ -47,6 +49,32 @@ def both(available: Cluster, unique: str) -> Connection:
 def equal(connection: Connection, database: str, tables: list[str]) -> None:
     found = {one.table: one.differences for one in compare_database(connection.source, connection.target, database)}
     assert found == dict.fromkeys(tables, ())
+
+
+def test_erasure_coded_directories_are_replicated_and_proven(available: Cluster, both: Connection, unique: str) -> None:
+    """XOR-2-1 needs no more DataNodes than there are; a read that has to rebuild a lost block is not tried."""
+    source, target = available.side("source"), available.side("target")
+    origin = Origin(both, unique)
+    origin.create_database()
+    replica = f"{paths.split(target.warehouse)[2]}/{unique}.db/other"
+    both.target.storage.mkdirs(f"{target.warehouse}/{unique}.db/other")
+    for side in (source, target):
+        hdfs(side, "ec", "-enablePolicy", "-policy", "XOR-2-1-1024k")
+    for table in ("coded", "other"):
+        origin.create(table)
+    hdfs(source, "ec", "-setPolicy", "-path", paths.split(origin.location("coded"))[2], "-policy", "XOR-2-1-1024k")
+    hdfs(target, "ec", "-setPolicy", "-path", replica, "-policy", "XOR-2-1-1024k")
+    for table in ("coded", "other"):
+        both.source.storage.write(f"{origin.location(table)}/large", os.urandom(3_000_000))
+        origin.insert(table, "small\n")
+    report = repl_load(
+        both.target, ReplLoad(repl_dump(both.source, ReplDump(unique), both.store).directory), both.store, both.copier
+    )
+    assert report.held == ()
+    assert {one.proof.algorithm for one in report.copies} == {"CRC32C"}
+    equal(both, unique, ["coded", "other"])
+    coded = attempted(target, "ec", "-getPolicy", "-path", f"{replica}/large")
+    assert coded.stdout.strip() == "XOR-2-1-1024k", coded.stderr
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])

@@ -1,0 +1,71 @@
+"""Metastores that ask HDFS who may do what (Hive's StorageBasedAuthorizationProvider), and an ordinary account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hive_replication.connect import Connection, connect
+from hive_replication.errors import Refused
+from hive_replication.metastore.types import copy_of
+from resources.embedded.cluster import Cluster
+from resources.embedded.policy import policy
+from tests.account import Account, held
+
+pytestmark = [pytest.mark.servers, pytest.mark.long]
+
+_QL = "org.apache.hadoop.hive.ql.security"
+_SETTINGS = {
+    "metastore.pre.event.listeners": f"{_QL}.authorization.AuthorizationPreEventListener",
+    "hive.security.metastore.authorization.manager": f"{_QL}.authorization.StorageBasedAuthorizationProvider",
+    "hive.security.metastore.authenticator.manager": f"{_QL}.HadoopDefaultMetastoreAuthenticator",
+    "hive.security.metastore.authorization.auth.reads": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    """The superuser's own connection, whose clients are connected before anybody acts as the account."""
+    properties = {"source4": _SETTINGS, "target4": _SETTINGS}
+    servers = Cluster(tmp_path_factory.mktemp("authorization"), properties=properties)
+    try:
+        servers.up(["source4", "target4"])
+        made = connect(policy(servers, {"unused": "unused"}, "source4", "target4"))
+        for side in (made.source, made.target):
+            side.storage.ls(side.storage.roots[0].uri)
+        yield made
+    finally:
+        servers.down()
+
+
+def test_an_account_replicates_once_the_source_is_marked(root: Connection, unique: str) -> None:
+    account = Account(root, unique)
+    for table in ("one", "two"):
+        account.origin.create(table)
+        account.origin.insert(table, "1\n")
+    account.origin.create("parts", "1")
+    account.origin.insert("parts", "1\n", "1")
+    with pytest.raises(Refused, match="let an administrator set it, or set without_cmroot in the policy"):
+        account.replicate()
+
+    metastore = root.source.metastore
+    database = copy_of(metastore.database(unique))
+    assert database is not None
+    database.parameters = {**(database.parameters or {}), "repl.source.for": "hive-replication"}
+    metastore.alter_database(unique, database)
+    assert account.replicate().held == ()
+    account.origin.insert("one", "2\n")
+    account.origin.insert("parts", "2\n", "1", overwrite=True)
+    account.origin.create("new", "1")
+    assert account.replicate().held == ()
+    assert account.unequal() == {}
+
+    with account.without(account.target, account.of_target("one"), 0o500):
+        account.origin.insert("one", "3\n")
+        account.origin.insert("two", "3\n")
+        assert held(account.replicate()).keys() == {"one"}
+    assert account.repair("one") == ()
+    metastore.drop_table(unique, "two", delete_data=True)
+    assert account.replicate().held == ()
+    assert account.unequal() == {}
