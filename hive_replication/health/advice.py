@@ -25,7 +25,11 @@ _BY_REASON = (
         r"^taken into the policy",
         "a later load brings it as a whole; hive-repl repair {source} does it at once",
     ),
-    (r"^the view reads", "create the view on the target by hand, or set renamed_views: warn in the policy"),
+    (r"^the view reads", "set renamed_views: rewrite in the policy, or create the view on the target by hand"),
+    (
+        r"^the view cannot be rewritten",
+        "create the view on the target by hand, or set renamed_views: rewrite-or-warn in the policy, which keeps its text",
+    ),
     (
         r"types incompatible",
         "the target's metastore refuses a change that the source's session allowed: drop the table on the target, then "

@@ -30,7 +30,7 @@ from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.load.replica.view_text import reference
+from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.load.report import Held, LoadReport, Skipped
 from hive_replication.metastore.types import Database
 from hive_replication.policy import PolicyScope
@@ -128,7 +128,8 @@ class Session:
             functions_root=policy.functions_root or "",
             source_table=header.scope.table,
             target_table=self.table,
-            hold_views=policy.renamed_views == "hold",
+            renamed_views=policy.renamed_views,
+            databases=renamed_databases(policy.databases, header.scope.database, self.database),
             metadata_only=header.metadata_only,
         )
 
@@ -299,15 +300,15 @@ class Session:
             yield Skipped(self.reader.header.to_evid, f"access to {shown}", reason)
 
     def _peculiar(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Those of the target's tables that its metastore translated, and views that read the database by its source's name only.
+        """Those of the target's tables that its metastore translated, and views that read databases by their sources' names.
 
-        Only a Hive 4 metastore translates, and only in a database of another name can a view read one that is not its own.
+        Only a Hive 4 metastore translates.
         """
-        metastore, source = self.target.metastore, self.reader.header.scope.database
-        if metastore.features.major < 4 and source == self.database:
+        metastore, mapping = self.target.metastore, self.mapping
+        if metastore.features.major < 4 and not mapping.databases:
             return (), ()
         found = sorted(metastore.tables(self.database, names), key=lambda table: table.tableName)
-        broken = [table.tableName for table in found if source != self.database and reference(table, source)]
+        broken = [table.tableName for table in found if mapping.reads_source(table)]
         return tuple(table.tableName for table in found if is_translated(table)), tuple(broken)
 
     def _stands(self) -> int:

@@ -18,6 +18,8 @@ from hive_replication.policy.yaml_text import parse, place
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl"]
+#: What becomes of the texts of views that name a database which has another name on the target.
+RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
 ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
 
@@ -138,9 +140,9 @@ class Policy(Settings):
         default="keep",
         description="What becomes of replicas that the policy no longer includes: they stay as they are, marked, or are dropped",
     )
-    renamed_views: Literal["warn", "hold"] = Field(
-        default="warn",
-        description="Views that name their own database, where that has another name on the target: replicated as is, or held",
+    renamed_views: RenamedViews = Field(
+        default="rewrite",
+        description="Views that name databases of other names on the target: rewritten (else held, or as is), as is, or held",
     )
     locations: Annotated[dict[str, Annotated[str, AfterValidator(valid_directory)]], AfterValidator(valid_locations)] = Field(
         default_factory=dict[str, str],

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.state import is_state
-from hive_replication.load.replica.view_text import with_database
+from hive_replication.load.replica.view_rewriting import rewritten
+from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
@@ -22,6 +23,7 @@ def table_shape(table: Table) -> dict[str, str]:
         "type": "MANAGED_TABLE" if translated else table.tableType,
         "partition columns": _columns(table.partitionKeys),
         "view text": table.viewExpandedText or table.viewOriginalText or "",
+        "view text as written": table.viewOriginalText or "",
         **_storage_shape(table.sd),
         **_parameters(kept),
     }
@@ -32,15 +34,20 @@ def partition_shape(partition: Partition) -> dict[str, str]:
     return {**_storage_shape(partition.sd), **_parameters(partition.parameters)}
 
 
-def expected_shape(table: Table, names: tuple[str, str]) -> dict[str, str]:
-    """Aspects that the replica of a table has to have where its database has another name: views read that one.
+def expected_shape(table: Table, databases: Mapping[str, str]) -> dict[str, str]:
+    """Aspects that the replica of a table has to have where databases have other names: views read those.
 
     Args:
         table: of the source.
-        names: of its database, and of the replica's.
+        databases: databases that have another name on the target, by their names at the source.
     """
-    shape = table_shape(table)
-    return shape | ({"view text": with_database(table, *names)} if shape["view text"] and names[0] != names[1] else {})
+    try:
+        return table_shape(rewritten(table, databases))
+    except CannotRewrite:  # then by what looks like a name of a database
+        shape = table_shape(table)
+        for names in databases.items():
+            shape["view text"] = with_database(shape["view text"], *names)
+        return shape
 
 
 def shape_differences(source: Mapping[str, str], target: Mapping[str, str], source_roots: Sequence[str]) -> Iterator[str]:

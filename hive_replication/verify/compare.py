@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.acid.rows import Rows
@@ -20,6 +20,7 @@ from hive_replication.verify.columns_and_parameters import (
     shape_differences,
     source_paths,
     spark_path,
+    table_shape,
 )
 from hive_replication.verify.constraints_and_statistics import constraint_differences, statistics_differences
 
@@ -106,14 +107,14 @@ class Comparer:
         source_roots, target_roots: storage roots of both sides.
         same_content: reads two files where their stores' checksums do not decide (files of other block sizes, other stores).
         statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
-        databases: names of the source's database and of the replica's.
+        databases: databases that have another name on the target, by their names at the source.
     """
 
     source_roots: Sequence[str]
     target_roots: Sequence[str]
     same_content: SameContent
     statistics_logged: bool = False
-    databases: tuple[str, str] = ("", "")
+    databases: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
         """Adds up a table: the pair of the table itself and those of its partitions."""
@@ -153,7 +154,8 @@ class Comparer:
         return proven, by_rows, [prefix + difference for difference in differences]
 
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
-        ours, theirs = (_shape(thing, names) for thing, names in ((source, self.databases), (target, ("", ""))))
+        theirs = table_shape(target) if isinstance(target, Table) else partition_shape(target)
+        ours = expected_shape(source, self.databases) if isinstance(source, Table) else partition_shape(source)
         yield from shape_differences(ours, theirs, self.source_roots)
         yield from source_paths(target, self.source_roots, self.target_roots)
         if not list(spark_path(source)):
@@ -169,10 +171,6 @@ class Comparer:
 
     def _equal(self, source: FileRef, target: FileRef) -> bool:
         return bool(source.checksum and source.checksum == target.checksum) or self.same_content(source, target)
-
-
-def _shape(thing: Table | Partition, names: tuple[str, str]) -> dict[str, str]:
-    return expected_shape(thing, names) if isinstance(thing, Table) else partition_shape(thing)
 
 
 def _access_differences(source: Access | None, target: Access | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
@@ -148,8 +149,9 @@ class _Comparison:
         self._source = _Side(source.metastore, source.storage, database, **kinds)
         self._target = _Side(target.metastore, target.storage, target_database, **kinds)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
+        databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4
-        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, (database, target_database))
+        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases)
         self._side = source
 
     def names(self) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
@@ -37,7 +38,8 @@ def schema_differences(
         yield "", f"the table is not on the {'source' if ours is None else 'target'}"
         return
     roots = [root.uri for root in source.storage.roots]
-    yield from (("", text) for text in shape_differences(expected_shape(ours, (database, name)), table_shape(theirs), roots))
+    databases = renamed_databases(source.policy.databases, database, name)
+    yield from (("", text) for text in shape_differences(expected_shape(ours, databases), table_shape(theirs), roots))
     for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), _BATCH):
         left = by_name(ours, source.metastore.partitions(database, table, batch))
         right = by_name(theirs, target.metastore.partitions(name, table, batch))

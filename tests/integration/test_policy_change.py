@@ -17,6 +17,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.model import Acid
 from repl_assets.checks.up_to_date import is_up_to_date
+from resources.embedded.hive import HiveDriver
 from sensors.notification_log.decision import RETRY_DELAY
 from tests.faults import dying_at
 from tests.integration.test_acid import FULL
@@ -197,12 +198,12 @@ def test_the_sensor_and_the_lag_notice_a_policy_that_changes(sensor: Sensor) -> 
     assert (found.changed, found.left, found.held, is_up_to_date(found, 900.0)) == ("", ("plain",), (), True)
 
 
-def test_views_that_name_a_database_of_another_name(warehouse: Warehouse) -> None:
-    """A12: the replica's view reads a database that is another one there, or none: it is told, and is not equal."""
+def test_views_that_name_a_database_of_another_name(warehouse: Warehouse, hive3_target: HiveDriver) -> None:
+    """A12: a view that reads a database which is another one there, or none, is told, or held, and is not equal; or rewritten."""
     make(warehouse, "orders")
     warehouse.sql("CREATE VIEW seen AS SELECT a FROM orders")
     other = f"{warehouse.database}_copy"
-    renamed = warehouse.with_policy(databases={warehouse.database: other})
+    renamed = warehouse.with_policy(databases={warehouse.database: other}, renamed_views="warn")
     dump = hive_replication.dump(renamed.connection, warehouse.database)
     report = hive_replication.load(renamed.connection, dump.directory, other)
     assert (report.held, report.broken_views) == ((), ("seen",))
@@ -215,9 +216,23 @@ def test_views_that_name_a_database_of_another_name(warehouse: Warehouse) -> Non
     dump = hive_replication.dump(holding.connection, warehouse.database, from_evid=evid)
     (held,) = hive_replication.load(holding.connection, dump.directory, other).held
     assert (held.tables, held.refused, f"reads {warehouse.database}.orders" in held.reason) == (("later",), True, True)
-    warehouse.sql("DROP VIEW later")
-    dump = hive_replication.dump(holding.connection, warehouse.database, from_evid=evid)
-    assert hive_replication.load(holding.connection, dump.directory, other).held == ()
+    rewriting = warehouse.with_policy(databases={warehouse.database: other}).connection
+    warehouse.sql(
+        "ALTER VIEW seen AS SELECT orders.a, '{db}.orders' AS db FROM {db}.orders /* of {db}.orders */ WHERE p = '1'",
+        "CREATE VIEW `{db}` AS SELECT * FROM {db}.seen `{db}`",
+    )
+    dump = hive_replication.dump(rewriting, warehouse.database, from_evid=evid)
+    report = hive_replication.load(rewriting, dump.directory, other)
+    assert (report.held, report.broken_views) == ((), ())
+    assert {one.table: one.differences for one in hive_replication.verify(rewriting, warehouse.database)} == dict.fromkeys(
+        ("orders", "seen", "later", warehouse.database), ()
+    )
+    written = rewriting.target.metastore.table(other, "seen")
+    assert written is not None
+    text = "SELECT orders.a, '{db}.orders' AS db FROM `{other}`.orders /* of {db}.orders */ WHERE p = '1'"
+    assert written.viewOriginalText == text.format(db=warehouse.database, other=other)
+    *_, rows = hive3_target.execute(f"USE {other}", f"SELECT * FROM {warehouse.database}")
+    assert rows.rows == (f"orders\t{warehouse.database}.orders",)
 
 
 @pytest.mark.timeout(900)

@@ -103,7 +103,7 @@ class ObjectPlanner:
     ) -> Iterator[op.Operation]:
         """The table's operations, after those that settle a conflict about its name."""
         if existing is not None and is_foreign(existing, self.mapping.source):
-            first = self._conflicts.table(self.evid, existing, record.table)
+            first = self._conflicts.table(self.evid, existing, self.mapping.with_view_text(record.table))
             yield first
             existing = existing if isinstance(first, Adopt) else None
         yield from self._operations(staging, record, existing, partitions)

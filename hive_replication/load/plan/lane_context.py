@@ -158,7 +158,7 @@ class LanePlanning:
                     f"the target table {shown} exists and is not a replica of this source: rebuild it", refused=True
                 )
             self._vacated.add(name)
-            return self.resolve(lambda conflicts: conflicts.table(evid, occupant, wanted))
+            return self.resolve(lambda conflicts: conflicts.table(evid, occupant, wanted and self.mapping.with_view_text(wanted)))
         raise LaneStopped(f"the target has an older {shown} in the way: rebuild it from the source")
 
     def _make_room(self, name: str, evid: int | None) -> op.Operation | None:

@@ -6,15 +6,17 @@ Event paths are mapped for new objects only; where an existing object's data lie
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
-from hive_replication.load.replica.view_text import reference
+from hive_replication.load.replica.view_rewriting import rewritten
+from hive_replication.load.replica.view_text import CannotRewrite, reference
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
+from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import is_reserved
 
 T = TypeVar("T", Table, Partition)
@@ -34,7 +36,8 @@ class NameMapping:
         external_root: directory for paths outside the source database's directory; "" for one below the target database.
         functions_root: directory for resources of functions; "" for one below the target database.
         source_table, target_table: a table-level load's names, or None.
-        hold_views: whether views are held that read the database by the name that it has at the source only.
+        renamed_views: the policy's setting.
+        databases: databases that have another name on the target, by their names at the source.
         metadata_only: whether no data is replicated; then nothing of what statistics tell of it is true of the replica.
     """
 
@@ -48,14 +51,39 @@ class NameMapping:
     functions_root: str = ""
     source_table: str | None = None
     target_table: str | None = None
-    hold_views: bool = False
+    renamed_views: RenamedViews = "warn"
+    databases: Mapping[str, str] = field(default_factory=dict[str, str])
     metadata_only: bool = False
 
     def why_held(self, table: Table) -> str:
         """Why a view cannot be replicated, "" for any other and where the policy only warns."""
-        other = self.source_database != self.target_database
-        named = reference(table, self.source_database) if self.hold_views and other else ""
-        return f"the view reads {named}, and the database is {self.target_database} on the target" if named else ""
+        if self.renamed_views == "rewrite":
+            return self._why_not_rewritten(table)
+        for source, target in self.databases.items() if self.renamed_views == "hold" else ():
+            if named := reference(table, source):
+                return f"the view reads {named}, and the database is {target} on the target"
+        return ""
+
+    def _why_not_rewritten(self, table: Table) -> str:
+        try:
+            rewritten(table, self.databases)
+        except CannotRewrite as error:
+            return f"the view cannot be rewritten for {self.target_database}: {error}"
+        return ""
+
+    def with_view_text(self, table: Table) -> Table:
+        """A view with the text that its replica has to have; any other table, and a view whose text stays, as it is."""
+        if not self.renamed_views.startswith("rewrite"):
+            return table
+        try:
+            return rewritten(table, self.databases)
+        except CannotRewrite:  # then the view is held, or the policy says that the text stays
+            return table
+
+    def reads_source(self, replica: Table) -> bool:
+        """Whether a view of the target reads a database by a name that it has at the source only."""
+        here = set(self.databases.values())
+        return any(reference(replica, name) for name in self.databases if name not in here)
 
     def table(self, name: str) -> str:
         """Target name of a source table."""
@@ -99,11 +127,11 @@ class NameMapping:
 
     def new_table(self, table: Table, evid: int) -> Table:
         """The image of a table for the target; its location is set when its data is placed."""
-        image, location = copy_of(table), self.table_location(table)
+        image, location = copy_of(self.with_view_text(table)), self.table_location(table)
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.colStats = None  # set by separate operations
-        image.parameters = self._parameters(table.parameters, table.sd.location, location, evid)
+        image.parameters = self._parameters(image.parameters, table.sd.location, location, evid)
         self._map_storage(image.sd, location)
         image.txnId = None
         return _without_write_id(image)

@@ -12,6 +12,11 @@ from collections.abc import Iterator
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table
 
+
+class CannotRewrite(Exception):
+    """It is not certain which names in a view's text are those of databases."""
+
+
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -27,9 +32,8 @@ def reference(table: Table, database: str) -> str:
     return "" if found is None else f"{database}.{found['table']}"
 
 
-def with_database(table: Table, database: str, other: str) -> str:
-    """The text that a view has to have where one database has another name; "" of any other table."""
-    text = _text(table)
+def with_database(text: str, database: str, other: str) -> str:
+    """The text that a view has to have where one database has another name."""
     for found in reversed(list(_references(text, database))):
         text = f"{text[: found.start('database')]}{other}{text[found.end('database') :]}"
     return text

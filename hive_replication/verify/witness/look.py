@@ -17,6 +17,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
@@ -92,7 +93,7 @@ class Look:
         kinds = source.policy.metadata_only, source.acid
         self._source = Side(source.metastore, source.storage, database, *kinds)
         self._target = Side(target.metastore, target.storage, source.policy.target_of(database), *kinds)
-        self._databases = database, self._target.database
+        self._databases = renamed_databases(source.policy.databases, database, self._target.database)
         self._roots = [root.uri for root in source.storage.roots]
 
     def at(self, only: Objects | None, earlier: Sequence[Remembered]) -> Round:

@@ -28,7 +28,7 @@ def view(text: str, kind: str = "VIRTUAL_VIEW") -> Table:
 )
 def test_tables_of_the_database_are_found(text: str, mapped: str) -> None:
     assert reference(view(text), "sales").startswith("sales.")
-    assert with_database(view(text), "sales", "replica") == mapped
+    assert with_database(text, "sales", "replica") == mapped
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_tables_of_the_database_are_found(text: str, mapped: str) -> None:
     ],
 )
 def test_other_names_and_literals_are_not(text: str) -> None:
-    assert (reference(view(text), "sales"), with_database(view(text), "sales", "replica")) == ("", text)
+    assert (reference(view(text), "sales"), with_database(text, "sales", "replica")) == ("", text)
 
 
 def test_only_views_have_a_text() -> None:

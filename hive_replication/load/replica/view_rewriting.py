@@ -1,0 +1,58 @@
+"""Views, rewritten for replicas of databases that have other names (pure)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.metastore.table_kinds import is_view
+from hive_replication.metastore.types import Table, copy_of
+
+#: Parameters in which Spark keeps the database of unqualified names in a view's text (3.1 and later, and before).
+_SPARK = ("view.catalogAndNamespace.part.1", "view.default.database")
+_PRESTO = "presto_view"
+_WORD = re.compile(r"\w+")
+
+
+def renamed_databases(databases: Mapping[str, str], source: str, target: str) -> dict[str, str]:
+    """The databases that have another name on the target.
+
+    Args:
+        databases: target names by source names, as in the policy.
+        source: a database that is replicated.
+        target: its name on the target.
+    """
+    return {old: new for old, new in {**databases, source: target}.items() if old != new}
+
+
+def rewritten(table: Table, databases: Mapping[str, str]) -> Table:
+    """A view that reads the databases by their names on the target; any other table, and a view that names none, as it is.
+
+    Args:
+        table: of the source.
+        databases: names on the target by those at the source, in lower case.
+
+    Raises:
+        CannotRewrite: a text cannot be rewritten for certain.
+    """
+    if not databases or not is_view(table):
+        return table
+    parameters = table.parameters or {}
+    if parameters.get(_PRESTO, "").lower() == "true":
+        raise CannotRewrite("its query is in the SQL of Presto or Trino")
+    image = copy_of(table)
+    image.viewOriginalText = _text(table.viewOriginalText, databases)
+    image.viewExpandedText = _text(table.viewExpandedText, databases)
+    spark = {key: databases.get(parameters[key].lower(), parameters[key]) for key in _SPARK if key in parameters}
+    image.parameters = {**parameters, **spark}
+    return image
+
+
+def _text(text: str | None, databases: Mapping[str, str]) -> str | None:
+    named = sorted({word.lower() for word in _WORD.findall(text or "")} & databases.keys())
+    if not text or not named:
+        return text
+    from hive_replication.load.replica.view_query import with_databases  # only now: its parser takes a while to import
+
+    return with_databases(text, tuple((name, databases[name]) for name in named))
