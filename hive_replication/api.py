@@ -13,7 +13,7 @@ from hive_replication.lag import Lag
 from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.records import Record
 from hive_replication.load.records.report_rows import ReportRow
-from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.policy_scope import made_with, require_made_with
 from hive_replication.load.replica.repl_status import HeldTable, Status, repl_status
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
@@ -24,7 +24,7 @@ from hive_replication.plans import PlanReport, plan_report
 from hive_replication.policy import Policy, load_policy
 from hive_replication.progress import Progress
 from hive_replication.recover import require_history
-from hive_replication.statements import ReplDump, ReplLoad, parse_name
+from hive_replication.statements import ALL, ReplDump, ReplLoad, Tables, parse_name, parse_tables
 from hive_replication.verify import TableComparison, compare_database
 
 __all__ = [
@@ -77,6 +77,7 @@ def dump(
     from_evid: int | None = None,
     to_evid: int | None = None,
     batch: int = 0,
+    replaces: str | None = None,
     progress: Progress | None = None,
 ) -> DumpResult:
     """``REPL DUMP``: a bootstrap of a database or table, or with ``from_evid`` the events after it.
@@ -85,35 +86,52 @@ def dump(
 
     Args:
         connection: both sides.
-        name: ``db`` or ``db.table`` on the source.
+        name: ``db`` or ``db.table`` on the source, or ``db.'include'.'exclude'``: regular expressions in place of the policy's
+            ``tables`` and ``exclude``.
         from_evid: last event id that the replica has; None for a bootstrap.
         to_evid: last event id to dump; the source's newest where None.
         batch: most events to dump; no limit where 0.
+        replaces: the same of the tables that the replica was made with, to make sure of that.
         progress: shows how far it is.
 
     Raises:
-        BadRequest: unknown database or table, or event ids beyond the source's log.
+        BadRequest: unknown database or table, event ids beyond the source's log, or a replica made with other tables.
         Refused: the database cannot be marked as a source of replication, or the replica follows another log than the source's.
         MissingEvents: the source's log no longer has all of these events.
         Unreachable: a metastore or a storage does not answer.
     """
-    database, table = parse_name(name)
-    if from_evid is None and (to_evid is not None or batch):
-        raise BadRequest("to_evid and batch need from_evid: a bootstrap is of the source as it is now")
+    database, table, tables = _dumped(name)
+    if from_evid is None and (to_evid is not None or batch or replaces):
+        raise BadRequest("to_evid, batch and replaces need from_evid: a bootstrap is of the source as it is now")
     if from_evid is not None:
         if to_evid is not None and to_evid < from_evid:
             raise BadRequest(f"to_evid {to_evid} lies before from_evid {from_evid}")
         require_history(connection.source, connection.target, database, from_evid)
-    statement = ReplDump(database, table, from_evid, to_evid, batch)
-    made = None if table is not None or from_evid is None else _made_with(connection, database)
+    statement = ReplDump(database, table, from_evid, to_evid, batch, tables)
+    made = None if table is not None or from_evid is None else _made_with(connection, database, tables, replaces)
     return repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
 
 
-def _made_with(connection: Connection, database: str) -> MadeWith | None:
-    """What the replica of a source database was made with."""
-    metastore, name = connection.target.metastore, connection.target.policy.target_of(database)
+def _dumped(name: str) -> tuple[str, str | None, Tables | None]:
+    some = parse_tables(name)
+    return (some[0], None, some[1]) if some else (*parse_name(name), None)
+
+
+def _made_with(connection: Connection, database: str, tables: Tables | None, replaces: str | None) -> MadeWith | None:
+    """What the replica of a source database was made with.
+
+    Raises:
+        BadRequest: it was made with other tables than ``replaces``.
+    """
+    metastore, policy = connection.target.metastore, connection.source.of_tables(tables).policy
+    name = policy.target_of(database)
     state = replica_state(metastore.database(name))
-    return made_with(state, connection.target.policy, lambda: metastore.table_names(name))
+    if replaces is not None:
+        of, table, before = _dumped(replaces)
+        if of != database or table is not None:
+            raise BadRequest(f"{replaces} is to be replaced, but the dump is of the database {database}")
+        require_made_with(state, name, before or ALL)
+    return made_with(state, policy, lambda: metastore.table_names(name))
 
 
 def load(

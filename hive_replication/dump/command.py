@@ -48,7 +48,7 @@ def repl_dump(
         Refused: the database cannot be marked with ``repl.source.for``.
         MissingEvents: the window is no longer whole in the source's log.
     """
-    shown = progress or Silent()
+    shown, source = progress or Silent(), source.of_tables(statement.tables)
     scope = Scope(statement.database, statement.table, partitions)
     if statement.from_evid is None:
         source.database(statement.database)
@@ -78,7 +78,8 @@ def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore, 
     policy = source.policy.model_dump(mode="json", include={"name", "tables", "exclude", "metadata_only", "acid"})
     more = [[made_with.scope, made_with.coming]] if made_with and (made_with.scope or made_with.coming) else []
     # In a second line what dumps of earlier versions did not ask for: they read all places.
-    request = json.dumps([source.identity, asdict(statement), scope.partitions, policy, *more])
+    asked = {name: value for name, value in asdict(statement).items() if name not in ("tables", "replaces")}  # in policy and more
+    request = json.dumps([source.identity, asked, scope.partitions, policy, *more])
     request += "\n" + json.dumps(source.policy.source.paths)
     writer = store.create(scope, request)
     if writer.done is None or source.reach(writer.done.evid)[1] == writer.done.message_hash != "":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.dump.format.record_types import Scope
@@ -19,6 +19,8 @@ from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database, Table, copy_of
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
+from hive_replication.policy.scope import of_expressions
+from hive_replication.statements import Tables
 from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
@@ -88,6 +90,13 @@ class Source:
                 "let an administrator set it, or set without_cmroot in the policy to replicate without deleted files"
             ) from error
         return marked
+
+    def of_tables(self, tables: Tables | None) -> Source:
+        """The same under a policy that takes only some tables; itself where None."""
+        if tables is None:
+            return self
+        scope = of_expressions(tables.include, tables.exclude)
+        return replace(self, policy=self.policy.model_copy(update={"tables": scope.tables, "exclude": scope.exclude}))
 
     def includes(self, scope: Scope) -> Callable[[str], bool]:
         """Whether a table's name belongs to a dump."""

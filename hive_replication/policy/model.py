@@ -8,16 +8,19 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from hive_replication.errors import BadRequest
+from hive_replication.policy.checks import Checks, Witness
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
-from hive_replication.policy.scope import PolicyScope, matches
+from hive_replication.policy.scope import PolicyScope, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.yaml_text import parse, place
 
 #: What replicas keep of their source's files and directories on HDFS.
 Preserved = Literal["owner", "group", "mode", "acl"]
+#: Patterns of names of tables.
+Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns)]
 #: What becomes of the texts of views that name a database which has another name on the target.
 RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
@@ -73,55 +76,10 @@ class Acid(Settings):
     )
 
 
-class Witness(Settings):
-    """How the check ``same_objects`` compares all objects of both sides, from their metastores and storages alone."""
-
-    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
-        default="30 * * * *",
-        description="When Dagster compares, apart from after each window: a cron expression in time_zone; only then where null",
-    )
-    partitions: int = Field(
-        default=5_000, ge=0, description="Most partitions of a database that one round describes; it compares the names of all"
-    )
-    directories: int = Field(default=500, ge=0, description="Most directories of a database whose files one round lists")
-    driver_max_directories: int = Field(
-        default=2_000, ge=0, description="Directories beyond so many are listed in Spark executors (Dagster)"
-    )
-    checksums: int = Field(default=100, ge=0, description="Most files of a database whose checksums one round compares")
-
-
-#: What Dagster checks of replicas.
-CheckName = Literal[
-    "files_proven",
-    "nothing_held",
-    "same_objects",
-    "no_strays",
-    "not_held",
-    "schema_equal",
-    "replica_equal",
-    "row_counts",
-    "row_diff",
-]
-
-
-class Checks(Settings):
-    """What Dagster checks of replicas, and what follows from a failure."""
-
-    run: tuple[CheckName, ...] = Field(default=get_args(CheckName), description="The checks that there are")
-    blocking: tuple[CheckName, ...] = Field(
-        default=(), description="Checks whose failure keeps assets that depend on the checked one from running"
-    )
-    repair: bool = Field(default=False, description="Repair what a failed check of a table names, once until it passes again")
-    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
-        default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
-    )
-    sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
-
-
 class Policy(Settings):
     """What is replicated from where to where.
 
-    ``databases`` maps source names to target names. ``tables`` and ``exclude`` are shell patterns of table names.
+    ``databases`` maps source names to target names. ``tables`` and ``exclude`` are patterns of table names.
     """
 
     name: str = Field(
@@ -134,8 +92,10 @@ class Policy(Settings):
         min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
     )
     new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
-    tables: tuple[str, ...] = Field(default=("*",), description="Shell patterns of the tables that are replicated")
-    exclude: tuple[str, ...] = Field(default=(), description="Shell patterns of tables that are not; these win")
+    tables: Patterns = Field(default=("*",), description="Patterns of the tables replicated: fact_*, or /fact_[0-9]+/")
+    exclude: Patterns = Field(
+        default=(), description="Shell patterns, or /regular expressions/, of tables that are not; these win"
+    )
     excluded: Literal["keep", "drop"] = Field(
         default="keep",
         description="What becomes of replicas that the policy no longer includes: they stay as they are, marked, or are dropped",

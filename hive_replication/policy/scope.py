@@ -1,16 +1,19 @@
 """Which tables a policy includes (pure).
 
-A replica keeps the same as a text: by it a load sees that the policy has changed.
+Patterns are those of a shell, or regular expressions between slashes, which match a whole name: ``/t[0-9]+/``. A replica keeps
+the same as a text: by it a load sees that the policy has changed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
 from hive_replication.errors import BadRequest
+from hive_replication.regular_expressions import require_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,8 @@ class PolicyScope:
     """The settings that decide which tables are replicated. Patterns match as Hive's names do, whatever their case.
 
     Args:
-        tables: shell patterns of the tables that are replicated.
-        exclude: shell patterns of those that are not; these win.
+        tables: patterns of the tables that are replicated.
+        exclude: patterns of those that are not; these win.
         metadata_only: whether data is left out.
         acid: whether transactional tables are replicated.
     """
@@ -52,16 +55,45 @@ class PolicyScope:
         """
         try:
             value = json.loads(text)
-            lists = {name: tuple(map(str, value[name])) for name in ("tables", "exclude")}
+            lists = {name: valid_patterns(tuple(map(str, value[name]))) for name in ("tables", "exclude")}
             return cls(**lists, metadata_only=bool(value["metadata_only"]), acid=bool(value["acid"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadRequest(f"{text[:100]!r} does not say which tables a replica was made with") from error
 
 
+def of_expressions(include: str, exclude: str = "") -> PolicyScope:
+    """The tables of two regular expressions; without the second one none is left out."""
+    return PolicyScope((f"/{include}/",), (f"/{exclude}/",) if exclude else ())
+
+
+def valid_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns, if those between slashes are regular expressions.
+
+    Raises:
+        ValueError: one is none.
+    """
+    for pattern in filter(_is_expression, patterns):
+        try:
+            require_expression(pattern[1:-1])
+        except BadRequest as error:
+            raise ValueError(str(error)) from error
+    return patterns
+
+
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name matches one of some shell patterns; Hive's names have no case."""
-    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+    """Whether a name matches one of some patterns; Hive's names have no case."""
+    return any(_matches(name, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if _is_expression(pattern):
+        return re.fullmatch(pattern[1:-1], name, re.IGNORECASE) is not None
+    return fnmatchcase(name.lower(), pattern.lower())
+
+
+def _is_expression(pattern: str) -> bool:
+    return len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/")
 
 
 def _folded(patterns: Iterable[str]) -> list[str]:
-    return sorted({pattern.lower() for pattern in patterns})
+    return sorted({pattern if _is_expression(pattern) else pattern.lower() for pattern in patterns})

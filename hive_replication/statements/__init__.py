@@ -6,5 +6,6 @@ Keep out of here: running the statements (``dump``, ``load``).
 """
 
 from hive_replication.statements.parser import EVERY, ReplDump, ReplLoad, ReplStatus, Statement, parse, parse_name
+from hive_replication.statements.tables import ALL, Tables, parse_tables
 
-__all__ = ["EVERY", "ReplDump", "ReplLoad", "ReplStatus", "Statement", "parse", "parse_name"]
+__all__ = ["ALL", "EVERY", "ReplDump", "ReplLoad", "ReplStatus", "Statement", "Tables", "parse", "parse_name", "parse_tables"]

@@ -6,27 +6,37 @@ import re
 from dataclasses import dataclass
 
 from hive_replication.errors import BadRequest
+from hive_replication.statements.tables import ALL, TOKEN, Tables, parse_tables
 
-_TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|([A-Za-z0-9_]+\.`[^`]+`|[^\s;'"`]+)|(;))""")
+_TOKEN = re.compile(
+    rf"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`([^`]+)`|({TOKEN}|[A-Za-z0-9_]+\.`[^`]+`|[^\s;'"`]+)|(;))"""
+)
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _QUOTED = re.compile(r"(?P<database>[A-Za-z0-9_]+)\.`(?P<table>[^`\x00-\x1f\x7f]+)`")
 #: In place of a database: each one of the policy.
 EVERY = "*"
 
 GRAMMAR = """REPL DUMP <db>[.<table>]|* [FROM <evid> [TO <evid>] [BATCH <n>]]
+REPL DUMP <db>.'<regex>'[.'<regex>'] [REPLACE <db>[.'<regex>'[.'<regex>']]] [FROM ...]
 REPL LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]
 REPL STATUS <db>[.<table>]"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplDump:
-    """``REPL DUMP``: ``from_evid`` None is a bootstrap, ``batch`` 0 no limit of events, ``*`` each database of the policy."""
+    """``REPL DUMP``: ``from_evid`` None is a bootstrap, ``batch`` 0 no limit of events, ``*`` each database of the policy.
+
+    ``tables`` are those of the database that are dumped, None for those of the policy; ``replaces`` those that the replica was
+    made with, None where the statement does not say.
+    """
 
     database: str
     table: str | None = None
     from_evid: int | None = None
     to_evid: int | None = None
     batch: int = 0
+    tables: Tables | None = None
+    replaces: Tables | None = None
 
     @property
     def name(self) -> str:
@@ -119,6 +129,16 @@ class _Tokens:
         except BadRequest as error:
             raise self.error(str(error)) from None
 
+    def tables(self) -> tuple[str, Tables] | None:
+        """A database and regular expressions, if the next word is that."""
+        try:
+            found = parse_tables(self._words[0]) if self._words else None
+        except BadRequest as error:
+            raise self.error(str(error)) from None
+        if found is not None:
+            self._words.pop(0)
+        return found
+
     def end(self) -> None:
         if self._words:
             raise self.error(f"unexpected {self._here()}")
@@ -160,15 +180,31 @@ def _joined(database: str, table: str | None) -> str:
 
 
 def _dump(tokens: _Tokens) -> ReplDump:
-    database, table = (EVERY, None) if tokens.keyword(EVERY) else tokens.name()
+    some = tokens.tables()
+    tables = some[1] if some is not None else None
+    if some is not None:
+        database, table = some[0], None
+    else:
+        database, table = (EVERY, None) if tokens.keyword(EVERY) else tokens.name()
+    replaces = _replaced(tokens, database) if tokens.keyword("REPLACE") else None
     if not tokens.keyword("FROM"):
-        return ReplDump(database, table)
+        if replaces is not None:
+            raise tokens.error("REPLACE needs FROM: only a replica has tables that others replace")
+        return ReplDump(database, table, tables=tables)
     start = tokens.number("the event id after FROM", 0)
     end = tokens.number("the event id after TO", 0) if tokens.keyword("TO") else None
     batch = tokens.number("the number of events after BATCH", 1) if tokens.keyword("BATCH") else 0
     if end is not None and end < start:
         raise tokens.error(f"TO {end} lies before FROM {start}")
-    return ReplDump(database, table, start, end, batch)
+    return ReplDump(database, table, start, end, batch, tables, replaces)
+
+
+def _replaced(tokens: _Tokens, database: str) -> Tables:
+    found = tokens.tables()
+    name, table = (found[0], None) if found is not None else tokens.name()
+    if name != database or table is not None:
+        raise tokens.error(f"REPLACE names {_joined(name, table)}, the dump is of the database {database}")
+    return found[1] if found is not None else ALL
 
 
 def _load(tokens: _Tokens) -> ReplLoad:

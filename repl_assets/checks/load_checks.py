@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from hive_replication.load.report import LoadReport
-from hive_replication.policy.model import CheckName, Checks
+from hive_replication.policy.checks import CheckName, Checks
 from repl_assets.catalog.keys import FILES_PROVEN, SAME_OBJECTS, UP_TO_DATE
 from repl_assets.recording.metadata import held_table, markdown_table
 

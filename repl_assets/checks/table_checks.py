@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy
-from hive_replication.policy.model import CheckName
+from hive_replication.policy.checks import CheckName
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import Finding, Partitions
 from repl_assets.checks.not_held import find_not_held

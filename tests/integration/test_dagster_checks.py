@@ -10,7 +10,7 @@ import pytest
 from dagster._core.storage.tags import RUN_KEY_TAG
 
 from hive_replication.metastore.types import copy_of
-from hive_replication.policy.model import Checks
+from hive_replication.policy.checks import Checks
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Window
 from repl_assets.catalog.specs import Specs

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 import hive_replication
+from hive_replication.errors import BadRequest
 from hive_replication.lag import lag
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.fingerprint import FINGERPRINT
@@ -196,6 +197,27 @@ def test_the_sensor_and_the_lag_notice_a_policy_that_changes(sensor: Sensor) -> 
     warehouse.with_policy(exclude=("plain",)).assert_equal_in_policy(kept=("plain",))
     found = lag(sensor.connection.source, sensor.connection.target, warehouse.database)
     assert (found.changed, found.left, found.held, is_up_to_date(found, 900.0)) == ("", ("plain",), (), True)
+
+
+def test_regular_expressions_in_statements(warehouse: Warehouse) -> None:
+    """In any case, what is excluded wins; what a later statement takes in comes whole, what it leaves out is dropped."""
+    make(warehouse, "t1", "t2", "t30", "other")
+    some = warehouse.with_policy(excluded="drop")
+    connection, metastore = some.connection, some.connection.target.metastore
+    first = hive_replication.dump(connection, f"{some.database}.'T[0-9]+'.'t3.*'")
+    assert hive_replication.load(connection, first.directory).held == ()
+    assert set(metastore.table_names(some.database)) == {"t1", "t2"}
+    make(warehouse, "t31", "t4")
+    warehouse.load_data("t1 PARTITION (p='1')", "more\n")
+    evid, wanted = first.last_evid, f"{some.database}.'t[13].*|other'"
+    with pytest.raises(BadRequest, match=r"was made with tables \['/T\[0-9\]\+/'\]"):
+        hive_replication.dump(connection, wanted, from_evid=evid, replaces=some.database)
+    second = hive_replication.dump(connection, wanted, from_evid=evid, replaces=f"{some.database}.'T[0-9]+'.'t3.*'")
+    assert hive_replication.load(connection, second.directory).held == ()
+    assert set(metastore.table_names(some.database)) == {"t1", "t30", "t31", "other"}
+    assert step(some).held == ()
+    assert state(some).held == {}
+    some.assert_equal_in_policy()
 
 
 def test_views_that_name_a_database_of_another_name(warehouse: Warehouse, hive3_target: HiveDriver) -> None:

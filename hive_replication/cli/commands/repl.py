@@ -29,6 +29,9 @@ def repl(context: typer.Context, words: Words = None, config: Config = None, jso
     DUMP <db>[.<table>] [FROM <evid> [TO <evid>] [BATCH <n>]]: writes a dump, prints its directory and last event id. '*' in
     place of a name: a dump of each database of the policy.
 
+    DUMP <db>.'<regex>'[.'<regex>'] [REPLACE <db>...] [FROM ...]: of the tables that the first regular expression matches, not the
+    second, in place of those of the policy.
+
     LOAD [<db>[.<table>]] FROM <dir> [TO <evid>]: applies a dump, or its events up to <evid>, to the target; prints nothing.
 
     STATUS <db>[.<table>]: prints the last event id of a target, or nothing where it is no replica; a name that nobody knows is an
@@ -51,7 +54,8 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
     from hive_replication.statements import EVERY
 
     connection = chosen.connect()
-    names = sorted(connection.source.policy.databases) if parsed.database == EVERY else [parsed.name]
+    named = parsed.tables.of(parsed.database) if parsed.tables else parsed.name
+    names = sorted(connection.source.policy.databases) if parsed.database == EVERY else [named]
     with shown() as progress:
         results = [
             dump(
@@ -60,6 +64,7 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
                 from_evid=parsed.from_evid,
                 to_evid=parsed.to_evid,
                 batch=parsed.batch,
+                replaces=parsed.replaces.of(parsed.database) if parsed.replaces else None,
                 progress=progress,
             )
             for name in names

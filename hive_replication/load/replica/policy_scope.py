@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hive_replication.dump.format.record_types import MadeWith
+from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.policy import Policy
+from hive_replication.policy import Policy, PolicyScope
+from hive_replication.policy.scope import of_expressions
+from hive_replication.statements import ALL, Tables
 
 
 def made_with(state: ReplicaState, policy: Policy, tables: Callable[[], Iterable[str]]) -> MadeWith | None:
@@ -21,6 +24,23 @@ def made_with(state: ReplicaState, policy: Policy, tables: Callable[[], Iterable
     if state.applied is not None and not state.scope:
         return MadeWith("", coming, tuple(sorted(tables())))
     return MadeWith(state.scope, coming) if coming or changed(state, policy) else None
+
+
+def require_made_with(state: ReplicaState, database: str, tables: Tables) -> None:
+    """Makes sure that a replica was made with the tables that a statement says are replaced (Hive's REPLACE).
+
+    Raises:
+        BadRequest: it was made with others, or there is none.
+    """
+    made = PolicyScope.parse(state.scope) if state.scope else None
+    wanted = of_expressions(tables.include, tables.exclude)
+    if made is None or (_plain(made), made.exclude) != (_plain(wanted), wanted.exclude):
+        found = f"with tables {list(made.tables)} and exclude {list(made.exclude)}" if made else "by no load that says its tables"
+        raise BadRequest(f"the replica {database} was made {found}, not with the tables that REPLACE names: name those, or none")
+
+
+def _plain(scope: PolicyScope) -> tuple[str, ...]:
+    return ("*",) if scope.tables == of_expressions(ALL.include).tables else scope.tables
 
 
 def changed(state: ReplicaState, policy: Policy) -> bool:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from sqlglot import expressions as sql
 from sqlglot import parse_one, tokenize
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from hive_replication.load.replica.view_text import CannotRewrite
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.errors import BadRequest
-from hive_replication.load.replica.policy_scope import changed, made_with
+from hive_replication.load.replica.policy_scope import changed, made_with, require_made_with
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, replica_state
 from hive_replication.metastore.types import Database
 from hive_replication.policy import PolicyScope
+from hive_replication.statements import Tables
 from tests.moving import POLICY
 
 
@@ -19,6 +20,26 @@ def test_patterns_match_as_hives_names_do() -> None:
     assert [scope.includes(name) for name in ("fa1", "orders", "xa1", "other")] == [True, True, False, False]
     policy = POLICY.model_copy(update={"tables": ("*A1",)})
     assert (policy.includes("xa1"), policy.target_of("db")) == (True, "db")
+
+
+def test_regular_expressions_stand_between_slashes() -> None:
+    scope = PolicyScope(("/t[0-9]+|X/", "other*"), (r"/t\D*0/",))
+    names = ("t1", "T22", "x", "xx", "t0", "at1", "t1a", "other_1")
+    assert [name for name in names if scope.includes(name)] == ["t1", "T22", "x", "other_1"]
+    assert PolicyScope.parse(scope.text) == PolicyScope(("/t[0-9]+|X/", "other*"), (r"/t\D*0/",))
+    with pytest.raises(BadRequest, match="does not say"):
+        PolicyScope.parse(scope.text.replace("+", "+("))
+    with pytest.raises(ValueError, match="not a regular expression"):
+        type(POLICY).model_validate(POLICY.model_dump(mode="json") | {"tables": ["/a(/"]})
+
+
+def test_what_a_statement_says_it_replaces() -> None:
+    made = ReplicaState("uuid/db", 7, scope=PolicyScope(("/a/",), ("/b/",)).text)
+    require_made_with(made, "db", Tables("a", "b"))
+    require_made_with(replace(made, scope=PolicyScope().text), "db", Tables(".*"))
+    for state, tables in ((made, Tables("a")), (made, Tables(".*")), (ReplicaState("uuid/db", 7), Tables("a"))):
+        with pytest.raises(BadRequest, match="not with the tables that REPLACE names"):
+            require_made_with(state, "db", tables)
 
 
 def test_names_of_databases_have_no_case() -> None:

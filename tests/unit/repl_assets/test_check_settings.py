@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from hive_replication.policy.model import Checks
+from hive_replication.policy.checks import Checks
 from repl_assets.checks.findings import WHOLE_TABLE, EvaluationKey, Finding, partitions_to_repair, with_failed
 from repl_assets.definitions import build_defs
 from tests.unit.repl_assets.test_dagster_definitions import CATALOG, policy

@@ -11,7 +11,8 @@ import pytest
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.policy import Policy, Root
-from hive_replication.policy.model import Checks, Warehouse, Witness
+from hive_replication.policy.checks import Checks, Witness
+from hive_replication.policy.model import Warehouse
 from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, Stage
 from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.definitions import build_defs

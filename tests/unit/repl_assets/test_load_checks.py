@@ -9,7 +9,7 @@ from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.report import Held, LoadReport
-from hive_replication.policy.model import Checks
+from hive_replication.policy.checks import Checks
 from repl_assets.checks.load_checks import check_results, load_checks, window_checks
 
 KEY = dg.AssetKey(["p", "db__load"])

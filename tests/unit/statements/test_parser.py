@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.errors import BadRequest
-from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, parse
+from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, Tables, parse, parse_tables
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,14 @@ from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, parse
         ("REPL DUMP sales FROM 200 BATCH 100", ReplDump("sales", None, 200, None, 100)),
         ("REPL DUMP sales FROM 0", ReplDump("sales", None, 0)),
         ("REPL DUMP `sales`", ReplDump("sales")),
+        ("REPL DUMP Sales.'t[0-9]+'", ReplDump("sales", tables=Tables("t[0-9]+"))),
+        ("REPL DUMP sales.'a|b'.\"it's.*\" FROM 5", ReplDump("sales", None, 5, tables=Tables("a|b", "it's.*"))),
+        (
+            "REPL DUMP sales.'T.*' REPLACE sales.'a'.'b' FROM 5 TO 9 BATCH 2;",
+            ReplDump("sales", None, 5, 9, 2, Tables("T.*"), Tables("a", "b")),
+        ),
+        ("REPL DUMP sales REPLACE sales.'a' FROM 5", ReplDump("sales", None, 5, replaces=Tables("a"))),
+        ("REPL DUMP sales.'a' REPLACE Sales FROM 5", ReplDump("sales", None, 5, tables=Tables("a"), replaces=Tables(".*"))),
         ("REPL LOAD FROM hdfs://nn:8020/d/1", ReplLoad("hdfs://nn:8020/d/1")),
         ("REPL LOAD copy FROM 'hdfs://nn:8020/d 1'", ReplLoad("hdfs://nn:8020/d 1", "copy")),
         ('REPL LOAD copy.t FROM "hdfs://nn:8020/it\'s"', ReplLoad("hdfs://nn:8020/it's", "copy", "t")),
@@ -55,6 +63,22 @@ def test_statement(text: str, expected: object) -> None:
         ("REPL DUMP sales TO 4", "unexpected at 'TO'"),
         ("REPL DUMP sales BATCH 4", "unexpected at 'BATCH'"),
         ("REPL DUMP sales FROM 1 BATCH 4 TO 9", "unexpected at 'TO'"),
+        ("REPL DUMP sales.''", "an empty regular expression"),
+        ("REPL DUMP sales.'a'.''", "an empty regular expression"),
+        ("REPL DUMP sales.'a'.'b'.'c'", "more than two expressions"),
+        ("REPL DUMP sales.'a'b", "unexpected at 'b'"),
+        ("REPL DUMP sales.'a(' FROM 5", "'a(' is not a regular expression"),
+        ("REPL DUMP sales.'[a-c&&[b]]'", "is not a regular expression"),
+        ("REPL DUMP sales.'\\p{Alpha}'", "is not a regular expression"),
+        ("REPL DUMP sales.[a-z]", "'sales.[a-z]' is not a name"),
+        ("REPL DUMP hive.sales.'a'", "is not a name"),
+        ("REPL DUMP @hive#sales", "'@hive#sales' is not a name"),
+        (f"REPL DUMP sales.'{'a' * 1001}'", "longer than 1000"),
+        ("REPL DUMP sales.'a' REPLACE other.'b' FROM 5", "REPLACE names other, the dump is of the database sales"),
+        ("REPL DUMP sales.'a' REPLACE sales.b FROM 5", "REPLACE names sales.b"),
+        ("REPL DUMP sales.'a' REPLACE sales.'b'", "REPLACE needs FROM"),
+        ("REPL DUMP sales.'a' REPLACE", "expected a database or table name"),
+        ("REPL LOAD sales.'a' FROM d", "is not a name"),
         ("REPL LOAD", "expected a database or table name"),
         ("REPL LOAD sales", "expected FROM"),
         ("REPL LOAD FROM", "expected the dump directory"),
@@ -70,6 +94,11 @@ def test_broken_statement_names_the_place_and_the_forms(text: str, problem: str)
     assert problem in str(raised.value)
     assert "REPL LOAD [<db>[.<table>]] FROM <dir>" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_expressions_are_written_as_they_are_read() -> None:
+    for tables in (Tables("a"), Tables("it's", 'say "x"'), Tables(".*", "b")):
+        assert parse_tables(tables.of("sales")) == ("sales", tables)
 
 
 _names = st.from_regex(r"[a-z0-9_]{1,12}", fullmatch=True)

@@ -1,0 +1,55 @@
+"""What Dagster checks of replicas, and how the witness compares both sides: a part of the policy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, Field
+
+from hive_replication.policy.cron import valid_cron
+from hive_replication.policy.warehouse import Settings
+
+
+class Witness(Settings):
+    """How the check ``same_objects`` compares all objects of both sides, from their metastores and storages alone."""
+
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default="30 * * * *",
+        description="When Dagster compares, apart from after each window: a cron expression in time_zone; only then where null",
+    )
+    partitions: int = Field(
+        default=5_000, ge=0, description="Most partitions of a database that one round describes; it compares the names of all"
+    )
+    directories: int = Field(default=500, ge=0, description="Most directories of a database whose files one round lists")
+    driver_max_directories: int = Field(
+        default=2_000, ge=0, description="Directories beyond so many are listed in Spark executors (Dagster)"
+    )
+    checksums: int = Field(default=100, ge=0, description="Most files of a database whose checksums one round compares")
+
+
+#: What Dagster checks of replicas.
+CheckName = Literal[
+    "files_proven",
+    "nothing_held",
+    "same_objects",
+    "no_strays",
+    "not_held",
+    "schema_equal",
+    "replica_equal",
+    "row_counts",
+    "row_diff",
+]
+
+
+class Checks(Settings):
+    """What Dagster checks of replicas, and what follows from a failure."""
+
+    run: tuple[CheckName, ...] = Field(default=get_args(CheckName), description="The checks that there are")
+    blocking: tuple[CheckName, ...] = Field(
+        default=(), description="Checks whose failure keeps assets that depend on the checked one from running"
+    )
+    repair: bool = Field(default=False, description="Repair what a failed check of a table names, once until it passes again")
+    schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
+        default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
+    )
+    sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
