@@ -130,6 +130,7 @@ class Session:
             target_table=self.table,
             renamed_views=policy.renamed_views,
             databases=renamed_databases(policy.databases, header.scope.database, self.database),
+            owners=policy.owners,
             metadata_only=header.metadata_only,
         )
 

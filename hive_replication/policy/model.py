@@ -108,6 +108,10 @@ class Policy(Settings):
         default_factory=dict[str, str],
         description="Directories of target databases, by their names on the target; where absent the target's metastore chooses",
     )
+    owners: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Owners of databases, tables and functions on the target, by those at the source; others keep their names",
+    )
     external_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
         default=None,
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "

@@ -14,6 +14,7 @@ from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
+from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.client import Metastore
@@ -171,7 +172,12 @@ class _Comparison:
     def functions(self) -> Iterator[TableComparison]:
         """Compares functions: those that are replicated, under their names of lanes."""
         records = [function_record(self._side, function, "") for function in self._source.functions().values()]
-        ours = {record.name: record.function for record in records if not why_left_out(record.function, record.files)}
+        owners = self._side.policy.owners
+        ours = {
+            record.name: owned_on_target(record.function, owners)
+            for record in records
+            if not why_left_out(record.function, record.files)
+        }
         theirs = self._target.functions()
         for name in sorted(ours.keys() | theirs.keys()):
             yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))

@@ -202,11 +202,13 @@ def test_the_sensor_and_the_lag_notice_a_policy_that_changes(sensor: Sensor) -> 
 def test_regular_expressions_in_statements(warehouse: Warehouse) -> None:
     """In any case, what is excluded wins; what a later statement takes in comes whole, what it leaves out is dropped."""
     make(warehouse, "t1", "t2", "t30", "other")
-    some = warehouse.with_policy(excluded="drop")
+    owner = warehouse.connection.source.metastore.table(warehouse.database, "t1").owner  # type: ignore[union-attr]
+    some = warehouse.with_policy(excluded="drop", owners={"hive": "ops", owner: "loader"})
     connection, metastore = some.connection, some.connection.target.metastore
     first = hive_replication.dump(connection, f"{some.database}.'T[0-9]+'.'t3.*'")
     assert hive_replication.load(connection, first.directory).held == ()
     assert set(metastore.table_names(some.database)) == {"t1", "t2"}
+    assert (metastore.database(some.database).ownerName, metastore.table(some.database, "t1").owner) == ("ops", "loader")  # type: ignore[union-attr]
     make(warehouse, "t31", "t4")
     warehouse.load_data("t1 PARTITION (p='1')", "more\n")
     evid, wanted = first.last_evid, f"{some.database}.'t[13].*|other'"

@@ -13,6 +13,7 @@ from hive_replication.load.layout.move_to_retired import retire, retire_database
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
+from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Database, copy_of
@@ -61,7 +62,7 @@ class TargetDatabase:
         if self.dry:
             return False
         self.check()
-        image = copy_of(image)
+        image = owned_on_target(image, self.target.policy.owners)
         image.locationUri = self.target.policy.locations.get(self.name)
         if image.locationUri and is_reserved(image.locationUri):
             raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
@@ -84,7 +85,7 @@ class TargetDatabase:
         current = self.target.metastore.database(self.name)
         if current is None:
             raise ReplicationError(f"the target database {self.name!r} went away during the load")
-        altered = database_with_state(current, self._written, image)
+        altered = database_with_state(current, self._written, owned_on_target(image, self.target.policy.owners))
         if altered == current:
             return False
         self.check()

@@ -16,8 +16,9 @@ from hive_replication.load.layout.directories import Layout
 from hive_replication.load.operations.kinds import Content, CustomOperation
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.target import Target
-from hive_replication.metastore.types import Function, copy_of
+from hive_replication.metastore.types import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def create_function(mapping: NameMapping, function: Function, files: tuple[FileR
     home = home_of(mapping, name)
     directory = f"{home}/{evid}"
     copied = {file.uri: f"{directory}/{file.relative}" for file in files}
-    image = copy_of(function)
+    image = owned_on_target(function, mapping.owners)
     image.dbName, image.catName = mapping.target_database, None
     for resource in image.resourceUris or ():
         resource.uri = copied.get(resource.uri, resource.uri)

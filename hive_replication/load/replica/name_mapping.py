@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hive_replication.load.layout.directories import Layout
+from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, reference
@@ -38,6 +39,7 @@ class NameMapping:
         source_table, target_table: a table-level load's names, or None.
         renamed_views: the policy's setting.
         databases: databases that have another name on the target, by their names at the source.
+        owners: the policy's setting.
         metadata_only: whether no data is replicated; then nothing of what statistics tell of it is true of the replica.
     """
 
@@ -53,6 +55,7 @@ class NameMapping:
     target_table: str | None = None
     renamed_views: RenamedViews = "warn"
     databases: Mapping[str, str] = field(default_factory=dict[str, str])
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
     metadata_only: bool = False
 
     def why_held(self, table: Table) -> str:
@@ -129,6 +132,7 @@ class NameMapping:
         """The image of a table for the target; its location is set when its data is placed."""
         image, location = copy_of(self.with_view_text(table)), self.table_location(table)
         image.dbName, image.tableName = self.target_database, self.table(table.tableName.lower())
+        image.owner = owner_on_target(table.owner, table.ownerType, self.owners)
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.colStats = None  # set by separate operations
         image.parameters = self._parameters(image.parameters, table.sd.location, location, evid)

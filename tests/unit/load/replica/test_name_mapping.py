@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_replication.load.operations.functions import create_function
 from hive_replication.load.replica.name_mapping import NameMapping, point_at
-from hive_replication.metastore.types import Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.metastore.types import (
+    Database,
+    Function,
+    Partition,
+    PrincipalType,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
 
 MAPPING = NameMapping(
     source="uuid/sales",
@@ -30,6 +41,23 @@ def table(name: str = "t", location: str | None = None, **fields: object) -> Tab
         sd=StorageDescriptor(location=location, serdeInfo=SerDeInfo(parameters={"path": location})),
         **defaults,
     )
+
+
+def test_owners_have_the_names_that_the_policy_gives_them() -> None:
+    owners = {"alice": "bob", "bob": "carol"}
+    mapping = replace(MAPPING, owners=owners)
+    for owner, kind, wanted in (
+        ("alice", PrincipalType.USER, "bob"),
+        ("bob", None, "carol"),
+        ("alice", PrincipalType.ROLE, "alice"),
+        ("dave", PrincipalType.USER, "dave"),
+        (None, None, None),
+    ):
+        assert mapping.new_table(table(owner=owner, ownerType=kind), 7).owner == wanted
+        assert owned_on_target(Database(name="d", ownerName=owner, ownerType=kind), owners).ownerName == wanted
+        function = Function(functionName="f", dbName="d", ownerName=owner, ownerType=kind)
+        assert create_function(mapping, function, (), 7).image.ownerName == wanted
+    assert MAPPING.new_table(table(owner="alice"), 7).owner == "alice"
 
 
 @pytest.mark.parametrize(
