@@ -21,7 +21,7 @@ from hive_replication.load.replica.view_text import CannotRewrite
 
 #: Spark's name of the catalog that is Hive's metastore.
 _SPARK_CATALOG = "spark_catalog"
-_MOST_CHARACTERS = 2**20
+_MOST_CHARACTERS = 2**18
 #: Where a name is given to something or is that of a field: never a database's.
 _GIVEN = (
     *(sql.Alias, sql.Aliases, sql.TableAlias, sql.Window, sql.WindowSpec, sql.Lateral),
@@ -58,12 +58,16 @@ def with_databases(text: str, databases: tuple[tuple[str, str], ...]) -> str:
     tree = _parsed(text)
     _require_all_seen(text, tree, dict(databases))
     places = [(place.span(text), place) for place in _Names(tree, dict(databases)).places()]
-    result = text
-    for (first, end), place in sorted(places, key=lambda found: found[0], reverse=True):
-        result = f"{result[:first]}`{place.name}`{result[end:]}"
+    if not places:
+        return text
+    parts, position = list[str](), 0
+    for (first, end), place in sorted(places, key=lambda found: found[0]):
+        parts += (text[position:first], f"`{place.name}`")
+        position = end
         place.identifier.set("this", place.name)
         place.identifier.set("quoted", True)
-    if places and _parsed(result) != tree:
+    result = "".join((*parts, text[position:]))
+    if _parsed(result) != tree:
         raise CannotRewrite("its text with the other names is not the same query")
     return result
 

@@ -120,7 +120,7 @@ def test_what_names_none_of_them_stays(text: str) -> None:
         ("SELECT a FROM sales.t WHERE", "cannot be parsed"),
         ("SELECT 1; SELECT a FROM sales.t", "not one query"),
         ("INSERT INTO sales.t SELECT 1", "not one query"),
-        ("SELECT a FROM sales.t " + "-" * 2**20, "longer than"),
+        ("SELECT a FROM sales.t " + "-" * 2**18, "longer than"),
         ("SELECT " + "(" * 5_000 + "1" + ")" * 5_000 + " FROM sales.t", "cannot be parsed"),
     ],
 )
