@@ -86,7 +86,11 @@ class NameMapping:
     def reads_source(self, replica: Table) -> bool:
         """Whether a view of the target reads a database by a name that it has at the source only."""
         here = set(self.databases.values())
-        return any(reference(replica, name) for name in self.databases if name not in here)
+        others = {source: target for source, target in self.databases.items() if source not in here}
+        try:
+            return rewritten(replica, others) != replica
+        except CannotRewrite:
+            return any(reference(replica, name) for name in others)
 
     def table(self, name: str) -> str:
         """Target name of a source table."""
