@@ -1,4 +1,4 @@
-"""Why no run starts although there is work: outside of the policy's hours or schedule, or the database is paused or undone."""
+"""Why no run starts although there is work: outside of the policy's hours or schedule, or the database is stopped."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ def outside_hours(policy: Policy, now: float) -> str:
     if opens is None:
         return ""
     return f"outside of the hours {', '.join(policy.hours)}: resumes {told(opens, policy.time_zone)}, in {duration(opens - now)}"
+
+
+def stopped(policy: Policy, found: Mapping[str, ReplicaState]) -> dict[str, str]:
+    """Reasons for databases that an operator stopped, by source name: paused, undone or failed over."""
+    return paused(found) | undone(policy, found) | failed_over(found)
+
+
+def failed_over(found: Mapping[str, ReplicaState]) -> dict[str, str]:
+    """Reasons for databases of which a failover ended this direction, by source name."""
+    return {
+        name: f"{name}: the target was {state.failed_over} by a failover; hive-repl failover status {name}"
+        for name, state in found.items()
+        if state.failed_over
+    }
 
 
 def paused(found: Mapping[str, ReplicaState]) -> dict[str, str]:

@@ -17,7 +17,16 @@ from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_st
 from hive_replication.storage.failures import plain
 
 Condition = Literal[
-    "up to date", "behind", "tables held", "gap", "paused", "undone", "no replica", "bootstrap unfinished", "unknown"
+    "up to date",
+    "behind",
+    "tables held",
+    "gap",
+    "paused",
+    "undone",
+    "failed over",
+    "no replica",
+    "bootstrap unfinished",
+    "unknown",
 ]
 _LOADS = frozenset({"window", "bootstrap", "table", "repair", "recovery", "catch-up"})
 _RECENT = 20  # records that are read to find the last load
@@ -149,6 +158,7 @@ def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = 
     """
     found: list[tuple[bool, Condition]] = [
         (not known, "unknown"),
+        (bool(state.failed_over), "failed over"),
         (state.undone is not None, "undone"),
         (bool(state.paused), "paused"),
         (not state.source, "no replica"),
@@ -168,6 +178,7 @@ def _advice(condition: Condition, lag: Lag) -> str:
     name, target = lag.database, lag.target_database
     return {
         "unknown": f"{lag.problem}: hive-repl doctor" if lag.problem else "hive-repl doctor",
+        "failed over": f"hive-repl failover status {name}",
         "undone": f"hive-repl undo {target} --release lets it follow the source again",
         "paused": f"hive-repl resume {name} lets the sensors load it again",
         "no replica": f"the sensor bootstraps it; by hand: hive-repl REPL DUMP {name}, then REPL LOAD",

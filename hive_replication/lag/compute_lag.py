@@ -51,7 +51,7 @@ class Lag:
         bytes_waiting: bytes of the files that the waiting events bring; None where a size is not known.
         tables: those of which an event waits, or that are held.
         gap: why the source's events cannot be applied to the replica, or "".
-        stopped: why an operator stopped it: paused or undone; else "".
+        stopped: why an operator stopped it: failed over, paused or undone; else "".
         changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
@@ -76,7 +76,9 @@ class Lag:
 
 
 def stopped(state: ReplicaState) -> str:
-    """Why nothing is loaded: an operator paused the database or undid loads; else ""."""
+    """Why nothing is loaded: a failover ended this direction, an operator paused the database or undid loads; else ""."""
+    if state.failed_over:
+        return f"{state.failed_over} by a failover"
     if state.paused:
         return f"paused {state.paused}"
     return "" if state.undone is None else f"undone to event {state.undone}"

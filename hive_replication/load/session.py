@@ -26,7 +26,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.own_location import own_location
-from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
+from hive_replication.load.replica.ownership import lineage, refuse_failed_over, refuse_loop, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
@@ -151,9 +151,11 @@ class Session:
         """Makes sure that the target database is a replica of this source, or holds nothing that is not.
 
         Raises:
-            Refused: it is another source's replica, or holds a table that is not our replica.
+            Refused: it is another source's replica, a failover ended this direction, or it holds a table that is not our replica.
         """
-        refuse_loop(self._lineage, f"{self.target.identity}/{self.database}")
+        own = f"{self.target.identity}/{self.database}"
+        refuse_failed_over(self.state, self.database, self.reader.header.source_database, own)
+        refuse_loop(self._lineage, own)
         refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
         if self.state.source:
             self.replica.state = replace(self.state, policy=self.target.policy.name, origins=self._lineage[1:])

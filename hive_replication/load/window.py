@@ -28,6 +28,7 @@ from hive_replication.load.plan.lanes import (
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.policy_change import awaited, newcomer, with_scope
 from hive_replication.load.replica.drops import is_placeholder
+from hive_replication.load.replica.failover_marks import READ_ONLY
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.state import ReplicaState, is_state, object_id, with_held
@@ -236,7 +237,7 @@ def _alters(session: Session, events: Sequence[WindowEvent], only: str | None) -
         applied = gate.applied(event.evid, position=session.state.applied or 0)
         if session.table is not None or only is not None or applied:
             _skip(session, event, "applied already, or not of this load")
-        elif _visible(event.event.before) == _visible(event.event.after):
+        elif visible(event.event.before) == visible(event.event.after):
             _skip(session, event, "changes nothing but replication's own properties")
         else:
             found.append(op.AlterDatabase(event.evid, "", database_image(session, event.event.after)))
@@ -262,14 +263,16 @@ def database_image(session: Session, database: Database) -> Database:
     """The image of a database for the target; its directory is the metastore's choice."""
     image = copy_of(database)
     image.name, image.locationUri, image.managedLocationUri, image.catalogName = session.database, None, None, None
-    image.parameters = _visible(database).parameters
+    image.parameters = visible(database).parameters
     return image
 
 
-def _visible(database: Database) -> Database:
-    """A database without replication's own properties."""
+def visible(database: Database) -> Database:
+    """A database without the properties that each side has for itself."""
     shown = copy_of(database)
-    shown.parameters = {key: value for key, value in (database.parameters or {}).items() if not is_state(key)}
+    shown.parameters = {
+        key: value for key, value in (database.parameters or {}).items() if not (is_state(key) or key == READ_ONLY)
+    }
     return shown
 
 

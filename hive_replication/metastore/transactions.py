@@ -111,6 +111,10 @@ class Transactions(Calls):
         found = self._unfinished()
         return found.open | found.aborted
 
+    def open_transactions(self) -> frozenset[int]:
+        """Transactions that are open, those that only read left out."""
+        return self._unfinished().open
+
     def _unfinished(self) -> WriteIds:
         """The same, open ones and aborted ones apart."""
         request = GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY])

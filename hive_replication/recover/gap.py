@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
+from hive_replication.load.replica.ownership import refuse_failed_over
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.source_history import forgotten
@@ -25,12 +26,12 @@ class Gap:
     Args:
         kind: ``missing events`` (a hole in the log, or it was purged), ``other history`` (the source's metastore was restored
             from an older state), ``restored target`` (the target's metastore was), ``unfinished tables`` (a bootstrap or a
-            recovery failed for them).
+            recovery failed for them), ``failback`` (an old source becomes a replica of the one that replaced it).
         applied: last applied event id of the replica.
         reason: one sentence.
     """
 
-    kind: Literal["missing events", "other history", "restored target", "unfinished tables"]
+    kind: Literal["missing events", "other history", "restored target", "unfinished tables", "failback"]
     applied: int
     reason: str
 
@@ -46,11 +47,12 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
 
     Raises:
         BadRequest: the target database is no finished replica, or the source has none of this name either.
-        Refused: it is a replica of another source.
+        Refused: it is a replica of another source, or a failover ended this direction.
     """
     name = target.policy.target_of(database)
     replica = target.metastore.database(name)
     state = replica_state(replica)
+    refuse_failed_over(state, name)
     if replica is None or state.applied is None:
         source.database(database)
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
@@ -67,12 +69,13 @@ def require_history(source: Source, target: Target, database: str, evid: int) ->
     The load checks the same. An unreachable target, or one with another applied id, does not prevent the dump.
 
     Raises:
-        Refused: the replica stands at an event of another history, or was restored itself.
+        Refused: the replica stands at an event of another history, was restored itself, or a failover ended this direction.
     """
     try:
         name = target.policy.target_of(database)
         replica = target.metastore.database(name)
         state = replica_state(replica)
+        refuse_failed_over(state, name)
         if replica is None or state.applied != evid or state.source != f"{source.identity}/{database}":
             return
         gap = history_gap(source, state, source.metastore.current_event_id()) or _target_gap(target, replica, state)

@@ -26,7 +26,7 @@ from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
-from sensors.not_now import due, next_due, off_schedule, outside_hours, paused, undone
+from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval
 from sensors.notification_log.cursor import Cursor, read_cursor
 from sensors.notification_log.decision import Decision, Kind, Replica, Start, decide
@@ -94,7 +94,7 @@ def tick(
     if untouched and cursor.ends_tick(current, now):
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
     found = states(connection)
-    waiting = paused(found) | undone(policy, found)
+    waiting = stopped(policy, found)
     by_hand = bool(waiting) or any(map(_is_undone, found.values()))
     found = {database: state for database, state in found.items() if database not in waiting}
     history = run_history(context.instance, names, policy.databases)

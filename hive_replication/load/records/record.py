@@ -13,7 +13,22 @@ from hive_replication.load.report import LoadReport, object_of
 
 #: What was done. Written to disk: a text is never changed.
 Action = Literal[
-    "window", "bootstrap", "table", "repair", "recovery", "catch-up", "undo", "release", "pause", "resume", "approve"
+    "window",
+    "bootstrap",
+    "table",
+    "repair",
+    "recovery",
+    "catch-up",
+    "undo",
+    "release",
+    "pause",
+    "resume",
+    "approve",
+    "failover start",
+    "failover open",
+    "failover finish",
+    "failover rollback",
+    "failover reverse",
 ]
 Outcome = Literal["done", "held", "failed"]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hive_replication.errors import Refused
+from hive_replication.load.replica.failover_marks import failover_marks
 from hive_replication.load.replica.state import SOURCE, ReplicaState, origins
+from hive_replication.metastore.types import Database
 
 
 def lineage(parameters: Mapping[str, str] | None, source: str) -> tuple[str, ...]:
@@ -58,4 +60,28 @@ def refuse_second_writer(state: ReplicaState, database: str, source: str, policy
         raise Refused(
             f"the target database {database!r} is written by the policy {state.policy!r}, and this one is {policy!r}: load under "
             "another name, or, to hand it over, remove its parameter hive_replication.policy"
+        )
+
+
+def refuse_failed_over(state: ReplicaState, database: str, source: Database | None = None, own: str = "") -> None:
+    """Makes sure that a failover did not end the direction of a load.
+
+    Args:
+        state: of the target database.
+        database: its name.
+        source: the load's source, which may say that a failover put it in place of the target database, before that knows.
+        own: identity of the target database.
+
+    Raises:
+        Refused: it did.
+    """
+    if state.failed_over == "opened":
+        raise Refused(
+            f"the database {database!r} was opened by a failover and is no replica any more: nothing is loaded into it; "
+            "hive-repl failover status shows what became of it"
+        )
+    replaced = bool(own) and failover_marks(source).origin == own
+    if not state.source and (state.failed_over == "closed" or replaced):
+        raise Refused(
+            f"the database {database!r} was the source before a failover: hive-repl failover reverse makes it a replica first"
         )

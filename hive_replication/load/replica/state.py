@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.failover_marks import Role, failover_marks, is_kept
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
@@ -81,6 +82,7 @@ class ReplicaState:
         paused: since when and by whom its sensor is paused, or ""; not written with the rest of the state.
         scope: which tables it was made with (:class:`hive_replication.policy.PolicyScope`), "" where that is not known.
         left: replicas that the policy no longer includes, with the event id that they stood at when it left them.
+        failed_over: what the database became by a failover, so that nothing is loaded; not written with the rest of the state.
     """
 
     source: str = ""
@@ -99,6 +101,7 @@ class ReplicaState:
     paused: str = ""
     scope: str = ""
     left: Mapping[str, int] = field(default_factory=dict[str, int])
+    failed_over: Role = ""
 
     def position(self, table: str) -> int:
         """Event id up to which everything about a table's name is applied, its own state ids aside."""
@@ -218,6 +221,7 @@ def replica_state(database: Database | None) -> ReplicaState:
         paused=found.text(PAUSED),
         scope="".join(value for _, value in sorted(found.starting(_SCOPE).items(), key=lambda one: _number(one[0]))),
         left={name: found.number_in(_LEFT + name, value) for name, value in of_tables(_LEFT, found.values)},
+        failed_over=failover_marks(database).role,
     )
 
 
@@ -269,8 +273,12 @@ def is_state(key: str) -> bool:
 
 def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaState) -> dict[str, str]:
     """A database's parameters with its replication state replaced; a replica may be the source of another."""
-    kept = {key: value for key, value in (database_parameters or {}).items() if key in _KEPT or not is_state(key)}
+    kept = {key: value for key, value in (database_parameters or {}).items() if _is_kept(key) or not is_state(key)}
     return kept | state.parameters()
+
+
+def _is_kept(key: str) -> bool:
+    return key in _KEPT or is_kept(key)
 
 
 def database_with_state(database: Database, state: ReplicaState, image: Database | None = None) -> Database:
@@ -284,8 +292,9 @@ def database_with_state(database: Database, state: ReplicaState, image: Database
     made = copy_of(database)
     if image is not None:
         made.description, made.ownerName, made.ownerType = image.description, image.ownerName, image.ownerType
-    paused = {key: value for key, value in (database.parameters or {}).items() if key == PAUSED}
-    made.parameters = with_state({**((image or database).parameters or {}), **paused}, state)
+    own = {key: value for key, value in (database.parameters or {}).items() if _is_kept(key)}
+    taken = {key: value for key, value in ((image or database).parameters or {}).items() if not _is_kept(key)}
+    made.parameters = with_state({**taken, **own}, state)
     return made
 
 

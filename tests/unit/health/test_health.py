@@ -33,6 +33,7 @@ LEVEL = ReplicaState(source="s/sales", applied=100)
         (LEVEL.quarantine("t", 90, "no space"), WELL, "tables held"),
         (replace(LEVEL.quarantine("t", 90, "no space"), paused="since"), WELL, "paused"),
         (replace(LEVEL, paused="since", undone=90), WELL, "undone"),
+        (ReplicaState(failed_over="opened"), WELL, "failed over"),
     ],
 )
 def test_the_gravest_condition_is_told(state: ReplicaState, lag: Lag, expected: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.errors import Refused
-from hive_replication.load.replica.ownership import lineage, refuse_loop, refuse_second_writer
+from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.ownership import lineage, refuse_failed_over, refuse_loop, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import Database
 
 
 def test_the_lineage_of_a_source_that_is_no_replica() -> None:
@@ -42,3 +44,22 @@ def test_another_source_is_refused() -> None:
 def test_another_policy_is_refused() -> None:
     with pytest.raises(Refused, match="is written by the policy 'sales'"):
         refuse_second_writer(ReplicaState("a/db", policy="sales"), "db", "a/db", "other")
+
+
+def test_nothing_is_loaded_into_a_database_that_was_opened() -> None:
+    with pytest.raises(Refused, match="was opened by a failover"):
+        refuse_failed_over(ReplicaState(failed_over="opened"), "db")
+
+
+def test_an_old_source_is_loaded_when_it_is_a_replica() -> None:
+    with pytest.raises(Refused, match="was the source before a failover"):
+        refuse_failed_over(ReplicaState(failed_over="closed"), "db")
+    refuse_failed_over(ReplicaState("b/db", 5, failed_over="closed"), "db")  # the failback has begun
+
+
+def test_an_old_source_that_does_not_know_of_the_failover_is_not_overwritten() -> None:
+    source = Database(name="db", parameters=FailoverMarks(origin="a/db", opened=5).parameters())
+    with pytest.raises(Refused, match="was the source before a failover"):
+        refuse_failed_over(ReplicaState(), "db", source, "a/db")
+    refuse_failed_over(ReplicaState(), "db", source, "c/db")
+    refuse_failed_over(ReplicaState("b/db", 5), "db", source, "a/db")  # it follows by now
