@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
+from hive_replication.direction import (
+    failover_finish,
+    failover_open,
+    failover_plan,
+    failover_reverse,
+    failover_rollback,
+    failover_start,
+    failover_status,
+)
 from hive_replication.doctor import Finding
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import DumpResult, MadeWith
 from hive_replication.errors import BadRequest, Refused
+from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverStart, FailoverStatus
 from hive_replication.health import Alarm, DatabaseStatus, HistoryEntry, PolicyStatus
 from hive_replication.lag import Lag
 from hive_replication.load.command import plan_load, repl_load
@@ -32,6 +42,10 @@ __all__ = [
     "Connection",
     "DatabaseStatus",
     "DumpResult",
+    "FailoverPlan",
+    "FailoverReverse",
+    "FailoverStart",
+    "FailoverStatus",
     "Finding",
     "HeldTable",
     "HistoryEntry",
@@ -53,6 +67,13 @@ __all__ = [
     "connect",
     "doctor",
     "dump",
+    "failover_finish",
+    "failover_open",
+    "failover_plan",
+    "failover_reverse",
+    "failover_rollback",
+    "failover_start",
+    "failover_status",
     "history",
     "lags",
     "load",

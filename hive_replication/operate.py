@@ -128,7 +128,7 @@ def undo(connection: Connection, name: str, to_evid: int, *, dry_run: bool = Fal
     target = connection.target
     if dry_run:
         return undoing.undo(target, database, table, to_evid, dry_run=True, progress=progress)
-    with _recorded(connection, "undo", database, table) as notes:
+    with recorded(connection, "undo", database, table) as notes:
         done = undoing.undo(target, database, table, to_evid, progress=progress)
         notes.tables, notes.to_evid = done.tables, done.to_evid
         notes.text = f"{done.loads} loads taken back"
@@ -150,7 +150,7 @@ def release(connection: Connection, name: str) -> bool:
     state = _state(connection.target, database)
     if table is not None and table not in state.held and connection.target.metastore.table(database, table) is None:
         raise BadRequest(f"the target has no table {database}.{table}")
-    with _recorded(connection, "release", database, table) as notes:
+    with recorded(connection, "release", database, table) as notes:
         notes.changed = undoing.release(connection.target, database, table)
     return notes.changed
 
@@ -169,7 +169,7 @@ def pause(connection: Connection, name: str, why: str = "") -> bool:
     target = connection.target
     database = target.policy.target_of(name.lower())
     since = f"since {when(time.time())} by {actor()}"
-    with _recorded(connection, "pause", database, None) as notes:
+    with recorded(connection, "pause", database, None) as notes:
         notes.text = why
         notes.changed = pausing.pause(target, database, f"{since}: {why}" if why else since)
     return notes.changed
@@ -178,7 +178,7 @@ def pause(connection: Connection, name: str, why: str = "") -> bool:
 def resume(connection: Connection, name: str) -> bool:
     """Lets the sensors load a paused database again. Returns whether it was paused; arguments and errors as :func:`pause`."""
     database = connection.target.policy.target_of(name.lower())
-    with _recorded(connection, "resume", database, None) as notes:
+    with recorded(connection, "resume", database, None) as notes:
         notes.changed = pausing.resume(connection.target, database)
     return notes.changed
 
@@ -198,13 +198,13 @@ def approve(connection: Connection, name: str, window: str) -> PlannedWindow:
     if not policy.approval:
         raise BadRequest("windows are loaded without approval: the policy does not set approval")
     database = policy.target_of(name.lower())
-    with _recorded(connection, "approve", database, None) as notes:
+    with recorded(connection, "approve", database, None) as notes:
         notes.text = window
         return Approvals.of(policy).approve(database, window, actor())
 
 
 @dataclass
-class _Notes:
+class Notes:
     """What is recorded of an action besides who did it."""
 
     tables: tuple[str, ...] = ()
@@ -214,9 +214,9 @@ class _Notes:
 
 
 @contextmanager
-def _recorded(connection: Connection, action: Action, database: str, table: str | None) -> Generator[_Notes]:
+def recorded(connection: Connection, action: Action, database: str, table: str | None) -> Generator[Notes]:
     """Records an action when it ends; one that changed nothing leaves no record."""
-    store, notes = connection.store, _Notes((table,) if table else ())
+    store, notes = connection.store, Notes((table,) if table else ())
     records = RecordStore(store.storage, store.root, database)
     record = Record(new_token(), action, database, actor(), 0.0)
     try:

@@ -10,6 +10,7 @@ from hive_replication.cli.commands.alarms import alarms
 from hive_replication.cli.commands.approve import approve
 from hive_replication.cli.commands.doctor import doctor
 from hive_replication.cli.commands.drift import drift
+from hive_replication.cli.commands.failover import app as failover
 from hive_replication.cli.commands.history import history
 from hive_replication.cli.commands.lag import lag
 from hive_replication.cli.commands.metrics import metrics
@@ -45,4 +46,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "undo": undo,
     "retention": retention,
 }
-GROUPS: dict[str, typer.Typer] = {"policy": policy}
+GROUPS: dict[str, typer.Typer] = {"failover": failover, "policy": policy}

@@ -1,0 +1,161 @@
+"""What turns the direction of replication: failover and failback, each step recorded with who did it and when."""
+
+from __future__ import annotations
+
+from hive_replication import failover
+from hive_replication.connect import Connection, connect_reachable
+from hive_replication.copy.tasks import Copier
+from hive_replication.errors import BadRequest
+from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverStart, FailoverStatus
+from hive_replication.operate import recorded
+from hive_replication.policy import Policy
+from hive_replication.progress import Progress
+
+
+def failover_start(
+    connection: Connection,
+    name: str,
+    *,
+    wait: float | None = None,
+    abort: bool | None = None,
+    copier: Copier | None = None,
+    progress: Progress | None = None,
+) -> FailoverStart:
+    """Brings a planned failover to the point where the target can be opened; repeating it goes on where it stopped.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        wait: seconds for which open write transactions may end; ``acid.open_txn_timeout`` of the policy where None.
+        abort: whether they are aborted then; as ``acid.at_timeout`` of the policy says where None.
+        copier: copies files; threads of this process where None.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: there is no finished replica.
+        Refused: transactions do not end, tables are held or differ, writers go on, or it has failed over already.
+        Unreachable: a side does not answer.
+    """
+    database, target = _both(connection, name)
+    with recorded(connection, "failover start", target, None) as notes:
+        done = failover.start(connection, database, wait=wait, abort=abort, copier=copier, progress=progress)
+        notes.to_evid = done.status.event
+        notes.text = f"transactions aborted: {', '.join(map(str, done.aborted))}" if done.aborted else ""
+    return done
+
+
+def failover_open(policy: Policy, name: str, *, force: bool = False) -> FailoverStatus:
+    """An unplanned failover: opens the target where it stands, without the source.
+
+    Args:
+        policy: the policy.
+        name: source database.
+        force: also where the source answers.
+
+    Raises:
+        BadRequest: there is no finished replica.
+        Refused: the source answers, so that a planned failover loses nothing; or a load runs.
+        Unreachable: the target does not answer.
+    """
+    connection, reach = connect_reachable(policy)
+    database, target = _both(connection, name)
+    with recorded(connection, "failover open", target, None) as notes:
+        done = failover.start_unplanned(connection, database, reach, force=force)
+        notes.to_evid = done.event
+    return done
+
+
+def failover_finish(policy: Policy, name: str) -> FailoverStatus:
+    """Opens the target of a failover that is ready, and closes the source; after an unplanned one it closes the old source.
+
+    Args:
+        policy: the policy.
+        name: source database.
+
+    Raises:
+        Refused: no failover is ready, or the source was written since.
+        Unreachable: a side does not answer.
+    """
+    connection, reach = connect_reachable(policy)
+    database, target = _both(connection, name)
+    with recorded(connection, "failover finish", target, None) as notes:
+        done = failover.finish(connection, database, reach)
+        notes.to_evid = done.event
+    return done
+
+
+def failover_rollback(policy: Policy, name: str) -> FailoverStatus:
+    """Takes back a failover whose target is not open; replication goes on. Arguments and errors as :func:`failover_finish`."""
+    connection, reach = connect_reachable(policy)
+    database, target = _both(connection, name)
+    with recorded(connection, "failover rollback", target, None):
+        return failover.rollback(connection, database, reach)
+
+
+def failover_reverse(
+    connection: Connection,
+    name: str,
+    *,
+    dry_run: bool = False,
+    drop: bool = False,
+    copier: Copier | None = None,
+    progress: Progress | None = None,
+) -> FailoverReverse:
+    """Makes the old source a replica of the database that a failover opened; only what differs is copied.
+
+    Args:
+        connection: from the opened database to the old source: the sides of the policy are swapped.
+        name: the opened database.
+        dry_run: compare only.
+        drop: whether what only the old source has may be dropped there.
+        copier: copies files; threads of this process where None.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: there is no such database on one of the sides.
+        Refused: it was not opened by a failover from there, ``conflicts`` of the policy keeps what the old source alone
+            changed, something would be dropped that ``drop`` does not allow, or a load runs.
+        Unreachable: a side does not answer.
+    """
+    database, target = _both(connection, name)
+    if dry_run:
+        return failover.reverse(connection, database, dry_run=True, progress=progress)
+    with recorded(connection, "failover reverse", target, None) as notes:
+        done = failover.reverse(connection, database, drop=drop, copier=copier, progress=progress)
+        notes.to_evid, notes.changed = done.loads[-1].to_evid if done.loads else None, not done.done
+    return done
+
+
+def _both(connection: Connection, name: str) -> tuple[str, str]:
+    """Names of a database on both sides.
+
+    Raises:
+        BadRequest: it is none of the policy.
+    """
+    policy, database = connection.source.policy, name.lower()
+    if database not in policy.databases and policy.pattern_of(database) is None:
+        raise BadRequest(
+            f"the policy {policy.name!r} has no database {database!r}; it has: {', '.join(sorted(policy.databases))}"
+        )
+    return database, policy.target_of(database)
+
+
+def failover_status(policy: Policy, name: str) -> FailoverStatus:
+    """Where a failover stands, and what the target does not have of the source, as far as the servers answer.
+
+    Args:
+        policy: the policy.
+        name: source database.
+
+    Raises:
+        BadRequest: the policy has no such database.
+        Unreachable: the target does not answer.
+    """
+    connection, reach = connect_reachable(policy)
+    return failover.status(connection, _both(connection, name)[0], reach)
+
+
+def failover_plan(policy: Policy, name: str) -> FailoverPlan:
+    """What a failover would take now, and what would be lost. Arguments and errors as :func:`failover_status`."""
+    connection, reach = connect_reachable(policy)
+    return failover.plan(connection, _both(connection, name)[0], reach)

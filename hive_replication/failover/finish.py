@@ -1,0 +1,164 @@
+"""The second half of a failover, which opens the target and closes the source; and the way back before it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import MissingEvents, Refused
+from hive_replication.failover.changes import changes
+from hive_replication.failover.drain import abort_writers, writers
+from hive_replication.failover.phases import SOURCE, TARGET
+from hive_replication.failover.sides import Sides, set_parameters
+from hive_replication.failover.status import FailoverStatus, status
+from hive_replication.load.replica.failover_marks import (
+    FailoverMarks,
+    Kind,
+    counted_failover,
+    failover_marks,
+    read_only,
+    with_background,
+    with_marks,
+)
+from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, is_state, replica_state
+from hive_replication.logs import about
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.lock import MetastoreLock
+
+_LOG = logging.getLogger(__name__)
+
+
+def finish(connection: Connection, name: str, reach: Reachable | None = None) -> FailoverStatus:
+    """Opens the target of a failover that was started, and closes the source; repeating it changes nothing more.
+
+    After an unplanned one it closes the old source, once that answers.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        reach: which sides answer; both where None.
+
+    Raises:
+        Refused: it was not started, or the source was written since.
+        Unreachable: a side does not answer.
+    """
+    sides = Sides.now(connection, name, reach)
+    if sides.phase == "ready":
+        _require_nothing_new(sides)
+        open_target(sides, "PLANNED")
+    elif sides.phase not in ("opened", "finished"):
+        raise Refused(f"no failover of {name!r} is ready (it is {sides.phase}): hive-repl failover start {name} first")
+    if sides.source is not None:
+        target = failover_marks(connection.target.metastore.database(sides.target_name))
+        close_source(connection.source.metastore, name, sides.target_identity, target)
+    return status(connection, name, reach)
+
+
+def rollback(connection: Connection, name: str, reach: Reachable | None = None) -> FailoverStatus:
+    """Takes back a failover that was started, as long as the target is not open: replication goes on as before.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        reach: which sides answer; both where None.
+
+    Raises:
+        Refused: the target is open.
+        Unreachable: a side does not answer.
+    """
+    sides = Sides.now(connection, name, reach)
+    source, target = sides.marks
+    if sides.phase in ("opened", "finished"):
+        raise Refused(
+            f"the target database {sides.target_name!r} is open, and may have been written: the way back is "
+            f"hive-repl failover reverse {sides.target_name}, with the sides of the policy swapped"
+        )
+    if target.endpoint == TARGET:
+        with MetastoreLock(connection.target.metastore, sides.target_name) as lock:
+            lock.check()
+            set_parameters(connection.target.metastore, sides.target_name, lambda found: with_marks(found, FailoverMarks()))
+    if source is not None and source.endpoint == SOURCE:
+        before = source.read_only_before
+        set_parameters(connection.source.metastore, name, lambda found: read_only(with_marks(found, FailoverMarks()), before))
+    return status(connection, name, reach)
+
+
+def open_target(sides: Sides, kind: Kind) -> None:
+    """Makes the replica a database like any other, which keeps what a failback needs to know of it.
+
+    Raises:
+        Refused: a load of it runs.
+    """
+    metastore, name = sides.connection.target.metastore, sides.target_name
+    with MetastoreLock(metastore, name) as lock:
+        state, evid = sides.require_replica(), metastore.current_event_id()
+        found = metastore.database(name)
+        if failover_marks(found).role == "opened":
+            return  # by somebody else, meanwhile
+        if replica_state(found) != state:
+            raise Refused(f"{name!r} was loaded at the same moment: run it again")
+        if aborted := abort_writers(metastore, name):
+            _LOG.warning("what stands for open transactions of the source is aborted: %s", aborted, extra=about(name))
+        lock.check()
+        policy = sides.connection.target.policy.name
+        set_parameters(metastore, name, lambda before: opened(before, state, policy, evid, kind))
+
+
+def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, kind: Kind) -> dict[str, str]:
+    """The parameters of a replica that was opened (pure).
+
+    Args:
+        parameters: of the replica.
+        state: its replication state.
+        policy: name of the policy, for ``repl.source.for`` where there is none.
+        evid: newest event id of its own log.
+        kind: of the failover.
+    """
+    applied = state.applied or 0
+    marks = FailoverMarks(
+        endpoint=TARGET,
+        event=applied,
+        origin=state.source,
+        opened=evid,
+        kind=kind,
+        behind={name: at for name, at in state.at.items() if at < applied},
+    )
+    counters = {key: value for key, value in parameters.items() if key.startswith("repl.metrics.")}
+    own = {key: value for key, value in parameters.items() if not is_state(key)}
+    source_for = parameters.get(SOURCE_FOR) or policy
+    made = read_only({**own, **counters, SOURCE_FOR: source_for}, "")
+    return counted_failover(with_background(with_marks(made, marks), enabled=True), kind)
+
+
+def close_source(metastore: Metastore, name: str, successor: str, of: FailoverMarks) -> None:
+    """Marks an old source as the future replica of the opened database, read-only until then.
+
+    Args:
+        metastore: of the old source.
+        name: of the database.
+        successor: identity of the opened database.
+        of: marks of the opened database.
+    """
+    before = failover_marks(metastore.database(name))
+    if before.role == "closed":
+        return
+    marks = replace(of, endpoint=SOURCE, origin="", successor=successor, read_only_before=before.read_only_before, behind={})
+    kind: Kind = "UNPLANNED" if of.kind == "UNPLANNED" else "PLANNED"
+    set_parameters(metastore, name, lambda found: counted_failover(read_only(with_marks(found, marks), "true"), kind))
+
+
+def _require_nothing_new(sides: Sides) -> None:
+    """Makes sure that the source has nothing that the target lacks: nobody refuses writers that do not go through Hive's hook."""
+    source, state, again = sides.connection.source, sides.require_replica(), f"hive-repl failover start {sides.name} again"
+    try:
+        new = list(changes(source, sides.name, state.applied or 0, state.at))
+    except MissingEvents as error:
+        raise Refused(
+            f"what the source wrote last is not known: {error}; hive-repl recover {sides.name}, then {again}"
+        ) from error
+    if new:
+        raise Refused(f"{sides.name!r} was written since (event {new[0].evid}, {new[0].type}): {again} brings it")
+    if found := writers(source.metastore, sides.name):
+        shown = ", ".join(map(str, found))
+        raise Refused(f"transactions write to {sides.name!r} again ({shown}): stop its writers, and {again}")

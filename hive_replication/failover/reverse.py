@@ -1,0 +1,192 @@
+"""Failback: the old source becomes the replica of the database that replaced it. Only what differs is copied.
+
+The sides are those of the policy that replicates back: its source is the database that was opened, its target the old source.
+
+Why this is correct. Where the old source changed nothing after the last event that the other has, both were equal when the other
+was opened. So its tables are marked as replicas, and the database as one that stands at that event of the opened database's log:
+the events since then are its next window. What it did change, because the other never got it, is named first, and by default
+nothing is done then; else those tables count as unfinished. At the end all tables are compared, by metadata and checksums, and
+those that differ or are unfinished are recovered (``recover.command``), file by file. Killed anywhere, the next call goes on: the
+old source is no replica before all of its tables are marked, and what it had changed is noted before the first one is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from hive_replication.connect import Connection
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.failover.finish import close_source
+from hive_replication.failover.reverse_findings import FailoverReverse, both_changed, compared, kept_aside, require_allowed
+from hive_replication.failover.sides import set_parameters
+from hive_replication.failover.stamp import stamp
+from hive_replication.load.command import repl_load
+from hive_replication.load.replica.failover_marks import (
+    FailoverMarks,
+    counted_failback,
+    failover_marks,
+    with_background,
+    with_marks,
+)
+from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
+from hive_replication.load.report import LoadReport
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.types import Database
+from hive_replication.progress import Progress
+from hive_replication.recover import Gap, TableFinding, dump_recovery, survey
+from hive_replication.statements import ReplDump, ReplLoad
+
+#: Why a table is unfinished until it is recovered.
+_CONFLICT = "changed on the old source, and the opened database never got it"
+
+
+def reverse(
+    connection: Connection,
+    name: str,
+    *,
+    dry_run: bool = False,
+    drop: bool = False,
+    copier: Copier | None = None,
+    progress: Progress | None = None,
+) -> FailoverReverse:
+    """Makes the old source a replica of the database that was opened; then windows replicate as from any source.
+
+    Args:
+        connection: from the opened database to the old source.
+        name: the opened database.
+        dry_run: compare only.
+        drop: whether what only the old source has may be dropped there.
+        copier: copies files; threads of this process where None.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: there is no such database on one of the sides.
+        Refused: it was not opened by a failover from there; the old source has changes of its own and ``conflicts`` of the policy
+            says ``refuse``; something would be dropped that ``drop`` does not allow; or another load runs.
+        Unreachable: a side does not answer.
+    """
+    began = time.time()
+    state, marks = _require_opened(connection, name)
+    target, target_name = connection.target, connection.target.policy.target_of(name)
+    identity = f"{connection.source.identity}/{name}"
+    if state.source == identity and not state.failed_over:
+        _end(connection, name, began, count=False)
+        return FailoverReverse(name, target_name, done=True)
+    found = both_changed(connection, name, marks)
+    if dry_run:
+        return replace(found, tables=tuple(compared(connection, name, progress)))
+    require_allowed(found, target.policy.conflicts, drop=drop)
+    close_source(target.metastore, target_name, identity, marks)
+    _take_over(connection, name, marks, found)
+    window = None if found.problem else _window(connection, name, copier, progress)
+    tables, recovery = _compare(connection, name, copier, progress)
+    _end(connection, name, began, count=True)
+    return replace(found, tables=tables, loads=tuple(filter(None, (window, recovery))))
+
+
+def _window(connection: Connection, name: str, copier: Copier | None, progress: Progress | None) -> LoadReport | None:
+    """What the opened database changed, as a window of its log; None where nothing waits."""
+    source, target = connection.source, connection.target
+    target_name, current = target.policy.target_of(name), source.metastore.current_event_id()
+    state = replica_state(target.metastore.database(target_name))
+    if state.applied is None or state.applied >= current:
+        return None
+    made = made_with(state, target.policy, lambda: target.metastore.table_names(target_name))
+    statement = ReplDump(name, None, state.applied, current)
+    dump = repl_dump(source, statement, connection.store, made_with=made, progress=progress)
+    return _load(connection, dump.directory, target_name, copier, progress)
+
+
+def _compare(
+    connection: Connection, name: str, copier: Copier | None, progress: Progress | None
+) -> tuple[tuple[TableFinding, ...], LoadReport | None]:
+    """Compares all tables, and recovers those that differ or are unfinished."""
+    source, target = connection.source, connection.target
+    target_name, evid = target.policy.target_of(name), source.metastore.current_event_id()
+    state = replica_state(target.metastore.database(target_name))
+    tables = tuple(survey(source, target, name, evid, progress=progress))
+    if not state.held and all(table.state == "equal" for table in tables):
+        return tables, None
+    gap = Gap("failback", state.applied or 0, f"{name!r} replaced {target_name!r}, which becomes its replica")
+    recovery, dump = dump_recovery(source, target, connection.store, name, gap, progress=progress)
+    return recovery.tables, _load(connection, dump.directory, target_name, copier, progress)
+
+
+def _load(connection: Connection, directory: str, name: str, copier: Copier | None, progress: Progress | None) -> LoadReport:
+    return repl_load(
+        connection.target,
+        ReplLoad(directory, name),
+        connection.store,
+        copier or connection.copier,
+        source=connection.source.metastore,
+        progress=progress,
+    )
+
+
+def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, FailoverMarks]:
+    """The old source's state, and the opened database's marks.
+
+    Raises:
+        BadRequest: one of the databases is not there.
+        Refused: it is no pair of a failover.
+    """
+    source, target = connection.source, connection.target
+    target_name = target.policy.target_of(name)
+    marks, old = failover_marks(source.database(name)), target.metastore.database(target_name)
+    if old is None:
+        raise BadRequest(
+            f"{target.metastore.uri} has no database {target_name!r} any more: hive-repl REPL DUMP {name}, then REPL LOAD, make "
+            "it anew"
+        )
+    state, identity = replica_state(old), f"{source.identity}/{name}"
+    if state.source == identity and not state.failed_over:
+        return state, marks
+    if marks.role != "opened" or marks.origin != f"{target.identity}/{target_name}":
+        raise Refused(
+            f"{name!r} of {source.metastore.uri} was not opened by a failover from {target_name!r} of {target.metastore.uri}: "
+            "swap the sides of the policy, whose source is the database that was opened"
+        )
+    if state.source not in ("", identity):
+        raise Refused(f"{target_name!r} is a replica of {state.source}")
+    return state, marks
+
+
+def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: FailoverReverse) -> None:
+    """Makes the old source's tables replicas that stand where the other database was opened, then the database itself."""
+    source, target = connection.source, connection.target
+    target_name, identity, evid = found.target_database, f"{source.identity}/{name}", marks.opened or 0
+    with MetastoreLock(target.metastore, target_name) as lock:
+        settled, own = target.metastore.current_event_id(), dict.fromkeys(found.conflicting, 0)
+
+        def noted(parameters: dict[str, str]) -> dict[str, str]:
+            before = failover_marks(Database(name=target_name, parameters=parameters))
+            return (
+                parameters if before.settled is not None else with_marks(parameters, replace(before, settled=settled, behind=own))
+            )
+
+        lock.check()
+        old = set_parameters(target.metastore, target_name, noted)
+        if replica_state(old).source:
+            return
+        stamp(source, target, target_name, identity, evid, kept_aside(connection, found), lock.check)
+        when, message_hash = source.reach(evid)
+        state = ReplicaState(identity, evid, when, message_hash, policy=target.policy.name, scope=target.policy.scope.text)
+        for one in found.conflicting:
+            state = state.quarantine(one, 0, _CONFLICT)
+        lock.check()
+        target.metastore.alter_database(target_name, database_with_state(old, state))
+
+
+def _end(connection: Connection, name: str, began: float, *, count: bool) -> None:
+    """Both databases are as in any replication: marks of the failover are removed, counters stay."""
+
+    def ended(parameters: dict[str, str]) -> dict[str, str]:
+        made = with_background(with_marks(parameters, FailoverMarks()), enabled=False)
+        return counted_failback(made, began, time.time()) if count else made
+
+    set_parameters(connection.target.metastore, connection.target.policy.target_of(name), ended)
+    set_parameters(connection.source.metastore, name, ended)

@@ -1,0 +1,147 @@
+"""What a failback finds: what both sides changed since the failover, what differs, and what would be dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hive_replication.connect import Connection
+from hive_replication.errors import MissingEvents, Refused
+from hive_replication.failover.changes import Change, changes
+from hive_replication.failover.stamp import taken
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.report import LoadReport
+from hive_replication.policy.model import ConflictPolicy
+from hive_replication.progress import Progress
+from hive_replication.recover import TableFinding
+from hive_replication.verify import TableComparison, compare_database
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class FailoverReverse:
+    """What a failback found and did.
+
+    Args:
+        database: the opened database, which is the source now.
+        target_database: the old source.
+        changed: events of the opened database since it was opened.
+        conflicts: events of the old source that the opened database never got; none where an earlier call has settled them.
+        conflicting: the tables that they changed.
+        dropped: tables, and partitions as ``table/partition``, that only the old source has: they are dropped there.
+        tables: how both compare.
+        loads: what was loaded: the window since the other was opened, and what still differed then.
+        done: whether the old source was its replica already.
+        problem: why the changes are not known, or "".
+    """
+
+    database: str
+    target_database: str
+    changed: tuple[Change, ...] = ()
+    conflicts: tuple[Change, ...] = ()
+    conflicting: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    tables: tuple[TableFinding, ...] = ()
+    loads: tuple[LoadReport, ...] = ()
+    done: bool = False
+    problem: str = ""
+
+    @property
+    def different(self) -> tuple[TableFinding, ...]:
+        """Tables that are not equal."""
+        return tuple(table for table in self.tables if table.state != "equal")
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes that were copied from the opened database."""
+        return sum(load.bytes_copied for load in self.loads)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Tables that are held after it."""
+        return tuple(sorted({name for load in self.loads[-1:] for lane in load.held for name in lane.tables}))
+
+
+def both_changed(connection: Connection, name: str, marks: FailoverMarks) -> FailoverReverse:
+    """What both sides changed since the other was opened; of a failback that began, what the old source has was settled."""
+    target = connection.target
+    target_name = target.policy.target_of(name)
+    before = failover_marks(target.metastore.database(target_name))
+    old = replace(connection.source, metastore=target.metastore, storage=target.storage)
+    problem, own, lost = "", tuple[Change, ...](), tuple[Change, ...]()
+    try:
+        own = tuple(changes(connection.source, name, marks.opened or 0))
+        lost = () if before.settled is not None else tuple(changes(old, target_name, marks.event or 0, marks.behind))
+    except MissingEvents as error:
+        problem = str(error)
+    conflicting = before.behind if before.settled is not None else {table for change in lost for table in change.tables}
+    found = FailoverReverse(name, target_name, own, lost, tuple(sorted(conflicting)), problem=problem)
+    return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))
+
+
+def kept_aside(connection: Connection, found: FailoverReverse) -> frozenset[str]:
+    """Tables that are not taken for replicas: the load gives them another name."""
+    return frozenset(found.conflicting if connection.target.policy.conflicts == "keep-aside" else ())
+
+
+def _dropped(connection: Connection, name: str, aside: frozenset[str]) -> Iterator[str]:
+    """What only the old source has, and a failback drops there."""
+    source, target = connection.source, connection.target
+    target_name, there = target.policy.target_of(name), set(source.metastore.table_names(name))
+    for table in taken(source, target, target_name, aside):
+        name_of_table = table.tableName.lower()
+        if name_of_table not in there:
+            yield name_of_table
+        elif table.partitionKeys:
+            kept = set(source.metastore.partition_names(name, name_of_table))
+            names = target.metastore.partition_names(target_name, name_of_table)
+            yield from (f"{name_of_table}/{one}" for one in names if one not in kept)
+
+
+def compared(connection: Connection, name: str, progress: Progress | None) -> Iterator[TableFinding]:
+    """How both compare, without a mark on the old source."""
+    source, target = connection.source, connection.target
+    ours = set(source.metastore.table_names(name))
+    theirs = set(target.metastore.table_names(target.policy.target_of(name)))
+    for one in compare_database(source, target, name, progress=progress):
+        yield TableFinding(one.table, _state(one, ours, theirs), one.differences)
+
+
+def _state(one: TableComparison, ours: set[str], theirs: set[str]) -> Literal["equal", "differs", "missing", "surplus"]:
+    if not one.differences:
+        return "equal"
+    if one.table in ours and one.table not in theirs:
+        return "missing"
+    return "surplus" if one.table in theirs and one.table not in ours else "differs"
+
+
+def require_allowed(found: FailoverReverse, conflicts: ConflictPolicy, *, drop: bool) -> None:
+    """Nothing is overwritten or dropped that was not named first.
+
+    Raises:
+        Refused: something would be.
+    """
+    again = f"hive-repl failover reverse {found.database}"
+    if found.problem and conflicts == "refuse":
+        raise Refused(
+            f"what was changed since the failover is not known ({found.problem}): {again} --dry-run compares; then set conflicts "
+            "in the policy to replace or keep-aside"
+        )
+    if found.conflicts and conflicts == "refuse":
+        raise Refused(
+            f"the old source {found.target_database!r} has changes that the opened database never got, in "
+            f"{_shown(found.conflicting) or 'the database itself'} (from event {found.conflicts[0].evid} on): save what is "
+            "needed, and set conflicts in the policy to replace (the opened database's tables win) or keep-aside (another name)"
+        )
+    if found.dropped and not drop:
+        raise Refused(
+            f"only the old source {found.target_database!r} has {_shown(found.dropped)}: {again} --drop drops it there, and "
+            "its data is kept for retention_seconds"
+        )
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

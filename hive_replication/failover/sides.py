@@ -1,0 +1,128 @@
+"""Both databases of a failover as they are now, and changes of their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.failover.phases import Phase, phase_of
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Database, copy_of
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What both metastores say of a database.
+
+    Args:
+        connection: both sides.
+        name: of the source database.
+        source: the source database; None where its metastore does not answer, or has none of the name.
+        target: the target database, None where there is none.
+        answers: whether the source's metastore does.
+    """
+
+    connection: Connection
+    name: str
+    source: Database | None
+    target: Database | None
+    answers: bool = True
+
+    @classmethod
+    def now(cls, connection: Connection, name: str, reach: Reachable | None = None) -> Sides:
+        """Reads both databases.
+
+        Args:
+            connection: both sides.
+            name: of the source database.
+            reach: which metastores answer; both where None.
+
+        Raises:
+            Unreachable: the target's does not.
+        """
+        answers = reach is None or not reach.source
+        target = connection.target.metastore.database(connection.target.policy.target_of(name))
+        source = connection.source.metastore.database(name) if answers else None
+        return cls(connection, name, source, target, answers)
+
+    @property
+    def target_name(self) -> str:
+        """Name of the target database."""
+        return self.connection.target.policy.target_of(self.name)
+
+    @property
+    def marks(self) -> tuple[FailoverMarks | None, FailoverMarks]:
+        """Marks of the source, None where it is not known, and of the target."""
+        return failover_marks(self.source) if self.source else None, failover_marks(self.target)
+
+    @property
+    def replica(self) -> ReplicaState:
+        """Replication state of the target."""
+        return replica_state(self.target)
+
+    @property
+    def phase(self) -> Phase:
+        """How far the failover is."""
+        source, target = self.marks
+        follows = self.source is not None and replica_state(self.source).source == self.target_identity
+        replaced = source is not None and source.role == "opened" and source.origin == self.target_identity
+        return phase_of(source, target, self.replica, follows=follows, replaced=replaced)
+
+    @property
+    def source_identity(self) -> str:
+        """What replicas of the source are stamped with; needs the source's metastore."""
+        return f"{self.connection.source.identity}/{self.name}"
+
+    @property
+    def target_identity(self) -> str:
+        """What replicas of the target would be stamped with."""
+        return f"{self.connection.target.identity}/{self.target_name}"
+
+    def require_replica(self) -> ReplicaState:
+        """The state of a finished replica of this source.
+
+        Raises:
+            BadRequest: there is none.
+            Refused: it is another's replica, or was undone.
+        """
+        state = self.replica
+        if self.target is None or state.applied is None:
+            raise BadRequest(
+                f"the target database {self.target_name!r} is no finished replica of {self.name!r}: nothing can fail over"
+            )
+        if self.source is not None and state.source != self.source_identity:
+            raise Refused(
+                f"the target database {self.target_name!r} is a replica of {state.source}, not of {self.source_identity}"
+            )
+        if state.undone is not None:
+            raise Refused(
+                f"the target database {self.target_name!r} was undone to event {state.undone} by request: first "
+                f"hive-repl undo {self.target_name} --release"
+            )
+        return state
+
+
+def set_parameters(metastore: Metastore, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> Database:
+    """Changes the parameters of a database, if they are not so already.
+
+    Args:
+        metastore: of its side.
+        name: of the database.
+        change: makes the new parameters of the present ones.
+
+    Raises:
+        BadRequest: there is no such database.
+        MetastoreError: the metastore refuses the change.
+    """
+    found = metastore.database(name)
+    if found is None:
+        raise BadRequest(f"{metastore.uri} has no database {name!r}")
+    altered = copy_of(found)
+    altered.parameters = change(dict(found.parameters or {}))
+    if altered.parameters != (found.parameters or {}):
+        metastore.alter_database(name, altered)
+    return altered

@@ -1,0 +1,206 @@
+"""The first half of a planned failover: the source is closed for writers, and the target is brought to its last event.
+
+As Hive does it: the source is marked, its open write transactions end, the event id is noted, they are looked for again, and the
+last window goes up to that event. Then both sides are compared. Killed anywhere, the next call finds by the marks what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.copy.tasks import Copier
+from hive_replication.dump.command import repl_dump
+from hive_replication.errors import BadRequest, Refused
+from hive_replication.failover.changes import changes
+from hive_replication.failover.drain import drain
+from hive_replication.failover.finish import open_target
+from hive_replication.failover.phases import SOURCE, TARGET
+from hive_replication.failover.sides import Sides, set_parameters
+from hive_replication.failover.status import FailoverStatus, status
+from hive_replication.load.command import repl_load
+from hive_replication.load.replica.failover_marks import ENDPOINT, READ_ONLY, FailoverMarks, read_only, with_marks
+from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.report import LoadReport
+from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.progress import Progress
+from hive_replication.recover import require_history
+from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify import compare_database
+
+_WINDOWS = 3  # last windows, while writers that nothing refuses go on
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class FailoverStart:
+    """What the start of a failover did.
+
+    Args:
+        status: where it stands.
+        aborted: transactions of the source that were aborted.
+        loads: the last windows.
+        seconds: what each step took.
+    """
+
+    status: FailoverStatus
+    aborted: tuple[int, ...] = ()
+    loads: tuple[LoadReport, ...] = ()
+    seconds: tuple[tuple[str, float], ...] = ()
+
+
+def start(
+    connection: Connection,
+    name: str,
+    *,
+    wait: float | None = None,
+    abort: bool | None = None,
+    copier: Copier | None = None,
+    progress: Progress | None = None,
+) -> FailoverStart:
+    """Brings a planned failover to the point where the target can be opened; repeating it goes on.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        wait: seconds for which open write transactions may end; ``acid.open_txn_timeout`` of the policy where None.
+        abort: whether they are aborted then; as ``acid.at_timeout`` of the policy says where None.
+        copier: copies files; threads of this process where None.
+        progress: shows how far it is.
+
+    Raises:
+        BadRequest: there is no finished replica.
+        Refused: transactions do not end, tables are held or differ, writers go on, or the failover is done already.
+        Unreachable: a side does not answer.
+    """
+    sides, acid = Sides.now(connection, name), connection.source.policy.acid
+    _require_begin(sides)
+    clock = _Clock()
+    set_parameters(connection.source.metastore, name, _marked)
+    clock.took("source marked")
+    wait = acid.open_txn_timeout if wait is None else wait
+    abort = acid.at_timeout == "abort" if abort is None else abort
+    aborted, loads = set[int](), list[LoadReport]()
+    for _ in range(_WINDOWS):
+        aborted.update(drain(connection.source.metastore, name, wait, abort=abort))
+        clock.took("transactions ended")
+        evid = connection.source.metastore.current_event_id()
+        aborted.update(drain(connection.source.metastore, name, 0, abort=abort))  # those that began before the id was noted
+        loads += _last_window(sides, evid, copier or connection.copier, progress)
+        clock.took("last window")
+        if not any(True for _ in changes(connection.source, name, evid)):
+            break
+    else:
+        raise Refused(
+            f"{name!r} is still written, although it is marked as {READ_ONLY}: stop its writers (HiveServer2 refuses them where "
+            "EnforceReadOnlyDatabaseHook is a pre-execution hook) and run it again"
+        )
+    _require_equal(connection, name, progress)
+    clock.took("compared")
+    _mark_target(sides, evid)
+    return FailoverStart(status(connection, name), tuple(sorted(aborted)), tuple(loads), tuple(clock.spent.items()))
+
+
+def start_unplanned(connection: Connection, name: str, reach: Reachable, *, force: bool = False) -> FailoverStatus:
+    """Opens the target where it stands, without the source.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        reach: which sides answer.
+        force: also where the source answers.
+
+    Raises:
+        BadRequest: there is no finished replica.
+        Refused: the source answers, so that a planned failover loses nothing; or a load runs.
+        Unreachable: the target does not answer.
+    """
+    sides = Sides.now(connection, name, reach)
+    if sides.phase in ("opened", "finished"):
+        return status(connection, name, reach)
+    sides.require_replica()
+    if sides.answers and not force:
+        raise Refused(
+            f"the source answers: hive-repl failover start {name} without --unplanned loses nothing; --force opens the target "
+            "all the same"
+        )
+    open_target(sides, "UNPLANNED")
+    return status(connection, name, reach)
+
+
+class _Clock:
+    """What steps took, in seconds."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._since = time.monotonic()
+
+    def took(self, step: str) -> None:
+        now = time.monotonic()
+        self.spent[step] = round(self.spent.get(step, 0.0) + now - self._since, 3)
+        self._since = now
+
+
+def _require_begin(sides: Sides) -> None:
+    if sides.phase in ("opened", "finished", "failed back"):
+        raise Refused(f"{sides.name!r} has failed over already: hive-repl failover status {sides.name} shows where it stands")
+    if sides.source is None:
+        raise BadRequest(f"the source {sides.connection.source.metastore.uri} has no database {sides.name!r}")
+    sides.require_replica()
+
+
+def _marked(parameters: dict[str, str]) -> dict[str, str]:
+    """The source's parameters: of a failover under way, read-only for writers that go through Hive's hook."""
+    if parameters.get(ENDPOINT) == SOURCE:
+        return read_only(parameters, "true")
+    marks = FailoverMarks(endpoint=SOURCE, read_only_before=parameters.get(READ_ONLY, ""))
+    return read_only(with_marks(parameters, marks), "true")
+
+
+def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | None) -> Sequence[LoadReport]:
+    """The events up to the noted one; none where the replica has them, and nothing is held."""
+    connection, database = sides.connection, sides.target_name
+    target = connection.target
+    state = replica_state(target.metastore.database(database))
+    if state.applied is None or (state.applied >= evid and not state.held):
+        return ()
+    begin = min([state.applied, *filter(None, state.at.values())])
+    require_history(connection.source, target, sides.name, state.applied)
+    made = made_with(state, target.policy, lambda: target.metastore.table_names(database))
+    statement = ReplDump(sides.name, None, begin, max(evid, state.applied))
+    dump = repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
+    load = ReplLoad(dump.directory, database)
+    report = repl_load(target, load, connection.store, copier, source=connection.source.metastore, progress=progress)
+    if report.held:
+        names = ", ".join(sorted({name for lane in report.held for name in lane.tables}))
+        raise Refused(
+            f"tables of {database!r} are held ({names}): {report.held[0].reason}; hive-repl repair {sides.name}.<table> brings "
+            "them, then run it again"
+        )
+    return (report,)
+
+
+def _require_equal(connection: Connection, name: str, progress: Progress | None) -> None:
+    found = compare_database(connection.source, connection.target, name, progress=progress)
+    different = [f"{one.table}: {one.differences[0]}" for one in found if one.differences]
+    if different:
+        more = f"; and {len(different) - _SHOWN} more tables" if len(different) > _SHOWN else ""
+        raise Refused(
+            f"the replica of {name!r} differs from its source ({'; '.join(different[:_SHOWN])}{more}): hive-repl repair {name}, "
+            "then run it again"
+        )
+
+
+def _mark_target(sides: Sides, evid: int) -> None:
+    """The target has all up to the event: it may be opened."""
+    target, database = sides.connection.target, sides.target_name
+    with MetastoreLock(target.metastore, database) as lock:
+        lock.check()
+        set_parameters(
+            target.metastore,
+            database,
+            lambda found: with_marks(found, FailoverMarks(endpoint=TARGET, event=evid)),
+        )

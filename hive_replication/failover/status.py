@@ -1,0 +1,89 @@
+"""Where a failover stands, and what the opened target does not have of its old source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import MissingEvents
+from hive_replication.failover.changes import Change, changes
+from hive_replication.failover.phases import Phase, advice
+from hive_replication.failover.sides import Sides
+from hive_replication.load.replica.failover_marks import READ_ONLY
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverStatus:
+    """A failover of one database.
+
+    Args:
+        database: source name.
+        target_database: its name on the target.
+        phase: how far it is.
+        advice: what to do next, one sentence.
+        event: last event of the source that the target has; None where that is not known.
+        opened: newest event id of the target's own log when it was opened; None before.
+        kind: ``PLANNED`` or ``UNPLANNED`` once the target is open, else "".
+        read_only: whether the source is marked as read-only.
+        not_replicated: events of the source that the target does not have.
+        problem: why that is not known, or "".
+    """
+
+    database: str
+    target_database: str
+    phase: Phase
+    advice: str
+    event: int | None = None
+    opened: int | None = None
+    kind: str = ""
+    read_only: bool = False
+    not_replicated: tuple[Change, ...] = ()
+    problem: str = ""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Tables with events that the target does not have."""
+        return tuple(sorted({name for change in self.not_replicated for name in change.tables}))
+
+
+def status(connection: Connection, name: str, reach: Reachable | None = None) -> FailoverStatus:
+    """Where a failover stands, by the marks of both databases and the source's log.
+
+    Args:
+        connection: both sides.
+        name: source database.
+        reach: which sides answer; both where None.
+
+    Raises:
+        Unreachable: the target does not answer.
+    """
+    sides = Sides.now(connection, name, reach)
+    _, target = sides.marks
+    state = sides.replica
+    event = target.event if target.role else state.applied
+    behind = target.behind if target.role else state.at
+    lost, problem = _not_replicated(sides, event, behind)
+    return FailoverStatus(
+        name,
+        sides.target_name,
+        sides.phase,
+        advice(sides.phase, name, known=sides.answers),
+        event,
+        target.opened,
+        target.kind,
+        read_only=bool(sides.source and (sides.source.parameters or {}).get(READ_ONLY, "").lower() == "true"),
+        not_replicated=lost,
+        problem=problem,
+    )
+
+
+def _not_replicated(sides: Sides, event: int | None, behind: Mapping[str, int]) -> tuple[tuple[Change, ...], str]:
+    if not sides.answers:
+        return (), "the source's metastore does not answer"
+    if sides.source is None or event is None or sides.phase == "failed back":
+        return (), ""
+    try:
+        return tuple(changes(sides.connection.source, sides.name, event, behind)), ""
+    except MissingEvents as error:
+        return (), str(error)
