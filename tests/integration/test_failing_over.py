@@ -1,0 +1,289 @@
+"""Failover and failback of a database: planned and unplanned, killed anywhere, with writes on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hive_replication import failover
+from hive_replication.connect import Reachable
+from hive_replication.dump.command import repl_dump
+from hive_replication.errors import Refused, Unreachable
+from hive_replication.load.command import repl_load
+from hive_replication.load.replica.state import replica_state
+from hive_replication.statements import ReplDump, ReplLoad
+from resources.embedded.cluster import Cluster, Side
+from tests.ledger import Ledger, make
+from tests.pair import AWAY, Direction, both_ways, killed_after
+
+pytestmark = pytest.mark.servers
+
+READABLE = "readable\n" * 100
+
+
+@pytest.fixture
+def pair(cluster: Cluster, source: Side, target: Side, unique: str) -> tuple[Direction, Direction]:
+    """A replica of a database with three tables, and the way back."""
+    there, back = both_ways(cluster, unique)
+    origin = there.origin
+    origin.create_database()
+    for name in ("plain", "doomed", "still"):
+        origin.create(name)
+        origin.insert(name, READABLE)
+    origin.create("parts", "1", "2")
+    for day in ("1", "2"):
+        origin.insert("parts", READABLE, day)
+    there.replicate()
+    return there, back
+
+
+def test_there_and_back_and_there_again(pair: tuple[Direction, Direction]) -> None:
+    there, back = pair
+    name = there.database
+    there.origin.insert("plain", "waits\n")
+    planned = failover.plan(there.connection, name, failover_reach())
+    assert [(one.type, one.tables) for one in planned.status.not_replicated] == [("INSERT", ("plain",))]
+    assert (planned.status.phase, planned.bytes_waiting, planned.writers) == ("replicating", 6, ())
+    started = failover.start(there.connection, name)
+    assert (started.status.phase, len(started.loads), there.differences()) == ("ready", 1, {})
+    assert {"readonly": "true", "repl.failover.endpoint": "SOURCE"}.items() <= there.parameters(source=True).items()
+    assert there.parameters(source=False)["repl.failover.endpoint"] == "TARGET"
+    assert "readonly" not in there.parameters(source=False)
+
+    assert failover.rollback(there.connection, name).phase == "replicating"
+    assert not {"readonly", "repl.failover.endpoint"} & there.parameters(source=True).keys()
+    there.origin.insert("plain", "goes on\n")
+    there.replicate()
+    assert there.differences() == {}
+
+    failover.start(there.connection, name)
+    there.origin.insert("plain", "by a writer that nothing refuses\n")
+    with pytest.raises(Refused, match="was written since"):
+        failover.finish(there.connection, name)
+    finished = there.fail_over()
+    assert (finished.phase, finished.kind, finished.not_replicated) == ("finished", "PLANNED", ())
+    opened = there.parameters(source=False)
+    assert (
+        opened.items()
+        >= {
+            "repl.failover.endpoint": "TARGET",
+            "repl.background.enable": "true",
+            "repl.source.for": "default",
+            "repl.metrics.failover.count": "1",
+            "repl.metrics.last.failover.type": "PLANNED",
+        }.items()
+    )
+    assert not opened.keys() & {"repl.target.for", "repl.last.id", "readonly", "hive.repl.first.inc.pending"}
+    _assert_direction_has_ended(there)
+
+    _change_all(back)
+    with pytest.raises(Refused, match="was the source before a failover"):
+        back.replicate()
+    looked = failover.reverse(back.connection, name, dry_run=True)
+    assert {one.table: one.state for one in looked.different} == {
+        "plain": "differs",
+        "parts": "differs",
+        "new": "missing",
+        "doomed": "surplus",
+    }
+    assert (looked.conflicts, looked.dropped) == ((), ("doomed", "parts/ds=2"))
+    with pytest.raises(Refused, match=r"has doomed, parts/ds=2: hive-repl failover reverse \w+ --drop"):
+        failover.reverse(back.connection, name)
+    assert there.parameters(source=True)["readonly"] == "true"
+    done = failover.reverse(back.connection, name, drop=True)
+    assert (done.held, done.bytes_copied, back.differences()) == ((), len("changed\n") * 3, {})
+    assert failover.reverse(back.connection, name).done
+    assert there.status().phase == "failed back"
+    assert back.parameters(source=False)["repl.metrics.failback.count"] == "1"
+    back.origin.insert("new", "a window\n")
+    assert back.replicate().bytes_copied == len("a window\n")
+    assert back.differences() == {}
+    with pytest.raises(Refused, match="a loop"):
+        there.replicate()
+
+    assert back.fail_over().phase == "finished"
+    there.origin.insert("still", "there again\n")
+    done = failover.reverse(there.connection, name)
+    assert (done.held, done.bytes_copied, there.differences()) == ((), len("there again\n"), {})
+    there.origin.insert("plain", "as before\n")
+    there.replicate()
+    assert there.differences() == {}
+    assert there.parameters(source=False)["repl.metrics.failover.count"] == "2"
+
+
+def failover_reach() -> Reachable:
+    return Reachable()
+
+
+def _change_all(back: Direction) -> None:
+    """On the opened database: an insert, a new table and partition, drops of a table and of a partition."""
+    origin, metastore = back.origin, back.connection.source.metastore
+    origin.insert("plain", "changed\n")
+    origin.create("new")
+    origin.insert("new", "changed\n")
+    origin.add("parts", "3")
+    origin.insert("parts", "changed\n", "3")
+    metastore.drop_table(back.database, "doomed", delete_data=True)
+    metastore.drop_partitions(back.database, "parts", ["ds=2"], delete_data=True)
+
+
+def _assert_direction_has_ended(there: Direction) -> None:
+    """Neither a window nor a bootstrap of the old direction is loaded."""
+    sides, name = there.connection, there.database
+    for applied in (None, sides.source.metastore.current_event_id()):
+        dump = repl_dump(sides.source, ReplDump(name, None, applied), sides.store)
+        with pytest.raises(Refused, match="was opened by a failover"):
+            repl_load(sides.target, ReplLoad(dump.directory, name), sides.store, sides.copier)
+
+
+@pytest.mark.parametrize("conflicts", ["replace", "keep-aside"])
+def test_unplanned(pair: tuple[Direction, Direction], conflicts: str) -> None:
+    there, back = pair
+    name = there.database
+    there.origin.insert("plain", "lost\n")
+    with pytest.raises(Refused, match="the source answers"):
+        failover.start_unplanned(there.connection, name, failover_reach())
+    opened = failover.start_unplanned(there.connection, name, AWAY)
+    assert (opened.phase, opened.kind, opened.problem) == ("opened", "UNPLANNED", "the source's metastore does not answer")
+    back.origin.insert("still", "new\n")
+    back.origin.insert("plain", "on the other side\n")
+    there.origin.insert("plain", "lost, too\n")
+
+    found = there.status()
+    assert (found.phase, found.tables, len(found.not_replicated)) == ("opened", ("plain",), 2)
+    with pytest.raises(Refused, match="was the source before a failover"):
+        back.with_policy(conflicts="replace").replicate()
+    assert failover.finish(there.connection, name).phase == "finished"
+    assert there.status().tables == ("plain",)
+    with pytest.raises(Refused, match=r"never got, in plain \(from event"):
+        failover.reverse(back.connection, name)
+    assert replica_state(there.connection.source.metastore.database(name)).source == ""
+
+    done = failover.reverse(back.with_policy(conflicts=conflicts).connection, name)
+    assert done.conflicting == ("plain",)
+    assert done.held == ()
+    kept = [one for one in there.connection.source.metastore.table_names(name) if one.startswith("plain_kept")]
+    assert len(kept) == (conflicts == "keep-aside")
+    assert back.differences() == dict.fromkeys(kept, ("the table is on the target, not on the source",))
+    if conflicts == "replace":  # of a directory with files that only the old source has, all are copied
+        assert done.bytes_copied == len("new\n") + len(READABLE) + len("on the other side\n")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_at_every_step(pair: tuple[Direction, Direction], monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
+    there, back = pair
+    name = there.database
+    for one, other in ((there, back), (back, there)):
+        one.origin.insert("plain", "the last window\n")
+        if one is there:
+            one.origin.insert("parts", "the last window\n", "1")
+        kills = _repeated(monkeypatch, lambda one=one: failover.start(one.connection, name), before=before)
+        assert one.differences() == {}
+        kills += _repeated(monkeypatch, lambda one=one: failover.finish(one.connection, name), before=before)
+        assert one.status().phase == "finished"
+        other.origin.insert("still", "changed\n")
+        kills += _repeated(monkeypatch, lambda other=other: failover.reverse(other.connection, name), before=before)
+        assert kills > 10
+        assert other.differences() == {}
+        assert one.status().phase == "failed back"
+        other.origin.insert("plain", "goes on\n")
+        other.replicate()
+        assert other.differences() == {}
+
+
+def _repeated(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], *, before: bool) -> int:
+    """Repeats the work, killed one change later each time, until it comes to its end; answers how often it was killed."""
+    for writes in range(200):
+        try:
+            with killed_after(monkeypatch, writes, before=before):
+                work()
+        except Unreachable:
+            continue
+        except Refused as error:
+            if "are held" not in str(error):  # a lane that was killed is held: the next call tries it again
+                raise
+            continue
+        return writes
+    raise AssertionError("it does not come to its end")
+
+
+def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, target: Side, unique: str) -> None:
+    """Different databases of one pair in both directions; a dump is loaded on both sides, under another name on its own."""
+    first, second = both_ways(cluster, f"{unique}a")[0], both_ways(cluster, f"{unique}b")[1]
+    for one in (first, second):
+        one.origin.create_database()
+        one.origin.create("t")
+        one.origin.insert("t", READABLE)
+    sides, name = first.connection, first.database
+    copy = f"{name}_copy"
+    for applied in range(2):
+        stands = replica_state(sides.target.metastore.database(name)).applied if applied else None
+        dump = repl_dump(sides.source, ReplDump(name, None, stands), sides.store)
+        for to, under in ((sides.target, name), (second.connection.target, copy)):
+            report = repl_load(to, ReplLoad(dump.directory, under), sides.store, sides.copier)
+            assert (report.held, report.to_evid) == ((), dump.last_evid)
+        second.replicate()
+        first.origin.insert("t", "more\n")
+        second.origin.insert("t", "more\n")
+    second.replicate()
+    assert second.differences() == {}
+    found = replica_state(second.connection.target.metastore.database(copy))
+    assert found.source == replica_state(sides.target.metastore.database(name)).source
+    again = repl_dump(second.connection.source, ReplDump(name), second.connection.store)
+    with pytest.raises(Refused, match="a loop"):
+        repl_load(second.connection.target, ReplLoad(again.directory, name), second.connection.store, second.connection.copier)
+
+
+def test_a_read_only_source_makes_no_read_only_replica(pair: tuple[Direction, Direction]) -> None:
+    """The property is each side's own; a rollback sets it back to what it was."""
+    there, _ = pair
+    metastore, name = there.connection.source.metastore, there.database
+    database = metastore.database(name)
+    assert database is not None
+    database.parameters = {**database.parameters, "readonly": "true", "colour": "red"}
+    metastore.alter_database(name, database)
+    there.replicate()
+    assert there.parameters(source=False)["colour"] == "red"
+    assert "readonly" not in there.parameters(source=False)
+    failover.start(there.connection, name)
+    failover.rollback(there.connection, name)
+    assert there.parameters(source=True)["readonly"] == "true"
+
+
+def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: str) -> None:
+    """Open ones are aborted or refused; what stands for those of a source that is gone is aborted; both sides write on."""
+    there, back = both_ways(cluster, unique, source4.name, target4.name)
+    ours = make(there.connection, unique)
+    theirs = Ledger(back.connection, None, unique)  # type: ignore[arg-type]
+    ours.write("a", "1")
+    assert ours.replicate().held == ()
+    writer = ours.begin()
+    writer.insert("a", "never\n")
+    with pytest.raises(Refused, match=rf"open after 0 s \({writer.transaction}\)"):
+        failover.start(there.connection, unique, wait=0, abort=False)
+    started = failover.start(there.connection, unique, wait=0, abort=True)
+    assert (started.aborted, started.status.phase) == ((writer.transaction,), "ready")
+    assert failover.finish(there.connection, unique).phase == "finished"
+    theirs.write("a", "2")
+    theirs.write("b", "1")
+    done = failover.reverse(back.connection, unique)
+    assert (done.held, back.differences()) == ((), {})
+    theirs.write("a", "3")
+    assert theirs.replicate().held == ()
+    assert back.differences() == {}
+
+    writer = theirs.begin()
+    writer.insert("a", "lost\n")
+    assert theirs.replicate().held == ()
+    assert theirs.write_ids(source=False).open
+    assert failover.start_unplanned(back.connection, unique, AWAY).phase == "opened"
+    assert not theirs.write_ids(source=False).open
+    writer.commit()
+    ours.write("a", "4")
+    assert (failover.finish(back.connection, unique).phase, back.status().tables) == ("finished", ("a",))
+    done = failover.reverse(there.with_policy(conflicts="replace").connection, unique)
+    assert (done.held, there.differences()) == ((), {})
+    ours.write("a", "5")
+    assert ours.replicate().held == ()
+    assert there.differences() == {}
