@@ -19,6 +19,7 @@ from repl_assets.checks.check_definitions import database_checks
 from repl_assets.checks.checks_job import checks_job, overflow_checks
 from repl_assets.checks.load_checks import load_checks
 from repl_assets.checks.same_objects import same_objects_job
+from repl_assets.jobs.failover import failover_job
 from repl_assets.jobs.pause import pause_job, resume_job
 from repl_assets.jobs.plan import plan_job
 from repl_assets.jobs.rebuild import rebuild_job
@@ -36,6 +37,10 @@ from sensors.record_rest import recording_sensor
 from sensors.schedules import checks_schedule, retention_schedule, same_objects_schedule
 
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
+
+
+#: Of each database.
+_JOBS = (plan_job, rebuild_job, pause_job, resume_job, failover_job)
 
 
 def policy_definitions(
@@ -85,7 +90,7 @@ def policy_definitions(
         assets=[asset for database in databases for asset in _assets(specs, database)],
         asset_checks=[*checks, *of_partitions],
         jobs=[
-            *(job(specs, database) for database in databases for job in (plan_job, rebuild_job, pause_job, resume_job)),
+            *(job(specs, database) for database in databases for job in _JOBS),
             *repairs,
             record,
             retention_job(specs),

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from hive_replication.dump.source import Source, why_skipped
-from hive_replication.load.replica.state import LAST_ID, SOURCE
+from hive_replication.load.replica.fingerprint import FINGERPRINT
+from hive_replication.load.replica.state import CHECKPOINT, LAST_ID, SOURCE
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 _BATCH = 500
+#: Of the time when it was a replica before: it was changed as a source since.
+_OF_EARLIER_LOADS = (FINGERPRINT, CHECKPOINT)
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -79,7 +82,8 @@ def _is_stamped(thing: Table | Partition, identity: str, evid: int) -> bool:
 
 def _stamped(thing: Thing, identity: str, evid: int) -> Thing:
     made = copy_of(thing)
-    made.parameters = {**(thing.parameters or {}), SOURCE: identity, LAST_ID: str(evid)}
+    kept = {key: value for key, value in (thing.parameters or {}).items() if key not in _OF_EARLIER_LOADS}
+    made.parameters = {**kept, SOURCE: identity, LAST_ID: str(evid)}
     return made
 
 

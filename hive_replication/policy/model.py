@@ -133,6 +133,7 @@ class Policy(Settings):
         description="What replicas keep of their source's files and directories on HDFS, as far as the account may; without mode "
         "they get the target's defaults",
     )
+    read_only: bool = Field(default=False, description="Target databases get readonly=true, by which HiveServer2 refuses writers")
     append: Literal["files", "atomic"] = Field(
         default="files",
         description="INSERT INTO: files appear one after another as in Hive, or all at once (the partition is copied)",

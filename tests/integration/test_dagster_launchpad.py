@@ -47,7 +47,7 @@ def test_each_job_starts_as_the_launchpad_offers_it(warehouse: Warehouse) -> Non
         database = warehouse.database
         expected = {"record", "retention", "checks", "same_objects"}
         assert {job.name for job in jobs} == expected | {
-            f"{kind}_{database}" for kind in ("pause", "plan", "rebuild", "repair", "resume")
+            f"{kind}_{database}" for kind in ("failover", "pause", "plan", "rebuild", "repair", "resume")
         }
         for job in jobs:
             config = prefilled(job)
@@ -55,6 +55,12 @@ def test_each_job_starts_as_the_launchpad_offers_it(warehouse: Warehouse) -> Non
             result = job.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
             assert result.success, (job.name, [event.message for event in result.all_events if event.is_failure])
         warehouse.assert_equal()
+        failover = defs.resolve_job_def(f"failover_{database}")
+        for step, state in (("start", "ready"), ("rollback", "replicating")):
+            config = {"ops": {f"failover_{database}__step": {"config": {"step": step}}}}
+            result = failover.execute_in_process(instance=instance, run_config=config)
+            (observed,) = result.asset_observations_for_node(f"failover_{database}__step")
+            assert observed.metadata["state"].value == state
 
 
 def test_a_secret_is_nowhere(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

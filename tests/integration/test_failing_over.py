@@ -170,6 +170,8 @@ def test_unplanned(pair: tuple[Direction, Direction], conflicts: str) -> None:
         assert done.bytes_copied == len("new\n") + len(READABLE) + len("on the other side\n")
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("before", [True, False])
 def test_killed_at_every_step(pair: tuple[Direction, Direction], monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
     there, back = pair
@@ -249,6 +251,9 @@ def test_a_read_only_source_makes_no_read_only_replica(pair: tuple[Direction, Di
     failover.start(there.connection, name)
     failover.rollback(there.connection, name)
     assert there.parameters(source=True)["readonly"] == "true"
+    there.origin.insert("plain", "more\n")
+    there.with_policy(read_only=True).replicate()
+    assert there.parameters(source=False)["readonly"] == "true"
 
 
 def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: str) -> None:

@@ -13,6 +13,7 @@ from hive_replication.load.layout.move_to_retired import retire, retire_database
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
+from hive_replication.load.replica.failover_marks import read_only
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
@@ -66,7 +67,7 @@ class TargetDatabase:
         image.locationUri = self.target.policy.locations.get(self.name)
         if image.locationUri and is_reserved(image.locationUri):
             raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
-        self.target.metastore.create_database(image if state is None else database_with_state(image, state))
+        self.target.metastore.create_database(image if state is None else self._with(image, state))
         self._written = self.state
         self._read()  # its directory is the metastore's choice, where it is not the policy's
         if not self.there:
@@ -85,7 +86,7 @@ class TargetDatabase:
         current = self.target.metastore.database(self.name)
         if current is None:
             raise ReplicationError(f"the target database {self.name!r} went away during the load")
-        altered = database_with_state(current, self._written, owned_on_target(image, self.target.policy.owners))
+        altered = self._with(current, self._written, owned_on_target(image, self.target.policy.owners))
         if altered == current:
             return False
         self.check()
@@ -139,10 +140,17 @@ class TargetDatabase:
         if current is None:
             return
         self.check()
-        altered = database_with_state(current, state)
+        altered = self._with(current, state)
         if altered.parameters != current.parameters:
             self.target.metastore.alter_database(self.name, altered)
         self._written = state
+
+    def _with(self, database: Database, state: ReplicaState, image: Database | None = None) -> Database:
+        """A database with a state; of a policy with ``read_only`` a replica is marked so."""
+        made = database_with_state(database, state, image)
+        if self.target.policy.read_only and state.source:
+            made.parameters = read_only(made.parameters, "true")
+        return made
 
     def raise_table(self, name: str, evid: int, source: str) -> None:
         """Raises the state id of one replica, after a load of this table only."""
