@@ -34,6 +34,7 @@ from hive_replication.load.replica.failover_marks import (
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.report import LoadReport
+from hive_replication.load.window import visible
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress
@@ -109,11 +110,19 @@ def _compare(
     target_name, evid = target.policy.target_of(name), source.metastore.current_event_id()
     state = replica_state(target.metastore.database(target_name))
     tables = tuple(survey(source, target, name, evid, progress=progress))
-    if not state.held and all(table.state == "equal" for table in tables):
+    if not state.held and all(table.state == "equal" for table in tables) and _same_properties(connection, name):
         return tables, None
     gap = Gap("failback", state.applied or 0, f"{name!r} replaced {target_name!r}, which becomes its replica")
     recovery, dump = dump_recovery(source, target, connection.store, name, gap, progress=progress)
     return recovery.tables, _load(connection, dump.directory, target_name, copier, progress)
+
+
+def _same_properties(connection: Connection, name: str) -> bool:
+    """Whether the databases themselves have the same properties, comment and owner."""
+    ours = connection.source.metastore.database(name)
+    theirs = connection.target.metastore.database(connection.target.policy.target_of(name))
+    found = [visible(one) for one in (ours, theirs) if one is not None]
+    return len({(str(sorted(one.parameters.items())), one.description, one.ownerName, one.ownerType) for one in found}) == 1
 
 
 def _load(connection: Connection, directory: str, name: str, copier: Copier | None, progress: Progress | None) -> LoadReport:

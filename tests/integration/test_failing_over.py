@@ -9,7 +9,7 @@ import pytest
 from hive_replication import failover
 from hive_replication.connect import Reachable
 from hive_replication.dump.command import repl_dump
-from hive_replication.errors import Refused, Unreachable
+from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
 from hive_replication.statements import ReplDump, ReplLoad
@@ -149,9 +149,13 @@ def test_unplanned(pair: tuple[Direction, Direction], conflicts: str) -> None:
     back.origin.insert("still", "new\n")
     back.origin.insert("plain", "on the other side\n")
     there.origin.insert("plain", "lost, too\n")
+    old = there.connection.source.metastore.database(name)
+    assert old is not None
+    old.parameters = {**old.parameters, "colour": "red"}
+    there.connection.source.metastore.alter_database(name, old)
 
     found = there.status()
-    assert (found.phase, found.tables, len(found.not_replicated)) == ("opened", ("plain",), 2)
+    assert (found.phase, found.tables, len(found.not_replicated)) == ("opened", ("plain",), 3)
     with pytest.raises(Refused, match="was the source before a failover"):
         back.with_policy(conflicts="replace").replicate()
     assert failover.finish(there.connection, name).phase == "finished"
@@ -163,6 +167,7 @@ def test_unplanned(pair: tuple[Direction, Direction], conflicts: str) -> None:
     done = failover.reverse(back.with_policy(conflicts=conflicts).connection, name)
     assert done.conflicting == ("plain",)
     assert done.held == ()
+    assert "colour" not in there.parameters(source=True)
     kept = [one for one in there.connection.source.metastore.table_names(name) if one.startswith("plain_kept")]
     assert len(kept) == (conflicts == "keep-aside")
     assert back.differences() == dict.fromkeys(kept, ("the table is on the target, not on the source",))
@@ -237,9 +242,9 @@ def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, 
         repl_load(second.connection.target, ReplLoad(again.directory, name), second.connection.store, second.connection.copier)
 
 
-def test_a_read_only_source_makes_no_read_only_replica(pair: tuple[Direction, Direction]) -> None:
-    """The property is each side's own; a rollback sets it back to what it was."""
-    there, _ = pair
+def test_read_only_databases_and_a_failback_without_changes(pair: tuple[Direction, Direction]) -> None:
+    """The property is each side's own; a rollback sets it back to what it was. A source that is gone cannot be failed back to."""
+    there, back = pair
     metastore, name = there.connection.source.metastore, there.database
     database = metastore.database(name)
     assert database is not None
@@ -254,6 +259,16 @@ def test_a_read_only_source_makes_no_read_only_replica(pair: tuple[Direction, Di
     there.origin.insert("plain", "more\n")
     there.with_policy(read_only=True).replicate()
     assert there.parameters(source=False)["readonly"] == "true"
+
+    there.fail_over()
+    assert "readonly" not in there.parameters(source=False)
+    done = failover.reverse(back.connection, name)
+    assert (done.changed, done.different, done.bytes_copied, back.differences()) == ((), (), 0, {})
+    assert back.parameters(source=False)["readonly"] == "true"
+    back.fail_over()
+    back.connection.source.metastore.drop_database(name, cascade=True)
+    with pytest.raises(BadRequest, match="has no database"):
+        failover.reverse(there.connection, name)
 
 
 def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: str) -> None:

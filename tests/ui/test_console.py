@@ -147,7 +147,13 @@ def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
 
 def test_each_job_starts_by_its_default_launch(console: Console, shop: Shop) -> None:
     database = shop.database
-    jobs = {"checks", "record", "retention", "same_objects", *(f"{kind}_{database}" for kind in ("plan", "rebuild", "repair"))}
+    jobs = {
+        "checks",
+        "record",
+        "retention",
+        "same_objects",
+        *(f"{kind}_{database}" for kind in ("failover", "plan", "rebuild", "repair")),
+    }
     assert shop.jobs() == jobs | {f"pause_{database}", f"resume_{database}"}  # those two: below
     before = {job: len(shop.runs_of(job)) for job in jobs}
     for job in sorted(jobs):
