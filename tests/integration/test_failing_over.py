@@ -7,13 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from hive_replication import failover
-from hive_replication.connect import Reachable
+from hive_replication.connect import Reachable, connect
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused, Unreachable
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster, Side
+from resources.embedded.policy import policy
 from tests.ledger import Ledger, make
 from tests.pair import AWAY, Direction, both_ways, killed_after
 
@@ -215,31 +217,29 @@ def _repeated(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], *, be
     raise AssertionError("it does not come to its end")
 
 
-def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, target: Side, unique: str) -> None:
+def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, source: Side, target: Side, unique: str) -> None:
     """Different databases of one pair in both directions; a dump is loaded on both sides, under another name on its own."""
     first, second = both_ways(cluster, f"{unique}a")[0], both_ways(cluster, f"{unique}b")[1]
     for one in (first, second):
         one.origin.create_database()
         one.origin.create("t")
         one.origin.insert("t", READABLE)
-    sides, name = first.connection, first.database
-    copy = f"{name}_copy"
-    for applied in range(2):
-        stands = replica_state(sides.target.metastore.database(name)).applied if applied else None
+    sides, name, copy = first.connection, first.database, f"{first.database}_copy"
+    own = connect(policy(cluster, {name: copy}, source.name, source.name))
+    for _ in range(2):
+        stands = replica_state(sides.target.metastore.database(name)).applied
         dump = repl_dump(sides.source, ReplDump(name, None, stands), sides.store)
-        for to, under in ((sides.target, name), (second.connection.target, copy)):
+        for to, under in ((sides.target, name), (own.target, copy)):
             report = repl_load(to, ReplLoad(dump.directory, under), sides.store, sides.copier)
             assert (report.held, report.to_evid) == ((), dump.last_evid)
         second.replicate()
+        assert (first.differences(), second.differences()) == ({}, {})
+        assert not any(one.differences for one in compare_database(own.source, own.target, name))
         first.origin.insert("t", "more\n")
         second.origin.insert("t", "more\n")
-    second.replicate()
-    assert second.differences() == {}
-    found = replica_state(second.connection.target.metastore.database(copy))
-    assert found.source == replica_state(sides.target.metastore.database(name)).source
-    again = repl_dump(second.connection.source, ReplDump(name), second.connection.store)
+    again = repl_dump(own.source, ReplDump(copy), own.store)
     with pytest.raises(Refused, match="a loop"):
-        repl_load(second.connection.target, ReplLoad(again.directory, name), second.connection.store, second.connection.copier)
+        repl_load(own.target, ReplLoad(again.directory, name), own.store, own.copier)
 
 
 def test_read_only_databases_and_a_failback_without_changes(pair: tuple[Direction, Direction]) -> None:
