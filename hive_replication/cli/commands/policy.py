@@ -77,6 +77,17 @@ def check(context: typer.Context, config: Config = None, json: Json = False) -> 
 
 
 @app.command()
+def swap(context: typer.Context, config: Config = None) -> None:
+    """Prints the policy of the other direction, for a failback: source and target are swapped."""
+    import yaml
+
+    from hive_replication.policy.swap import swapped
+
+    made = swapped(settings(context, config, False).policy())
+    print(yaml.safe_dump(made.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
+
+
+@app.command()
 def schema() -> None:
     """Prints the policy's JSON schema, for editors."""
     from hive_replication.policy.template import schema as policy_schema

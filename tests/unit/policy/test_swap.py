@@ -1,0 +1,41 @@
+"""The policy of the other direction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hive_replication.cli.main import run
+from hive_replication.errors import BadRequest
+from hive_replication.policy import Policy, load_policy
+from hive_replication.policy.swap import swapped
+
+SIDES = {
+    "source": {"metastore": "thrift://a:9083", "roots": [{"uri": "hdfs://a:8020/", "webhdfs": "http://a:9870"}]},
+    "target": {"metastore": "thrift://b:9083", "roots": [{"uri": "hdfs://b:8020/"}], "paths": ["hdfs://b:8020/lake"]},
+    "dump_root": "hdfs://b:8020/repl/dumps",
+}
+
+
+def test_sides_and_names_are_swapped_and_settings_stay() -> None:
+    settings = {"databases": {"sales": "copy", "fin_*": "*"}, "external_root": "hdfs://b:8020/external", "conflicts": "replace"}
+    policy = Policy.model_validate({**SIDES, **settings, "locations": {"copy": "hdfs://b:8020/copy"}})
+    back = swapped(policy)
+    assert (back.source, back.target, back.databases) == (policy.target, policy.source, {"copy": "sales", "fin_*": "*"})
+    assert (back.conflicts, back.dump_root, back.external_root, back.locations) == ("replace", policy.dump_root, None, {})
+    assert swapped(back) == policy.model_copy(update={"external_root": None, "locations": {}})
+
+
+def test_other_names_of_a_pattern_cannot_be_turned_back() -> None:
+    with pytest.raises(BadRequest, match="'fin_\\*': 'copy_\\*' gives databases other names"):
+        swapped(Policy.model_validate({**SIDES, "databases": {"fin_*": "copy_*"}}))
+
+
+def test_the_command_prints_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump({**SIDES, "databases": {"sales": "copy"}}))
+    assert run(["--config", str(path), "policy", "swap"]) == 0
+    (tmp_path / "back.yaml").write_text(capsys.readouterr().out)
+    assert load_policy(tmp_path / "back.yaml") == swapped(load_policy(path))
