@@ -64,12 +64,19 @@ def drain(metastore: Metastore, database: str, wait: float, *, abort: bool) -> t
     return tuple(sorted(aborted))
 
 
-def abort_writers(metastore: Metastore, database: str) -> tuple[int, ...]:
-    """Aborts what stands for transactions of a source that is left: nothing will ever end them. Answers which."""
-    found = writers(metastore, database)
-    if found:
-        metastore.abort(found)
-    return found
+def abort_replayed(metastore: Metastore, database: str, policy: str) -> None:
+    """Aborts what stands for transactions of a source that is left: nothing will ever end them.
+
+    Args:
+        metastore: of the target.
+        database: target database.
+        policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
+    """
+    if found := writers(metastore, database):
+        _LOG.warning("what stands for open transactions of the source is aborted: %s", _listed(found), extra=about(database))
+        metastore.abort_replayed(policy, found)
+    if left := writers(metastore, database):
+        _LOG.warning("transactions of %s stay open: %s", database, _listed(left), extra=about(database))
 
 
 def _open(database: str, found: Iterable[int], wait: float, *, again: bool) -> str:

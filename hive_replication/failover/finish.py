@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
-from hive_replication.failover.drain import abort_writers, writers
+from hive_replication.failover.drain import abort_replayed, writers
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, set_parameters
 from hive_replication.failover.status import FailoverStatus, status
+from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
     FailoverMarks,
     Kind,
@@ -22,11 +22,8 @@ from hive_replication.load.replica.failover_marks import (
     with_marks,
 )
 from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, is_state, replica_state
-from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
-
-_LOG = logging.getLogger(__name__)
 
 
 def finish(connection: Connection, name: str, reach: Reachable | None = None) -> FailoverStatus:
@@ -98,8 +95,7 @@ def open_target(sides: Sides, kind: Kind) -> None:
             return  # by somebody else, meanwhile
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
-        if aborted := abort_writers(metastore, name):
-            _LOG.warning("what stands for open transactions of the source is aborted: %s", aborted, extra=about(name))
+        abort_replayed(metastore, name, policy_of(state.source, name))
         lock.check()
         policy = sides.connection.target.policy.name
         set_parameters(metastore, name, lambda before: opened(before, state, policy, evid, kind))

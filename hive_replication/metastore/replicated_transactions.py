@@ -10,6 +10,7 @@ It may lose one that the map goes on naming: Hive 4 takes back transactions whos
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -35,6 +36,9 @@ from hive_replication.process import machine
 _LOG = logging.getLogger(__name__)
 
 _USER = "hive-replication"
+_FOR = "source transactions"  # before their ids, where the metastore has the host's name: it does not tell its map
+_SOURCES = re.compile(rf"{_FOR} ([0-9]{{1,19}})-([0-9]{{1,19}})")
+_SPREAD = 10_000  # ids of a source's that are tried for one transaction
 _MOST = 100  # transactions opened by one call: the metastore has a second for it
 _NAMES = 4  # of one policy
 
@@ -133,6 +137,22 @@ class Replay(Transactions):
 
         _end(policy, abort)
 
+    def abort_replayed(self, policy: str, transactions: Collection[int]) -> None:
+        """Aborts transactions of this metastore that stand for a source's, which nobody is going to end any more.
+
+        Hive takes no end of them by their own ids. Those of a version that did not note the source's stay open.
+
+        Args:
+            policy: whose transactions they are.
+            transactions: ids on this metastore.
+        """
+        found = self.call("get_open_txns_info", lambda client: client.get_open_txns_info()).open_txns
+        notes = [_SOURCES.fullmatch(one.hostname or "") for one in found if one.id in transactions and one.user == _USER]
+        sources = {(int(one[1]), int(one[2])) for one in notes if one}
+        for first, last in sorted(sources):
+            for one in range(first, min(last, first + _SPREAD) + 1):
+                self.replay_abort(policy, one)
+
     def impress_write_ids(self, db: str, table: str, write_ids: WriteIds, partitions: Iterable[str]) -> None:
         """Makes a new table's write ids those of its source; nothing where the table has some already.
 
@@ -161,7 +181,7 @@ class Replay(Transactions):
         request = OpenTxnRequest(
             num_txns=len(transactions),
             user=_USER,
-            hostname=machine(),
+            hostname=f"{_FOR} {min(transactions)}-{max(transactions)}",
             replPolicy=name,
             replSrcTxnIds=list(transactions),
             txn_type=TxnType.REPL_CREATED,

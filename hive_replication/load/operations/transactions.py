@@ -33,7 +33,12 @@ _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 def replay_policy(mapping: NameMapping) -> str:
     """Under which name the target's metastore keeps the transactions of a replica."""
-    return _fitting(f"{mapping.source}>{mapping.target_database}")
+    return policy_of(mapping.source, mapping.target_database)
+
+
+def policy_of(source: str, database: str) -> str:
+    """The same, by the source's identity and the target database's name."""
+    return _fitting(f"{source}>{database}")
 
 
 def snapshot_policy(mapping: NameMapping, table: str) -> str:
