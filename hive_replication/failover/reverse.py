@@ -31,6 +31,7 @@ from hive_replication.load.replica.failover_marks import (
     with_background,
     with_marks,
 )
+from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.report import LoadReport
@@ -121,7 +122,8 @@ def _same_properties(connection: Connection, name: str) -> bool:
     """Whether the databases themselves have the same properties, comment and owner."""
     ours = connection.source.metastore.database(name)
     theirs = connection.target.metastore.database(connection.target.policy.target_of(name))
-    found = [visible(one) for one in (ours, theirs) if one is not None]
+    wanted = owned_on_target(ours, connection.target.policy.owners) if ours else None
+    found = [visible(one) for one in (wanted, theirs) if one is not None]
     return len({(str(sorted(one.parameters.items())), one.description, one.ownerName, one.ownerType) for one in found}) == 1
 
 

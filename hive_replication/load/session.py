@@ -9,7 +9,6 @@ from functools import cached_property
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.format.interface import DumpReader
-from hive_replication.errors import Refused
 from hive_replication.events.event_records import is_function
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
@@ -22,11 +21,16 @@ from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.load_plan import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
-from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.own_location import own_location
-from hive_replication.load.replica.ownership import lineage, refuse_failed_over, refuse_loop, refuse_second_writer
+from hive_replication.load.replica.ownership import (
+    lineage,
+    refuse_failed_over,
+    refuse_loop,
+    refuse_second_writer,
+    refuse_undone,
+)
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
@@ -172,17 +176,8 @@ class Session:
         return replace(state, source=self.identity, checkpoint=checkpoint, fresh=fresh, policy=policy, origins=origins)
 
     def require_released(self) -> None:
-        """Makes sure that nobody took the database back on purpose.
-
-        Raises:
-            Refused: somebody did, and the dump goes beyond.
-        """
-        undone = self.state.undone
-        if undone is not None and not covers(undone, self.reader.header.to_evid):
-            raise Refused(
-                f"the target database {self.database!r} was undone to event {undone} by request and loads nothing later: "
-                f"hive-repl undo {self.database} --release"
-            )
+        """Makes sure that nobody took the database back on purpose; see :func:`.ownership.refuse_undone`."""
+        refuse_undone(self.state, self.database, self.reader.header.to_evid)
 
     def carry_out(self, plan: SegmentPlan, replan: Replan, known: KnownObjects) -> None:
         """Carries out a segment, or only notes it where this is a plan.

@@ -671,6 +671,14 @@ class GetAllWriteEventInfoRequest(_Struct):
 class GetOpenTxnsRequest(_Struct):
     def __init__(self, excludeTxnTypes: list[int] | None = ...) -> None: ...
 
+class TxnInfo(_Struct):
+    id: int
+    user: str
+    hostname: str
+
+class GetOpenTxnsInfoResponse(_Struct):
+    open_txns: list[TxnInfo]
+
 class GetOpenTxnsResponse(_Struct):
     txn_high_water_mark: int
     open_txns: list[int]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hive_replication.errors import Refused
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import failover_marks
 from hive_replication.load.replica.state import SOURCE, ReplicaState, origins
 from hive_replication.metastore.types import Database
@@ -84,4 +85,22 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
     if not state.source and (state.failed_over == "closed" or replaced):
         raise Refused(
             f"the database {database!r} was the source before a failover: hive-repl failover reverse makes it a replica first"
+        )
+
+
+def refuse_undone(state: ReplicaState, database: str, to_evid: int) -> None:
+    """Makes sure that nobody took a replica back on purpose.
+
+    Args:
+        state: of the target database.
+        database: its name.
+        to_evid: event id that a load leads to.
+
+    Raises:
+        Refused: somebody did, and the load goes beyond.
+    """
+    if state.undone is not None and not covers(state.undone, to_evid):
+        raise Refused(
+            f"the target database {database!r} was undone to event {state.undone} by request and loads nothing later: "
+            f"hive-repl undo {database} --release"
         )
