@@ -108,7 +108,7 @@ class _Names:
         """Yields where the query names one of the databases."""
         for identifier in list(self._tree.find_all(sql.Identifier)):
             name = identifier.name.lower()
-            if isinstance(identifier.parent, sql.Anonymous):  # Hive expands a database's function to `db.function`
+            if isinstance(identifier.parent, sql.Anonymous):  # `db.function` in one pair of backquotes
                 database, _, function = name.partition(".")
                 if function and database in self._databases:
                     yield _Place(identifier, f"{self._databases[database]}.{identifier.name[len(database) + 1 :]}")

@@ -31,8 +31,20 @@ def view(text: str, kind: str = "VIRTUAL_VIEW", **parameters: str) -> Table:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        # as Hive expands texts
+        # as Hive 3.1.3 and 4.2.0 expand texts
         ("SELECT `o`.`a` FROM `sales`.`orders` `o`", "SELECT `o`.`a` FROM `replica`.`orders` `o`"),
+        (
+            "select sales.shout(`sales`.`a`) as `b`, `sales`.`s`.`sales` as `c` from `sales`.`t` `sales` "
+            "where sales.shout(`sales`.`a`) <> 'sales.t'",
+            "select `replica`.shout(`sales`.`a`) as `b`, `sales`.`s`.`sales` as `c` from `replica`.`t` `sales` "
+            "where `replica`.shout(`sales`.`a`) <> 'sales.t'",
+        ),
+        (
+            "with sales as (select `t`.`a` from `sales`.`t`) select `sales`.`a`, `q`.`a` as `e` from sales join `sales`.`t` `q` "
+            "on `sales`.`a` = `q`.`a`",
+            "with sales as (select `t`.`a` from `replica`.`t`) select `sales`.`a`, `q`.`a` as `e` "
+            "from sales join `replica`.`t` `q` on `sales`.`a` = `q`.`a`",
+        ),
         ("select `sales.f`(`t`.`a`) from `sales`.`t`", "select `replica.f`(`t`.`a`) from `replica`.`t`"),
         # as people write them
         ("select a from SALES.orders, sales . `x`", "select a from `replica`.orders, `replica` . `x`"),
