@@ -10,18 +10,22 @@ _OF_THE_TARGET = ("locations", "external_root", "functions_root")
 
 
 def swapped(policy: Policy) -> Policy:
-    """The policy of the other direction: databases by their names on the other side, without directories of the old target.
+    """The policy of the other direction: names of databases and owners turned round, without directories of the old target.
 
     Args:
         policy: of one direction.
 
     Raises:
-        BadRequest: it gives databases of a pattern other names, which no pattern turns back.
+        BadRequest: it gives databases of a pattern other names, or two owners one name, which nothing turns back.
     """
     for name, target in policy.databases.items():
         if is_pattern(name) and target != "*":
             raise BadRequest(f"{name!r}: {target!r} gives databases other names: name each of them in databases, then swap again")
     databases = dict((name, target) if is_pattern(name) else (target, name) for name, target in policy.databases.items())
-    kept = policy.model_dump(mode="json", exclude_defaults=True, exclude={"source", "target", "databases", *_OF_THE_TARGET})
+    owners = {target: owner for owner, target in policy.owners.items()}
+    if len(owners) < len(policy.owners):
+        raise BadRequest("owners gives two owners one name, which nothing turns back: leave one of them out, then swap again")
+    left_out = {"source", "target", "databases", "owners", *_OF_THE_TARGET}
+    kept = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
     sides = {"source": policy.target.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
-    return Policy.model_validate({**kept, **sides, "databases": databases})
+    return Policy.model_validate({**kept, **sides, "databases": databases, "owners": owners})

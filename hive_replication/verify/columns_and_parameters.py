@@ -13,6 +13,8 @@ from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
+_QUOTED = re.compile(r"`(\w+)`")
+
 
 def table_shape(table: Table) -> dict[str, str]:
     """Aspects of a table by their names; equal on both sides if the replica is right."""
@@ -22,11 +24,16 @@ def table_shape(table: Table) -> dict[str, str]:
     return {
         "type": "MANAGED_TABLE" if translated else table.tableType,
         "partition columns": _columns(table.partitionKeys),
-        "view text": table.viewExpandedText or table.viewOriginalText or "",
-        "view text as written": table.viewOriginalText or "",
+        "view text": _without_backquotes(table.viewExpandedText or table.viewOriginalText),
+        "view text as written": _without_backquotes(table.viewOriginalText),
         **_storage_shape(table.sd),
         **_parameters(kept),
     }
+
+
+def _without_backquotes(text: str | None) -> str:
+    """A view's text in which plain names are not quoted: rewritten there and back it has quotes that it had not before."""
+    return _QUOTED.sub(r"\1", text or "")
 
 
 def partition_shape(partition: Partition) -> dict[str, str]:

@@ -33,6 +33,13 @@ def test_other_names_of_a_pattern_cannot_be_turned_back() -> None:
         swapped(Policy.model_validate({**SIDES, "databases": {"fin_*": "copy_*"}}))
 
 
+def test_owners_are_turned_round_where_that_can_be_done() -> None:
+    policy = Policy.model_validate({**SIDES, "databases": {"sales": "sales"}, "owners": {"alice": "bob"}})
+    assert (swapped(policy).owners, swapped(swapped(policy))) == ({"bob": "alice"}, policy)
+    with pytest.raises(BadRequest, match="gives two owners one name"):
+        swapped(policy.model_copy(update={"owners": {"alice": "ops", "bob": "ops"}}))
+
+
 def test_the_command_prints_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(yaml.safe_dump({**SIDES, "databases": {"sales": "copy"}}))

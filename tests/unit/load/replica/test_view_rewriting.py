@@ -189,6 +189,13 @@ def test_what_the_policy_says(setting: str, table: Table, held: str, text: str |
         assert mapping.reads_source(image) == ("sales.t" in text)
 
 
+def test_a_text_rewritten_there_and_back_counts_as_the_same() -> None:
+    there = rewritten(CERTAIN, {"sales": "replica"})
+    back = rewritten(there, {"replica": "sales"})
+    assert back.viewOriginalText == "SELECT a FROM `sales`.t"
+    assert list(shape_differences(expected_shape(there, {"replica": "sales"}), table_shape(CERTAIN), [])) == []
+
+
 def test_comparisons_expect_the_other_names() -> None:
     databases = {"sales": "replica"}
     for table, text, differences in (
