@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hive_replication import failover
+from hive_replication import failover, history
+from hive_replication.cli.main import run
 from hive_replication.connect import Reachable, connect
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused, Unreachable
@@ -16,7 +21,7 @@ from hive_replication.load.replica.state import replica_state
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster, Side
-from resources.embedded.policy import policy
+from resources.embedded.policy import policy, save_policy
 from tests.ledger import Ledger, make
 from tests.pair import AWAY, Direction, both_ways, killed_after
 
@@ -178,16 +183,19 @@ def test_unplanned(pair: tuple[Direction, Direction], conflicts: str) -> None:
         assert done.bytes_copied == len("new\n") + len(READABLE) + len("on the other side\n")
 
 
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("before", [True, False])
-def test_killed_at_every_step(pair: tuple[Direction, Direction], monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
+@pytest.mark.parametrize(
+    ("times", "before"),
+    [(1, False), pytest.param(3, False, marks=pytest.mark.long), pytest.param(3, True, marks=pytest.mark.long)],
+)
+def test_killed_at_every_step(
+    pair: tuple[Direction, Direction], monkeypatch: pytest.MonkeyPatch, times: int, *, before: bool
+) -> None:
+    """Failover, writes on both sides and failback, each change of a metastore the last one before a kill, or not made at all."""
     there, back = pair
     name = there.database
-    for one, other in ((there, back), (back, there)):
+    for one, other in [(there, back), (back, there), (there, back)][:times]:
         one.origin.insert("plain", "the last window\n")
-        if one is there:
-            one.origin.insert("parts", "the last window\n", "1")
+        one.origin.insert("parts", "the last window\n", "1")
         kills = _repeated(monkeypatch, lambda one=one: failover.start(one.connection, name), before=before)
         assert one.differences() == {}
         kills += _repeated(monkeypatch, lambda one=one: failover.finish(one.connection, name), before=before)
@@ -203,10 +211,10 @@ def test_killed_at_every_step(pair: tuple[Direction, Direction], monkeypatch: py
 
 
 def _repeated(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], *, before: bool) -> int:
-    """Repeats the work, killed one change later each time, until it comes to its end; answers how often it was killed."""
-    for writes in range(200):
+    """Repeats the work, killed a little later each fourth time, until it comes to its end; answers how often it was killed."""
+    for kills in range(400):
         try:
-            with killed_after(monkeypatch, writes, before=before):
+            with killed_after(monkeypatch, kills // 4, before=before):
                 work()
         except Unreachable:
             continue
@@ -214,7 +222,7 @@ def _repeated(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], *, be
             if "are held" not in str(error):  # a lane that was killed is held: the next call tries it again
                 raise
             continue
-        return writes
+        return kills
     raise AssertionError("it does not come to its end")
 
 
@@ -243,7 +251,9 @@ def test_both_directions_at_once_and_one_dump_for_two_targets(cluster: Cluster, 
         repl_load(own.target, ReplLoad(again.directory, name), own.store, own.copier)
 
 
-def test_read_only_databases_and_a_failback_without_changes(pair: tuple[Direction, Direction]) -> None:
+def test_read_only_databases_and_a_failback_without_changes(
+    pair: tuple[Direction, Direction], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The property is each side's own; a rollback sets it back to what it was. A source that is gone cannot be failed back to."""
     there, back = pair
     metastore, name = there.connection.source.metastore, there.database
@@ -261,10 +271,25 @@ def test_read_only_databases_and_a_failback_without_changes(pair: tuple[Directio
     there.with_policy(read_only=True).replicate()
     assert there.parameters(source=False)["readonly"] == "true"
 
-    there.fail_over()
+    shell = Shell(tmp_path, there, capsys)
+    assert [step["name"] for step in shell("plan")["steps"]][:2] == ["mark the source", "end transactions"]
+    assert shell("start", "--wait", "0", "--no-abort")["phase"] == "ready"
+    assert shell("rollback")["phase"] == "replicating"
+    shell("start", "--unplanned", code=3)
+    shell("start", "--unplanned", "--wait", "3", code=2)
+    shell("finish", code=3)
+    shell("start")
+    assert shell("finish")["phase"] == shell("status")["phase"] == "finished"
+    shell("rollback", code=3)
     assert "readonly" not in there.parameters(source=False)
-    done = failover.reverse(back.connection, name)
-    assert (done.changed, done.different, done.bytes_copied, back.differences()) == ((), (), 0, {})
+    shell = Shell(tmp_path, back, capsys)
+    assert {one["state"] for one in shell("reverse", "--dry-run")["tables"]} == {"equal"}
+    done = shell("reverse")
+    assert (done["changed"], done["conflicting"], [load["bytes_copied"] for load in done["loads"]]) == ([], [], [0])
+    assert {one["state"] for one in done["tables"]} == {"equal"}
+    assert back.differences() == {}
+    actions = [one.record.action for one in history(there.connection, name) if one.record.action.startswith("failover")]
+    assert actions[::-1] == ["failover start", "failover rollback", "failover start", "failover finish"]
     assert back.parameters(source=False)["readonly"] == "true"
     back.fail_over()
     old = back.connection.source.metastore
@@ -272,6 +297,22 @@ def test_read_only_databases_and_a_failback_without_changes(pair: tuple[Directio
     old.drop_database(name, cascade=True)
     with pytest.raises(BadRequest, match="has no database"):
         failover.reverse(there.connection, name)
+
+
+@dataclass
+class Shell:
+    """``hive-repl failover`` with the policy of a direction."""
+
+    folder: Path
+    direction: Direction
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, step: str, *options: str, code: int = 0) -> dict[str, Any]:
+        save_policy(self.direction.connection.source.policy, self.folder / "policy.yaml")
+        self.capsys.readouterr()
+        name = self.direction.database
+        assert run(["--config", str(self.folder / "policy.yaml"), "--json", "failover", step, name, *options]) == code
+        return json.loads(self.capsys.readouterr().out)
 
 
 def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: str) -> None:
