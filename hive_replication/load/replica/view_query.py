@@ -22,11 +22,6 @@ from hive_replication.load.replica.view_text import CannotRewrite
 #: Spark's name of the catalog that is Hive's metastore.
 _SPARK_CATALOG = "spark_catalog"
 _MOST_CHARACTERS = 2**18
-#: Where a name is given to something or is that of a field: never a database's.
-_GIVEN = (
-    *(sql.Alias, sql.Aliases, sql.TableAlias, sql.Window, sql.WindowSpec, sql.Lateral),
-    *(sql.ColumnDef, sql.PropertyEQ, sql.Kwarg),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +51,9 @@ def with_databases(text: str, databases: tuple[tuple[str, str], ...]) -> str:
         CannotRewrite: it cannot be parsed, or it is not certain which names are those of databases.
     """
     tree = _parsed(text)
-    _require_all_seen(text, tree, dict(databases))
-    places = [(place.span(text), place) for place in _Names(tree, dict(databases)).places()]
+    names = _Names(tree, dict(databases), _before_points(text))
+    names.require_all_seen()
+    places = [(place.span(text), place) for place in names.places()]
     if not places:
         return text
     parts, position = list[str](), 0
@@ -85,24 +81,31 @@ def _parsed(text: str) -> sql.Query:
     return tree
 
 
-def _require_all_seen(text: str, tree: sql.Query, databases: Mapping[str, str]) -> None:
-    """Makes sure that the parser has passed over nothing that may name one of the databases: what stands before a point."""
-    seen = {identifier.meta.get("start") for identifier in tree.find_all(sql.Identifier)}
-    for token, following in pairwise(tokenize(text, dialect="hive")):
-        named = token.text.lower() in databases and token.token_type != TokenType.STRING
-        if named and following.token_type == TokenType.DOT and token.start not in seen:
-            raise CannotRewrite(f"the parser passes over {token.text!r} at character {token.start + 1}")
+def _before_points(text: str) -> dict[int, str]:
+    """What stands before a point, by the place of its first character: a name of a database always does."""
+    return {
+        token.start: token.text
+        for token, following in pairwise(tokenize(text, dialect="hive"))
+        if following.token_type == TokenType.DOT and token.token_type != TokenType.STRING
+    }
 
 
 class _Names:
     """Tells the names of databases in a query from those of tables, aliases, columns and fields that are spelled the same."""
 
-    def __init__(self, tree: sql.Query, databases: Mapping[str, str]) -> None:
-        self._tree, self._databases = tree, databases
+    def __init__(self, tree: sql.Query, databases: Mapping[str, str], before_points: Mapping[int, str]) -> None:
+        self._tree, self._databases, self._before_points = tree, databases, before_points
         tables = list(tree.find_all(sql.Table))
         self._aliases = {one.alias_or_name.lower() for one in tables}
         self._aliases |= {one.name.lower() for one in tree.find_all(sql.TableAlias)}
         self._tables = {(one.db.lower(), one.name.lower()) for one in tables}
+
+    def require_all_seen(self) -> None:
+        """Makes sure that the parser has passed over nothing that may name one of the databases."""
+        seen = {identifier.meta.get("start") for identifier in self._tree.find_all(sql.Identifier)}
+        for place, text in self._before_points.items():
+            if text.lower() in self._databases and place not in seen:
+                raise CannotRewrite(f"the parser passes over {text!r} at character {place + 1}")
 
     def places(self) -> Iterator[_Place]:
         """Yields where the query names one of the databases."""
@@ -123,7 +126,7 @@ class _Names:
             return _of_function(identifier, owner, name)
         if isinstance(owner, sql.Column):
             self._require_field(identifier, owner, name)
-        elif not isinstance(owner, _GIVEN):
+        elif identifier.meta.get("start") in self._before_points:  # else a column of USING, an alias, a field
             raise CannotRewrite(f"it is not certain what {name} stands for in {type(owner).__name__.upper()}")
         return False
 

@@ -90,6 +90,8 @@ def view(text: str, kind: str = "VIRTUAL_VIEW", **parameters: str) -> Table:
             "select 'from sales.t', \"sales.t\", 'it\\'s sales.t', `sales.t` /* sales.t */ from `replica`.t /* sales.t */",
         ),
         ("select 'naïve ☃ 😀' from sales.t", "select 'naïve ☃ 😀' from `replica`.t"),
+        ("select a from sales.t join sales.u using (sales)", "select a from `replica`.t join `replica`.u using (sales)"),
+        ("select a from sales.2020_t", "select a from `replica`.2020_t"),
         (
             "select a, row_number() over sales from sales.t window sales as (partition by a)",
             "select a, row_number() over sales from `replica`.t window sales as (partition by a)",
