@@ -13,6 +13,7 @@ from hive_replication.failover.sides import Sides, set_parameters
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
+    WAS_REPLICA,
     FailoverMarks,
     Kind,
     counted_failover,
@@ -123,7 +124,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
     counters = {key: value for key, value in parameters.items() if key.startswith("repl.metrics.")}
     own = {key: value for key, value in parameters.items() if not is_state(key)}
     source_for = parameters.get(SOURCE_FOR) or policy
-    made = read_only({**own, **counters, SOURCE_FOR: source_for}, "")
+    made = read_only({**own, **counters, SOURCE_FOR: source_for, WAS_REPLICA: "true"}, "")
     return counted_failover(with_background(with_marks(made, marks), enabled=True), kind)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
 from hive_replication.load.replica.hive4_translation import is_translated
-from hive_replication.load.replica.state import is_state
+from hive_replication.load.replica.state import CHECKPOINT, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.marked_external import TRANSLATION
@@ -76,7 +76,8 @@ def source_paths(thing: Table | Partition, source_roots: Sequence[str], target_r
         target_roots: storage roots of the target; where one lies below a root of the source, its paths are the target's.
     """
     values = {"location": thing.sd.location or ""}
-    values |= {f"parameter {key}": value for key, value in (thing.parameters or {}).items()}
+    parameters = (thing.parameters or {}).items()
+    values |= {f"parameter {key}": value for key, value in parameters if key != CHECKPOINT}  # a dump, wherever it lies
     values |= {f"serde parameter {key}": value for key, value in _serde_parameters(thing.sd).items()}
     roots = [root for root in source_roots if root not in target_roots]
     for place, value in values.items():

@@ -29,6 +29,8 @@ _KIND = _OWN + "type"
 _READ_ONLY_BEFORE = _OWN + "readonly"
 _SETTLED = _OWN + "settled"
 _BEHIND = _OWN + "at."
+#: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on.
+WAS_REPLICA: Final = "hive_replication.was_replica"
 
 Kind = Literal["", "PLANNED", "UNPLANNED"]
 #: ``opened``: a replica that became a source; ``closed``: the source that it replaced.

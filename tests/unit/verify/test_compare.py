@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events.files import FileRef
+from hive_replication.load.replica.state import CHECKPOINT
 from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hive_replication.verify.compare import MOST_DIFFERENCES, Comparer, Listed, Pair
 
@@ -156,6 +157,11 @@ def test_nothing_on_the_target_points_at_the_source(target: Table, place: str) -
     found = [difference for difference in compared(table(SOURCE), target) if "points to the source" in difference]
     assert len(found) == 1
     assert found[0].startswith(f"{place} points to the source: ")
+
+
+def test_the_dump_of_a_bootstrap_may_lie_at_the_source() -> None:
+    """As after a failback, when the dump root of both directions is on one of the sides."""
+    assert compared(table(SOURCE), table(TARGET, **{CHECKPOINT: f"{SOURCE}/repl/dumps/sales/1"})) == ()
 
 
 def test_paths_of_the_source_are_others_on_the_target() -> None:
