@@ -29,6 +29,7 @@ class Lister:
             load holds its table: a dump must not say that it is empty, nor fail for one table of many. Every table and
             partition has a directory from its creation on; one that is missing was removed, or what it lies on is not mounted.
             Of stores without directories nobody can tell.
+        hive2: whether the metastore is of Hive 2, which keeps deleted files under other names.
     """
 
     def __init__(
@@ -39,10 +40,11 @@ class Lister:
         nothing: bool = False,
         boundary: Boundary | None = None,
         holds: bool = False,
+        hive2: bool = False,
     ) -> None:
         self._storage, self._boundary = storage, boundary
         self.cm_root = cm_root
-        self._nothing, self._holds = nothing, holds
+        self._nothing, self._holds, self._hive2 = nothing, holds, hive2
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open.
@@ -98,6 +100,10 @@ class Lister:
                 raise
             checksum = None  # likewise, unless the load may not read it either, which holds its table
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
-        return FileRef(
-            uri, checksum.value if checksum else "", self.cm_root if kept and checksum else "", "" if parent == "." else parent
-        )
+        cm_root = self.cm_root if kept and checksum else ""
+        found = FileRef(uri, checksum.value if checksum else "", cm_root, "" if parent == "." else parent)
+        return self.as_kept(found) if cm_root else found
+
+    def as_kept(self, file: FileRef) -> FileRef:
+        """A file of a managed table with the place where Hive keeps it once it is deleted."""
+        return file.kept_by_hive2(self.cm_root) if self._hive2 else file

@@ -108,7 +108,8 @@ class Source:
 
     def lister(self, boundary: SourceBoundary) -> Lister:
         """Lists data files within a boundary; none where the policy replicates no data."""
-        return Lister(self.storage, self.cm_root(), nothing=self.policy.metadata_only, boundary=boundary.data, holds=True)
+        nothing, hive2 = self.policy.metadata_only, self.metastore.features.major < 3
+        return Lister(self.storage, self.cm_root(), nothing=nothing, boundary=boundary.data, holds=True, hive2=hive2)
 
     def cm_root(self) -> str:
         """URI of the source's cmroot, or "" where change management is off."""

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events import event_records as r
-from hive_replication.events import statistics, transactions, unpack
+from hive_replication.events import statistics, transactions, unpack, untold
 from hive_replication.events.described_objects import CATALOG, elsewhere, mismatch
 from hive_replication.events.files import FileRef
 from hive_replication.logs import printable
@@ -34,6 +35,7 @@ from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.table_kinds import has_files
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
@@ -45,6 +47,7 @@ KNOWN_NOT_APPLIED = frozenset(
     """
     OPEN_TXN ACID_WRITE_EVENT BATCH_ACID_WRITE_EVENT COMMIT_COMPACTION_EVENT
     RELOAD CREATE_ISCHEMA ALTER_ISCHEMA DROP_ISCHEMA ADD_SCHEMA_VERSION ALTER_SCHEMA_VERSION DROP_SCHEMA_VERSION
+    CREATE_INDEX ALTER_INDEX DROP_INDEX
     CREATE_CATALOG DROP_CATALOG ALTER_CATALOG CREATE_DATACONNECTOR ALTER_DATACONNECTOR DROP_DATACONNECTOR CONFIG_CHANGE_EVENT
     """.split()  # noqa: SIM905 - twenty names read better as words
 )
@@ -125,7 +128,9 @@ def _create_table(head: Head, message: Message) -> r.Event:
 def _alter_table(head: Head, message: Message) -> r.Event:
     before, after = (_table(message, key) for key in ("tableObjBeforeJson", "tableObjAfterJson"))
     truncate = _flag(message.get("isTruncateOp"))
-    return r.AlterTable(*head, before=before, after=after, truncate=truncate, write_id=_write_id(message))
+    event = r.AlterTable(*head, before=before, after=after, truncate=truncate, write_id=_write_id(message))
+    unsaid = has_files(after) and not event.rename and untold.may_change_data(message, before.parameters, after.parameters)
+    return replace(event, untold=unsaid)
 
 
 def _drop_table(head: Head, message: Message) -> r.Event:
@@ -144,7 +149,8 @@ def _alter_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
     before, after = (_partition(message[key]) for key in ("partitionObjBeforeJson", "partitionObjAfterJson"))
     change = r.ChangedPartition(_partition_name(table, before), _partition_name(table, after), before, after)
-    return _altered(head, message, table, (change,))
+    unsaid = not change.rename and untold.may_change_data(message, before.parameters, after.parameters)
+    return replace(_altered(head, message, table, (change,)), untold=unsaid)
 
 
 def _alter_partitions(head: Head, message: Message) -> r.Event:
@@ -157,7 +163,7 @@ def _alter_partitions(head: Head, message: Message) -> r.Event:
     return _altered(head, message, table, tuple(changes))
 
 
-def _altered(head: Head, message: Message, table: Table, changes: tuple[r.ChangedPartition, ...]) -> r.Event:
+def _altered(head: Head, message: Message, table: Table, changes: tuple[r.ChangedPartition, ...]) -> r.AlterPartition:
     truncate = _flag(message.get("isTruncateOp"))
     return r.AlterPartition(*head, table_object=table, changes=changes, truncate=truncate, write_id=_write_id(message))
 
@@ -172,6 +178,8 @@ def _drop_partition(head: Head, message: Message) -> r.Event:
 
 
 def _insert(head: Head, message: Message) -> r.Event:
+    if untold.is_insert_of_hive2(message):
+        return untold.UntoldInsert(*head, files=_files(message.get("files")))
     table = _table(message)
     text = message.get("ptnObjJson")
     part = _partition(text) if text else None

@@ -95,6 +95,7 @@ class AlterTable(Event):
     after: Table
     truncate: bool
     write_id: int = 0
+    untold: bool = False  # see the module untold
 
     @property
     def rename(self) -> bool:
@@ -109,7 +110,7 @@ class AlterTable(Event):
     @property
     def relocated(self) -> bool:
         """Whether the location was changed by other means than a rename."""
-        return not self.rename and _location(self.before) != _location(self.after)
+        return not self.rename and (self.before.sd.location or "") != (self.after.sd.location or "")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -184,7 +185,7 @@ class ChangedPartition:
 
     def may_be_relocated(self, table: Table) -> bool:
         """Whether the location was changed, or may have been: without a before image only Hive's plain path tells."""
-        plain = f"{_location(table)}/{self.after_name}"
+        plain = f"{table.sd.location or ''}/{self.after_name}"
         return self.relocated or (self.before is None and self.after.sd.location != plain)
 
 
@@ -196,6 +197,7 @@ class AlterPartition(Event):
     changes: tuple[ChangedPartition, ...]
     truncate: bool
     write_id: int = 0
+    untold: bool = False
 
     @property
     def name_changes(self) -> tuple[NameChange, ...]:
@@ -314,7 +316,3 @@ def is_function(name: str) -> bool:
 
 def _name(table: Table) -> str:
     return table.tableName.lower()
-
-
-def _location(table: Table) -> str:
-    return table.sd.location or ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
@@ -18,7 +18,8 @@ class FileRef:
     Args:
         uri: where the file lay, e.g. ``hdfs://nn:8020/warehouse/sales.db/orders/ds=1/part-0``.
         checksum: lowercase hex of Hadoop's ``getFileChecksum`` bytes recorded at the event, or "" where none was.
-        cm_root: URI of the cmroot directory that keeps the file once Hive deletes it, or "".
+        cm_root: URI of the cmroot directory that keeps the file once Hive deletes it, or "". A metastore of Hive 2 keeps it under
+            its checksum alone: then the URI of the file itself.
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
@@ -65,7 +66,14 @@ class FileRef:
         """``<cmroot>/<name>_<checksum>``, cut to 254 characters as Hive's ReplChangeManager does; "" without cmroot."""
         if not (self.cm_root and self.checksum):
             return ""
+        if self.cm_root.endswith(f"/{self.checksum}"):
+            return self.cm_root
         return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
+
+    def kept_by_hive2(self, cm_root: str) -> FileRef:
+        """The file as a metastore of Hive 2 keeps it in its cmroot, which its messages do not name."""
+        kept = cm_root and self.checksum and not self.is_unlisted_directory
+        return replace(self, cm_root=f"{cm_root.rstrip('/')}/{self.checksum}") if kept else self
 
     def encode(self) -> str:
         """The line for ``_files``.

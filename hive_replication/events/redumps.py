@@ -7,6 +7,7 @@ it, and the table is rebuilt from that.
 from __future__ import annotations
 
 from hive_replication.events import event_records as r
+from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
 
@@ -17,7 +18,9 @@ TYPES = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT
 
 
 def why_redump(event: r.Event) -> str:
-    """What was done to a transactional table without a transaction, or ""."""
+    """What was done to a transactional table without a transaction, or to any table unsaid by a metastore of Hive 2; else ""."""
+    if is_untold(event):
+        return "may have got other data, which a metastore of Hive 2 does not tell,"
     match event:
         case r.AlterTable() if is_transactional(event.after) and not event.rename:
             if not is_transactional(event.before):

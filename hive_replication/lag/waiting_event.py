@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.files import FileRef
+from hive_replication.events.untold import UntoldInsert
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import has_files
 
@@ -60,7 +61,7 @@ def waiting_event(row: r.Notification, *, data: bool = True) -> WaitingEvent:
 def _data_of(event: r.Event) -> tuple[int | None, tuple[FileRef, ...]]:
     """Bytes and files of an event. For new tables and partitions the metastore writes their size into their parameters."""
     match event:
-        case r.Insert():
+        case r.Insert() | UntoldInsert():
             return 0, event.files
         case r.CreateTable() if has_files(event.after):
             return _new(event.after.parameters, event.files or None)

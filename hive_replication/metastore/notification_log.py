@@ -18,8 +18,9 @@ from thrift.Thrift import TApplicationException
 
 from hive_replication.errors import MissingEvents
 from hive_replication.logs import about
-from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.hive2_insert import fire_insert
+from hive_replication.metastore.server import Calls
 from hive_replication.metastore.types import NotificationEvent
 from hive_replication.process import account
 
@@ -51,7 +52,7 @@ _RECOVERY = "hive-repl recover compares the replica with its source and bootstra
 _LOOK_AGAIN = 0.5  # seconds
 
 
-class NotificationLog(Connections):
+class NotificationLog(Calls):
     """The notification log of a metastore."""
 
     def current_event_id(self) -> int:
@@ -135,9 +136,13 @@ class NotificationLog(Connections):
             values: values of the partition, or None for a table without partitions.
             files: URIs of the new files.
             checksums: for each file, lowercase hex of Hadoop's ``getFileChecksum`` bytes (or "").
-            replace: whether they replaced what was there (INSERT OVERWRITE).
+            replace: whether they replaced what was there (INSERT OVERWRITE); a metastore of Hive 2 has no place for it.
             subdirectories: for each file, its directory below the table's or partition's (or "").
         """
+        what = f"fire_listener_event {db}.{table}"
+        if self.features.major < 3:
+            self.call(what, lambda client: fire_insert(client, db, table, values, files, checksums), repeatable=False)
+            return
         below = list(subdirectories) if any(subdirectories) else None
         insert = InsertEventRequestData(
             replace=replace, filesAdded=list(files), filesAddedChecksum=list(checksums), subDirectoryList=below
@@ -149,7 +154,7 @@ class NotificationLog(Connections):
             tableName=table,
             partitionVals=None if values is None else list(values),
         )
-        self.call(f"fire_listener_event {db}.{table}", lambda client: client.fire_listener_event(request), repeatable=False)
+        self.call(what, lambda client: client.fire_listener_event(request), repeatable=False)
 
     def _pages(self, after: int, last: int, batch: int) -> Iterator[NotificationEvent]:
         while after < last:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import random
-import re
 import socket
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,20 +15,19 @@ from pathlib import Path
 from rich.progress import Progress
 
 from hive_replication.errors import BadRequest
-from resources.embedded import certificates, hdfs, jars, java, kerberos, metastore, nameservice, processes
+from resources.embedded import certificates, hdfs, jars, java, kerberos, metastore, nameservice, processes, versions
 from resources.embedded.hdfs import Hdfs
-from resources.embedded.jars import Group
 from resources.embedded.metastore import Metastore
 from resources.embedded.nameservice import Nameservice
 from resources.embedded.postgresql import Postgresql
 from resources.embedded.processes import Server
 from resources.embedded.side import Side, Status
+from resources.embedded.versions import Software
 
 DEFAULT_SIDES = ("source", "target")
 _ROLES = (*nameservice.ROLES, "database", "metastore", "kdc")
 # Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
 _PORTS = range(20000, 32000)
-_SIDE = re.compile(r"(?P<hdfs>[a-z]+)(?:-[a-z]+)?(?P<four>4?)")
 
 
 @dataclass
@@ -159,15 +157,15 @@ class Cluster:
     def _start(
         self, names: Sequence[str], with_metastore: Sequence[str], ports: dict[str, dict[str, int]], progress: Progress | None
     ) -> None:
-        own = {name: {3: "hms3", 4: "hive4"}[_hive(name)] for name in with_metastore}
-        groups = jars.fetch_groups(["hadoop", *sorted(set(own.values()))], progress)
+        own = {name: versions.parsed(name)[1] for name in with_metastore}
+        groups = jars.fetch_groups(["hadoop", *sorted({group for version in own.values() for group in version.groups})], progress)
         hadoop = groups["hadoop"]
         stores = {owner: self._store(owner, ports, hadoop.jars) for owner in dict.fromkeys(map(_parse, names))}
         owners = dict.fromkeys(map(_parse, with_metastore))
         databases = {owner: Postgresql(owner, self.directory, ports[owner]["database"]) for owner in owners}
         metastores = [
-            self._metastore(name, ports, stores[_parse(name)], databases[_parse(name)], hadoop, groups[group])
-            for name, group in own.items()
+            self._metastore(name, ports, stores[_parse(name)], databases[_parse(name)], versions.software(version, groups))
+            for name, version in own.items()
         ]
         servers = sum(len(store.servers) for store in stores.values()) + len(databases) + len(metastores)
         task = progress.add_task(f"Starting {servers} servers", total=servers) if progress else None
@@ -189,9 +187,8 @@ class Cluster:
                 future.result()
 
     def _metastore(
-        self, name: str, ports: dict[str, dict[str, int]], store: Hdfs, database: Postgresql, hadoop: Group, own: Group
+        self, name: str, ports: dict[str, dict[str, int]], store: Hdfs, database: Postgresql, software: Software
     ) -> Metastore:
-        software = metastore.software(_hive(name), hadoop, own)
         extra = dict(self.properties.get(name, {}))
         return Metastore(name, self.directory, ports[name]["metastore"], store, database, software, extra)
 
@@ -286,14 +283,7 @@ def _parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _parse(name: str) -> str:
     """Name of the HDFS of a side."""
-    found = _SIDE.fullmatch(name)
-    if not found:
-        raise BadRequest(f"{name!r} is not the name of a side such as source, target, source4 or target4")
-    return found["hdfs"]
-
-
-def _hive(name: str) -> int:
-    return 4 if name.endswith("4") else 3
+    return versions.parsed(name)[0]
 
 
 def _free_port(taken: set[int]) -> int:

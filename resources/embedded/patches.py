@@ -1,7 +1,7 @@
-"""What Hive 3.1.3 needs as an embedded server: a few constants of its class files replaced, and one instruction.
+"""What Hive needs as an embedded server: a few constants of its class files replaced, and a few instructions.
 
-None of it changes what Hive does: it runs on Java 17 instead of 8, and listens on the loopback interface, for which its metastore
-has no setting before Hive 4.
+None of it changes what Hive does. 3.1.3 and 2.3.10 run on Java 17 instead of 8, and listen on the loopback interface, for which
+their metastores have no setting. 4.0.1 has the notification listener of 4.2.0, since its own is not on Maven Central.
 """
 
 from __future__ import annotations
@@ -25,12 +25,20 @@ class Patch:
         name: name of the class.
         texts: pairs of old and new constant, ASCII.
         load: a string constant to add, the instructions that are replaced, and what follows ``ldc_w`` of that constant (hex).
+        code: pairs of old and new instructions, of one length (hex).
     """
 
     jar: str
     name: str
     texts: tuple[tuple[str, str], ...] = ()
     load: tuple[str, str, str] | None = None
+    code: tuple[tuple[str, str], ...] = ()
+
+
+# getServerSocket(host, port) listens on all interfaces where host is null, as the metastore calls it; here on 127.0.0.1.
+_LOOPBACK = ("127.0.0.1", "4b" + 19 * "00")
+_EVENTS, _MESSAGES = "org/apache/hadoop/hive/metastore/events", "org/apache/hadoop/hive/metastore/messaging"
+_ALTERED = "(Lorg/apache/hadoop/hive/metastore/api/Table;Ljava/util/List;ZLjava/lang/Long;)L" + _MESSAGES
 
 
 HIVE3 = (
@@ -41,11 +49,34 @@ HIVE3 = (
         "org.apache.hadoop.hive.ql.exec.SerializationUtilities$ArrayListSubListSerializer",
         (("parent", "root"), ("parentOffset", "offset")),
     ),
-    # getServerSocket(host, port) listens on all interfaces where host is null, as the metastore calls it; here on 127.0.0.1.
     Patch(
         "hive-standalone-metastore",
         "org.apache.hadoop.hive.metastore.utils.SecurityUtils",
-        load=("127.0.0.1", "2ac6000a2ab6003299000fbb0033591bb700344da7000d", "4b" + 19 * "00"),
+        load=(_LOOPBACK[0], "2ac6000a2ab6003299000fbb0033591bb700344da7000d", _LOOPBACK[1]),
+    ),
+)
+
+HIVE2 = (
+    Patch(
+        "hive-exec",
+        "org.apache.hadoop.hive.common.auth.HiveAuthUtils",
+        load=(_LOOPBACK[0], "2ac6000a2ab6007d99000fbb007f591bb700814da7000d", _LOOPBACK[1]),
+    ),
+)
+
+# 4.0.1 knows no event of several altered partitions, and an end of a transaction has neither databases nor write ids there: the
+# listener takes the names of what there is, which nobody calls, and null for both, as 4.0.1's own listener writes them.
+HIVE40 = (
+    Patch(
+        "hive-hcatalog-server-extensions",
+        "org.apache.hive.hcatalog.listener.DbNotificationListener",
+        (
+            (f"{_EVENTS}/AlterPartitionsEvent", f"{_EVENTS}/AlterPartitionEvent"),
+            (f"(L{_EVENTS}/AlterPartitionsEvent;)V", f"(L{_EVENTS}/AlterPartitionEvent;)V"),
+            (f"{_MESSAGES}/AlterPartitionsMessage", f"{_MESSAGES}/AlterPartitionMessage"),
+            (f"{_ALTERED}/AlterPartitionsMessage;", f"{_ALTERED}/AlterPartitionMessage;"),
+        ),
+        code=(("2bb6021d", "01000000"), ("2bb60220", "01000000"), ("2bb60230", "01000000")),
     ),
 )
 
@@ -81,6 +112,8 @@ def _write(patch: Patch, jar: Path, folder: Path) -> None:
         if code.count(_constant(old)) != 1:
             raise ValueError(f"{patch.name} of {jar} has not one constant {old!r}")
         code = code.replace(_constant(old), _constant(new))
+    for before, after in patch.code:
+        code = _replaced(code, bytes.fromhex(before), bytes.fromhex(after), where=f"{patch.name} of {jar}")
     if patch.load:
         code = _loading(code, *patch.load, where=f"{patch.name} of {jar}")
     (folder / entry).parent.mkdir(parents=True, exist_ok=True)
@@ -91,10 +124,15 @@ def _loading(code: bytes, text: str, old: str, new: str, where: str) -> bytes:
     """A class that loads a further string constant in the place of some instructions."""
     (count,), end = struct.unpack(">H", code[8:10]), _end_of_constants(code)
     before, after = bytes.fromhex(old), b"\x13" + struct.pack(">H", count + 1) + bytes.fromhex(new)  # ldc_w
-    if code.count(before) != 1 or len(before) != len(after):
-        raise ValueError(f"{where} does not have the instructions {old} once")
     added = _constant(text) + struct.pack(">BH", 8, count)  # CONSTANT_Utf8_info, and the CONSTANT_String_info that names it
-    return code[:8] + struct.pack(">H", count + 2) + code[10:end] + added + code[end:].replace(before, after)
+    return code[:8] + struct.pack(">H", count + 2) + code[10:end] + added + _replaced(code[end:], before, after, where)
+
+
+def _replaced(code: bytes, before: bytes, after: bytes, where: str) -> bytes:
+    """Code with other instructions in the place of some, which it has once."""
+    if code.count(before) != 1 or len(before) != len(after):
+        raise ValueError(f"{where} does not have the instructions {before.hex()} once")
+    return code.replace(before, after)
 
 
 _SIZES = {3: 5, 4: 5, 5: 9, 6: 9, 7: 3, 8: 3, 9: 5, 10: 5, 11: 5, 12: 5, 15: 4, 16: 3, 18: 5}  # bytes, by tag

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,13 +89,13 @@ class Postgresql:
             )
             processes.run_once([*_as_ordinary_user(), _program("initdb"), "-D", "data", *options], scratch, {}, "initdb.log")
 
-    def create(self, database: str, script: Path, further: str = "") -> None:
-        """Creates a database by a script of Hive's schema tool, unless it is there; nobody ever sees half of it.
+    def create(self, database: str, scripts: Sequence[Path], further: str = "") -> None:
+        """Creates a database by scripts of Hive's schema tool, unless it is there; nobody ever sees half of it.
 
         Args:
             database: its name.
-            script: SQL that makes the schema.
-            further: SQL to run after it.
+            scripts: SQL that makes the schema, in order.
+            further: SQL to run after them.
 
         Raises:
             ReplicationError: PostgreSQL refused a statement.
@@ -104,7 +105,7 @@ class Postgresql:
         unfinished = f"{database}.unfinished"
         self.run('DROP DATABASE IF EXISTS :"name"', name=unfinished)
         self.run('CREATE DATABASE :"name"', name=unfinished)
-        self.run(f"{script.read_text(encoding='utf-8')}\n{further}", unfinished)
+        self.run("\n".join([*(script.read_text(encoding="utf-8") for script in scripts), further]), unfinished)
         self.run('ALTER DATABASE :"name" RENAME TO :"to"', name=unfinished, to=database)
 
     def run(self, sql: str, database: str = "postgres", **variables: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from resources.embedded.kerberos import Kdc
+from resources.embedded.versions import Version, parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +15,8 @@ class Side:
     """Where the servers of one side are.
 
     Args:
-        name: e.g. ``source``; ``source4`` is a metastore 4.2.0, ``source-short`` another 3.1.3, both on ``source``'s HDFS;
-            ``source-second`` is a second metastore on ``source``'s database.
+        name: e.g. ``source``; ``source4`` is a metastore 4.2.0 (others: ``versions``), ``source-short`` another 3.1.3, both
+            on ``source``'s HDFS; ``source-second`` is a second metastore on ``source``'s database.
         metastore: ``thrift://127.0.0.1:port``.
         hdfs: ``hdfs://127.0.0.1:port/``, or ``hdfs://source/`` where it has a nameservice.
         webhdfs: ``http://127.0.0.1:port``; two, comma-separated, where it has a nameservice.
@@ -40,8 +41,13 @@ class Side:
 
     @property
     def hive(self) -> int:
-        """Major version of the metastore, 3 or 4."""
-        return 4 if self.name.endswith("4") else 3
+        """Major version of the metastore."""
+        return self.version.major
+
+    @property
+    def version(self) -> Version:
+        """Version of the metastore."""
+        return parsed(self.name)[1]
 
 
 @dataclass(frozen=True, slots=True)

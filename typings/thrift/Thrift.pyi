@@ -13,6 +13,9 @@ class TType:
     SET: ClassVar[int]
     LIST: ClassVar[int]
 
+class TMessageType:
+    CALL: ClassVar[int]
+
 class TException(Exception): ...
 
 class TApplicationException(TException):

@@ -20,6 +20,7 @@ from hive_replication.dump.statistics import changed_statistics, statistics_of, 
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
+from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external
 from hive_replication.metastore.types import Database, Function, Table
 from hive_replication.storage import paths
@@ -66,13 +67,19 @@ class Fold:
         met = self.left.intersection(event.names)
         self.left -= met
         self.unread |= met
+        if not is_untold(event):
+            self._fold(event)
+        elif self._behind(event.table, event.evid):
+            self.read_again([event.table])
+
+    def _fold(self, event: r.Event) -> None:
         match event:
-            case r.AlterTable():
-                self._rename_table(event) if event.rename else self._alter_table(event)
             case r.CreateTable():
                 self._create_table(event)
             case r.DropTable():
                 self._drop_table(event)
+            case r.AlterTable():
+                self._rename_table(event) if event.rename else self._alter_table(event)
             case r.AddPartition() | r.AlterPartition() | r.DropPartition() | r.Insert():
                 if self._behind(event.table, event.evid):
                     self._change_content(event)

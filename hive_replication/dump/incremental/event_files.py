@@ -65,13 +65,13 @@ class EventFiles:
     def _of(self, event: r.Event) -> Iterable[FileGroup | Lookup]:
         match event:
             case r.CreateTable() if has_files(event.after):
-                yield _lookup(event, event.after) if is_external(event.after) else FileGroup("", event.files)
+                yield _lookup(event, event.after) if is_external(event.after) else FileGroup("", self._kept(event.files))
             case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
                 yield _lookup(event, event.after)
             case r.AlterTable(may_cascade=True):
                 yield from (FileGroup(name, ()) for name in self._cascaded(event))
             case r.AddPartition():
-                yield from (_added(event, added) for added in event.partitions)
+                yield from (self._added(event, added) for added in event.partitions)
             case r.AlterPartition(truncate=False):
                 relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
                 yield from (_lookup(event, event.table_object, c.after_name, c.after) for c in relocated)
@@ -83,6 +83,14 @@ class EventFiles:
                 yield _lookup(event, event.table_object, event.partition_name, event.partition)
             case _:
                 pass
+
+    def _added(self, event: r.AddPartition, added: r.AddedPartition) -> FileGroup | Lookup:
+        if added.files is None or is_external(event.table_object):
+            return _lookup(event, event.table_object, added.name, added.partition)
+        return FileGroup(added.name, self._kept(added.files))
+
+    def _kept(self, files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
+        return tuple(map(self._lister.as_kept, files))
 
     def _cascaded(self, event: r.AlterTable) -> list[str]:
         """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
@@ -131,12 +139,6 @@ def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple
         if isinstance(event, r.Insert):
             later |= {file.uri for file in event.files}
     return found[::-1]
-
-
-def _added(event: r.AddPartition, added: r.AddedPartition) -> FileGroup | Lookup:
-    if added.files is None or is_external(event.table_object):
-        return _lookup(event, event.table_object, added.name, added.partition)
-    return FileGroup(added.name, added.files)
 
 
 def _lookup(event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> Lookup:

@@ -1,4 +1,4 @@
-"""Dumps of tables that a window rebuilds, because their data was changed without a transaction.
+"""Dumps of tables that a window rebuilds: their data was changed without a transaction, or unsaid by a metastore of Hive 2.
 
 A plain table that is made transactional keeps its files. Where the log has such an event, the window gets a dump of the table
 beside it, as it is now, and the event says where. The load applies the table's lane up to the event, rebuilds the table from
@@ -17,6 +17,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent
+from hive_replication.events.untold import is_untold
 from hive_replication.logs import about
 
 _LOG = logging.getLogger(__name__)
@@ -50,9 +51,10 @@ class TableRedumps:
         """
         if self.dump is not None and shared:
             return self._directory(event.row.table, event.evid)
-        if self.dump is None or event.row.type not in redumps.TYPES or not self.source.acid or event.event is None:
+        if self.dump is None or event.row.type not in redumps.TYPES or event.event is None:
             return ""
-        return self._directory(event.row.table, event.evid) if redumps.why_redump(event.event) else ""
+        needed = is_untold(event.event) or (self.source.acid and redumps.why_redump(event.event))
+        return self._directory(event.row.table, event.evid) if needed else ""
 
     def _directory(self, table: str, evid: int) -> str:
         if self.locations.find_table(table, evid).table != table:

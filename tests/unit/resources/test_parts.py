@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.errors import BadRequest
+from resources.embedded import versions
 from resources.embedded.cluster import _parts
+from resources.embedded.jars import locked
 
 
 def test_sides_and_parts() -> None:
@@ -15,3 +17,26 @@ def test_sides_and_parts() -> None:
     for wrong in ("source.what", "Source", "no_side.hdfs"):
         with pytest.raises(BadRequest):
             _parts([wrong])
+
+
+def test_a_name_ends_with_the_version() -> None:
+    numbers = {name: versions.parsed(name)[1].number for name in ("source2", "source", "source40", "target41", "source-short4")}
+    assert numbers == {
+        "source2": "2.3.10",
+        "source": "3.1.3",
+        "source40": "4.0.1",
+        "target41": "4.1.0",
+        "source-short4": "4.2.0",
+    }
+    assert versions.parsed("source-short4")[0] == "source"
+    with pytest.raises(BadRequest, match=r"'source5' is not the name of a side, such as source2 \(2\.3\.10\)"):
+        versions.parsed("source5")
+
+
+def test_every_version_has_its_jars() -> None:
+    groups = {group: {jar.coordinate for jar in locked(group)} for one in versions.VERSIONS.values() for group in one.groups}
+    for version in versions.VERSIONS.values():
+        jars = {coordinate for group in version.groups for coordinate in groups[group]}
+        assert f"org.apache.hive:hive-exec:{version.number}" in jars
+        assert any("hive-hcatalog-server-extensions" in one for one in jars), "the notification listener"
+        assert any(":tar.gz:" in one for one in groups[version.groups[0]]), "the schema scripts"

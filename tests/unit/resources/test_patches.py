@@ -1,4 +1,4 @@
-"""Class files of the embedded Hive 3.1.3 are patched only where they say what is expected."""
+"""Class files of the embedded Hive are patched only where they say what is expected."""
 
 from __future__ import annotations
 
@@ -35,3 +35,12 @@ def test_an_unexpected_class_is_refused(jar: Path) -> None:
     with pytest.raises(ValueError, match=r"org\.example\.A\$B of .* has not one constant 'size'"):
         patched([jar], [Patch("thing", "org.example.A$B", (("size", "length"),))])
     assert not list(jar.parent.joinpath("cache").rglob("*.class"))
+
+
+def test_instructions_are_replaced_where_they_are_once(jar: Path) -> None:
+    head = b"head".hex()
+    folder = patched([jar], [Patch("thing", "org.example.A$B", code=((head, "00000000"),))])
+    assert (folder / "org" / "example" / "A$B.class").read_bytes().startswith(bytes(4) + OLD)
+    for wrong in ((head, "00"), (b"parent".hex(), b"child!".hex())):  # of another length; twice
+        with pytest.raises(ValueError, match="does not have the instructions"):
+            patched([jar], [Patch("thing", "org.example.A$B", code=(wrong,))])

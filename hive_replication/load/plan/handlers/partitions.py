@@ -106,9 +106,9 @@ def drop_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> 
 def insert(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
     """INSERT: append or replace; one without a file list is compared with the listing of the dump's time."""
     change = event.event
+    transactions.require_replayable(event)  # all of Hive 2 go no further
     assert isinstance(change, r.Insert)  # noqa: S101 - the decoder of this type
     name = change.partition_name
-    transactions.require_replayable(event)
     if name and not lane.passes(event, name, replica):
         return
     _require_own_directories(event)

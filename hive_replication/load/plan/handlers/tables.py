@@ -58,6 +58,7 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
     change = event.event
     assert isinstance(change, r.AlterTable)  # noqa: S101 - the decoder of this type
     lane.require_readable(change.after)
+    transactions.require_replayable(event)
     image = lane.mapping.new_table(change.after, event.evid)
     cascaded = tuple(group.partition for group in event.groups if group.partition)
     if cascaded and not lane.metadata_only:
@@ -79,7 +80,6 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
 
 def _alter_transactional(lane: LanePlanning, event: WindowEvent, change: r.AlterTable, replica: Replica) -> None:
     """Data of a transactional table comes with commits; here its metadata, and what a truncation hides."""
-    transactions.require_replayable(event)
     lane.add(op.AlterTable(event.evid, replica.name, lane.mapping.new_table(change.after, event.evid)))
     if change.truncate:
         transactions.truncate(lane, event, replica, ("",), change.write_id)
