@@ -11,7 +11,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint bench test test-fast test-long ui-test crash-test random-test fuzz test-acid secure-test failover-test demo demo-reset clean python java
+.PHONY: help install lint bench test test-fast test-long ui-test crash-test random-test fuzz test-acid secure-test failover-test matrix demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-acid: java $(READY) ## Transactions by real Hive, compacted, replicated in 
 
 failover-test: java $(READY) ## Failovers, writes on both sides and failbacks, killed at every step
 	$(BIN)/python -m pytest tests/integration/test_failing_over.py --durations=0
+
+matrix: java $(READY) ## Replicate from each version of Hive's metastore to the same one and later ones, and print a table
+	$(BIN)/python -m tests.matrix
 
 secure-test: java $(READY) ## Two realms with Kerberos, TLS, permissions and an ordinary account (TABLES: 20)
 	$(if $(TABLES),HIVE_REPL_SECURE_TABLES=$(TABLES)) $(BIN)/python -m pytest tests/integration/test_secure.py

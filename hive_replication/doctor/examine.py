@@ -17,6 +17,7 @@ from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
+from hive_replication.doctor.versions import version_findings
 from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
@@ -97,10 +98,10 @@ def _metastore(metastore: Metastore, side: str, problem: str) -> list[Finding]:
         version, uuid = metastore.version(), metastore.uuid()
     except ReplicationError as failure:
         return [error(side, "metastore", str(failure), advice)]
-    found = [ok(side, "metastore", f"Hive {version} at {metastore.uri}")]
+    found = [ok(side, "metastore", f"Hive {version} at {metastore.uri}"), *version_findings(side, version)]
     if not uuid:
         advice = "keep its address the same: without an id of its own the metastore is known by it"
-        found.append(warning(side, "metastore id", "none (Hive 2.3)", advice))
+        found.append(warning(side, "metastore id", "none (Hive 2)", advice))
     return found
 
 

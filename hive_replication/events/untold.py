@@ -1,6 +1,7 @@
-"""What a metastore of Hive 2 does not tell: its log has INSERTs without their table, and overwrites and truncations as any ALTER.
+"""What a metastore of Hive 2 does not tell: its log has INSERTs without their table, and overwrites as any ALTER.
 
-Such an event says that a table or partition may hold other data from then on, not which.
+(Of TRUNCATE it has nothing: Hive 2.3 deletes the files without a call of the metastore.) Such an event says that a table or
+partition may hold other data from then on, not which.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def is_insert_of_hive2(message: Mapping[str, Any]) -> bool:
 
 
 def may_change_data(message: Mapping[str, Any], before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> bool:
-    """Whether an ALTER may be an INSERT OVERWRITE, a LOAD or a TRUNCATE of Hive 2.
+    """Whether an ALTER may be an INSERT OVERWRITE or a LOAD of Hive 2.
 
     Its DDL is told by the time of the modification, which it writes into the parameters (``DDLTask``).
 

@@ -9,8 +9,8 @@ from typing import Any
 from hive_metastore import ttypes
 from hive_metastore.ThriftHiveMetastore import Client
 
-from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.metastore.server import Calls
 from hive_replication.metastore.types import copy_of
 
 _CATALOG = "hive"  # Hive 4.2 takes no request about constraints without it
@@ -180,17 +180,13 @@ def grouped(kind: str, rows: Iterable[Any]) -> tuple[Constraint, ...]:
     return tuple(Constraint(kind, tuple(sorted(found, key=lambda row: getattr(row, "key_seq", 0)))) for found in named.values())
 
 
-class Constraints(Connections):
-    """Constraints of tables."""
+class Constraints(Calls):
+    """Constraints of tables. A metastore of Hive 2 has primary and foreign keys only."""
 
     def constraints(self, db: str, table: str) -> tuple[Constraint, ...]:
         """All constraints of a table, foreign keys of its own included; empty where there is no such table."""
         try:
-            return tuple(
-                constraint
-                for name, kind in KINDS.items()
-                for constraint in grouped(name, self.call(f"get {kind.others} {db}.{table}", _reading(kind, db, table)) or ())
-            )
+            return tuple(constraint for name, kind in KINDS.items() for constraint in grouped(name, self._rows(kind, db, table)))
         except NotFound:
             return ()
 
@@ -206,8 +202,8 @@ class Constraints(Connections):
             return any(one.described() == constraint.described() for one in self.constraints(db, constraint.table))
 
         def named() -> bool:
-            rows = self.call(f"get {kind.others} {db}.{constraint.table}", _reading(kind, db, constraint.table))
-            return any(one.name == constraint.name for one in grouped(constraint.kind, rows or ()))
+            rows = self._rows(kind, db, constraint.table)
+            return any(one.name == constraint.name for one in grouped(constraint.kind, rows))
 
         what = f"add {kind.others} {db}.{constraint.table}"
         self.write(what, lambda client: kind.add(client, list(constraint.rows)), done=done, made=named)
@@ -234,6 +230,8 @@ class Constraints(Connections):
             return False
         return True
 
+    def _rows(self, kind: Kind, db: str, table: str) -> list[Any]:
+        def read(client: Client) -> list[Any]:
+            return self._dialect.known(f"get {kind.others}", lambda: kind.read(client, db, table) or [], [])
 
-def _reading(kind: Kind, db: str, table: str) -> Callable[[Client], list[Any] | None]:
-    return lambda client: kind.read(client, db, table)
+        return self.call(f"get {kind.others} {db}.{table}", read)

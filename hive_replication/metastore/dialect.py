@@ -20,6 +20,7 @@ from hive_metastore.ttypes import (
     GetPartitionsByNamesRequest,
     GetTableRequest,
     GetTablesRequest,
+    NoSuchObjectException,
 )
 from thrift.Thrift import TApplicationException
 
@@ -52,7 +53,8 @@ class Features:
     """What a metastore is.
 
     Args:
-        version: as exactly as it is known: ``4.2.0``; Hive 2 and 3 answer "3.0" whatever they are, so ``3`` or ``2``.
+        version: as exactly as it is known: ``4.2.0``; earlier ones answer "3.0" whatever they are, so ``3`` or ``2``, and ``1``
+            for all that are older than 2.2.
         uuid: identifies the metastore's database (Hive 3 and later), else "".
     """
 
@@ -76,8 +78,24 @@ class Dialect:
         reported = client.getVersion()
         # Hive 2.3 has no UUID and Hive 3.1 has; both report "3.0".
         uuid = self._first(("get_metastore_db_uuid", client.get_metastore_db_uuid), ("", lambda: ""))
-        version = reported if not reported.startswith("3.0") else "3" if uuid else "2"
-        return Features(version, uuid)
+        if not reported.startswith("3.0"):
+            return Features(reported, uuid)
+        return Features("3" if uuid else self._before_3(client), uuid)
+
+    def _before_3(self, client: Client) -> str:
+        try:
+            client.get_table_req(GetTableRequest(dbName="default", tblName="_"))
+        except TApplicationException as error:
+            if error.type == TApplicationException.UNKNOWN_METHOD:
+                return "1"
+            raise
+        except NoSuchObjectException:
+            pass
+        return "2"
+
+    def known(self, name: str, call: Callable[[], T], otherwise: T) -> T:
+        """What a call answers that earlier versions do not have; ``otherwise`` where the server does not."""
+        return self._first((name, call), ("", lambda: otherwise))
 
     def database(self, client: Client, name: str) -> Database:
         """A database; raises what the server raises."""

@@ -30,7 +30,8 @@ _HOME = Path(".embedded")
 @app.command()
 def up(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Sides: source, target, source4, target4; or parts: source.metastore.")
+        list[str] | None,
+        typer.Argument(help="Sides: source, target, source4 (Hive 4.2; 2, 40, 41: others); or parts: source.metastore."),
     ] = None,
     directory: Directory = _HOME,
     tls: Annotated[

@@ -1,0 +1,32 @@
+"""Replication between metastores of different versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from resources.embedded.cluster import Cluster
+from tests.matrix.pairs import PAIRS, sides, tried
+
+pytestmark = pytest.mark.servers
+
+
+@contextmanager
+def running(cluster: Cluster, pair: tuple[str, str]) -> Iterator[None]:
+    """Runs the servers of a pair; what other tests do not use is stopped afterwards."""
+    names = sides(pair)
+    cluster.up(names)
+    yield
+    cluster.down([f"{name}.metastore" for name in names if not name.endswith(("source", "target", "source4", "target4"))])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", PAIRS, ids=["-".join(sides(pair)) for pair in PAIRS])
+def test_everything_is_equal(cluster: Cluster, pair: tuple[str, str]) -> None:
+    with running(cluster, pair):
+        outcome = tried(cluster, pair)
+    assert outcome.wrong == ()
+    assert outcome.events > 40
+    assert outcome.objects > 10
