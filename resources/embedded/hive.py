@@ -74,6 +74,8 @@ class HiveDriver:
     compacts: bool = False
 
     def __post_init__(self) -> None:
+        if self.side.version.number not in ("3.1.3", "4.2.0"):
+            raise BadRequest(f"{self.side.name} has no Hive driver: there is one of Hive 3.1.3 and one of 4.2.0")
         self.repl_root = self.repl_root or f"{self.side.hdfs}{self.side.name}/repl"
         self._process: subprocess.Popen[str] | None = None
         self._folder: Path | None = None
