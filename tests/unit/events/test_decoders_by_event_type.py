@@ -240,6 +240,15 @@ def test_names_and_places_of_a_file() -> None:
     assert FileRef("hdfs://s/f", "", "hdfs://s/cm").cm_uri == FileRef("hdfs://s/f", "ab").cm_uri == ""
 
 
+def test_a_metastore_of_hive2_keeps_files_under_their_checksum() -> None:
+    kept = FileRef.from_message("hdfs://s/t/f#ab").kept_by_hive2("hdfs://s/cm/")
+    assert (kept.uri, kept.checksum, kept.cm_uri) == ("hdfs://s/t/f", "ab", "hdfs://s/cm/ab")
+    assert FileRef.decode(kept.encode()) == kept
+    for unkept in (FileRef("hdfs://s/t/f"), FileRef.missing_directory("hdfs://s/t")):
+        assert unkept.kept_by_hive2("hdfs://s/cm") == unkept
+    assert FileRef("hdfs://s/t/f", "ab").kept_by_hive2("").cm_uri == ""
+
+
 def test_the_messages_of_the_tests_are_like_those_of_hive() -> None:
     """The model's messages (``tests.messages``) of recorded events decode to the same records."""
     for version in VERSIONS:
