@@ -29,6 +29,10 @@ _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class _Twice(MissingEvents):
+    """Two events have one id: a metastore whose writers do not wait for each other gave it twice."""
+
+
 def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[NotificationEvent]:
     """Passes events on as long as each has the id that follows the one before (Hive's ids are dense).
 
@@ -43,7 +47,7 @@ def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[Not
         if event.eventId > after + 1:
             raise MissingEvents(f"the notification log lacks the events {after + 1} to {event.eventId - 1}; {_RECOVERY}")
         if event.eventId <= after:
-            raise MissingEvents(f"the notification log has event {event.eventId} again after event {after}; {_RECOVERY}")
+            raise _Twice(f"the notification log has event {event.eventId} again after event {after}; {_RECOVERY}")
         yield event
         after = event.eventId
 
@@ -100,6 +104,8 @@ class NotificationLog(Calls):
                 for event in consecutive(self._pages(after, last, batch), after):
                     after, begun = event.eventId, time.monotonic()
                     yield event
+            except _Twice:
+                raise  # read again from here, the log would not show the other one
             except MissingEvents as error:
                 missing = error
             if missing is None and after < last:

@@ -30,7 +30,14 @@ class Partitions(Tables):
         Raises:
             NotFound: there is no such table.
         """
-        names = self.call(f"get_partition_names {db}.{table}", lambda client: client.get_partition_names(db, table, -1))
+        try:
+            names = self.call(f"get_partition_names {db}.{table}", lambda client: client.get_partition_names(db, table, -1))
+        except NotFound:
+            raise
+        except MetastoreError as error:  # so Hive 2 answers where there is no such table
+            if self.table(db, table) is not None:
+                raise
+            raise NotFound(f"{db}.{table} at {self.uri}: no such table") from error
         if not names and self.table(db, table) is None:  # Hive 4 has no partitions of a table that it does not have
             raise NotFound(f"{db}.{table} at {self.uri}: no such table")
         return names

@@ -114,7 +114,7 @@ def require_postgresql(folder: Path, name: str) -> None:
 _TXN = "org.apache.hadoop.hive.metastore.txn.service"
 # Locks of dead clients time out only where housekeeping runs; before Hive 4 that is tied to the compactor's initiator.
 _BY_MAJOR = {
-    2: {"hive.compactor.initiator.on": "true"},
+    2: {"hive.compactor.initiator.on": "true", "hive.async.log.enabled": "false"},  # else a library is needed
     3: {"hive.compactor.initiator.on": "true"},
     4: {
         "metastore.thrift.bind.host": "127.0.0.1",  # earlier ones are patched instead

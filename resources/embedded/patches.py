@@ -38,7 +38,8 @@ class Patch:
 # getServerSocket(host, port) listens on all interfaces where host is null, as the metastore calls it; here on 127.0.0.1.
 _LOOPBACK = ("127.0.0.1", "4b" + 19 * "00")
 _EVENTS, _MESSAGES = "org/apache/hadoop/hive/metastore/events", "org/apache/hadoop/hive/metastore/messaging"
-_ALTERED = "(Lorg/apache/hadoop/hive/metastore/api/Table;Ljava/util/List;ZLjava/lang/Long;)L" + _MESSAGES
+_LONG, _LIST = "Ljava/lang/Long;", "Ljava/util/List;"
+_ALTERED = f"(Lorg/apache/hadoop/hive/metastore/api/Table;{_LIST}Z{_LONG})L{_MESSAGES}"
 
 
 HIVE3 = (
@@ -64,8 +65,8 @@ HIVE2 = (
     ),
 )
 
-# 4.0.1 knows no event of several altered partitions, and an end of a transaction has neither databases nor write ids there: the
-# listener takes the names of what there is, which nobody calls, and null for both, as 4.0.1's own listener writes them.
+# 4.0.1 knows no event of several altered partitions, so the listener names that of one, which nobody calls. The end of a
+# transaction has no write ids there, and a commit no databases: neither is asked for, nor given to the message.
 HIVE40 = (
     Patch(
         "hive-hcatalog-server-extensions",
@@ -75,8 +76,10 @@ HIVE40 = (
             (f"(L{_EVENTS}/AlterPartitionsEvent;)V", f"(L{_EVENTS}/AlterPartitionEvent;)V"),
             (f"{_MESSAGES}/AlterPartitionsMessage", f"{_MESSAGES}/AlterPartitionMessage"),
             (f"{_ALTERED}/AlterPartitionsMessage;", f"{_ALTERED}/AlterPartitionMessage;"),
+            (f"({_LONG}{_LIST}{_LIST})L{_MESSAGES}/CommitTxnMessage;", f"({_LONG})L{_MESSAGES}/CommitTxnMessage;"),
+            (f"({_LONG}{_LIST}{_LIST})L{_MESSAGES}/AbortTxnMessage;", f"({_LONG}{_LIST})L{_MESSAGES}/AbortTxnMessage;"),
         ),
-        code=(("2bb6021d", "01000000"), ("2bb60220", "01000000"), ("2bb60230", "01000000")),
+        code=(("2bb6021d", "00000000"), ("2bb60220", "00000000"), ("2bb60230", "00000000")),
     ),
 )
 

@@ -105,7 +105,7 @@ def software(version: Version, groups: Mapping[str, Group]) -> Software:
             own = more[0].without("hive-exec")
             # What a Hadoop installation would bring; and last, for its many copies of other libraries' classes, the driver.
             others = first.without("hive-", "datanucleus-", "javax.jdo", "log4j-", "slf4j-")
-            path = (*own, *shipped, *client, *others, *_only(more[0], "hive-exec"))
+            path = (*own, *shipped, *hadoop.without("slf4j-simple"), *others, *_only(more[0], "hive-exec"))
             return Software(version, java.newer_java(), (patched(path, HIVE40), *path), schema)
         case "3.1.3":
             shipped = [path for path in lib if not path.name.startswith("derby")]

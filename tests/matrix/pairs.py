@@ -59,8 +59,18 @@ def sides(pair: tuple[str, str]) -> tuple[str, str]:
 
 def tried(cluster: Cluster, pair: tuple[str, str]) -> Outcome:
     """Replicates a database of one version to another one; the servers have to run."""
-    began, (source, target) = time.monotonic(), sides(pair)
-    database = f"t{secrets.token_hex(5)}"
+    began = time.monotonic()
+    wrong, events, objects = replicated(cluster, *sides(pair), f"t{secrets.token_hex(5)}")
+    numbers = [VERSIONS[end].number for end in pair]
+    return Outcome(numbers[0], numbers[1], events, objects, tuple(wrong), time.monotonic() - began)
+
+
+def replicated(cluster: Cluster, source: str, target: str, database: str) -> tuple[list[str], int, int]:
+    """Makes a database, and replicates what happens to it.
+
+    Returns:
+        What is wrong, the number of events, and that of tables and partitions at the end.
+    """
     connection = connect(policy(cluster, {database: database}, source, target))
     warehouse = Warehouse(connection, None, database)  # type: ignore[arg-type] - no driver is needed
     both_4 = all(side.metastore.features.major >= 4 for side in (connection.source, connection.target))
@@ -74,9 +84,7 @@ def tried(cluster: Cluster, pair: tuple[str, str]) -> Outcome:
         wrong += _problems(warehouse, name, warehouse.load(dump.directory).held)
     metastore = connection.target.metastore
     tables = metastore.table_names(database)
-    objects = len(tables) + sum(metastore.partition_count(database, name) for name in tables)
-    numbers = [VERSIONS[end].number for end in pair]
-    return Outcome(numbers[0], numbers[1], events, objects, tuple(wrong), time.monotonic() - began)
+    return wrong, events, len(tables) + sum(metastore.partition_count(database, name) for name in tables)
 
 
 def _problems(warehouse: Warehouse, window: str, held: tuple[object, ...]) -> Iterator[str]:

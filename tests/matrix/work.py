@@ -69,7 +69,7 @@ class Work:
         for day in "123":
             self.origin.insert("days", f"{day}\n", day)
         self._external()
-        view = self.recorder._image("seen")
+        view = self.recorder._image("shown")
         view.tableType, view.sd.location = "VIRTUAL_VIEW", None
         view.viewOriginalText = view.viewExpandedText = f"select a from {self.database}.base"
         self.metastore.create_table(view)
