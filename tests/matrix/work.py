@@ -51,9 +51,10 @@ class Work:
             "changes": self.changes,
             "names": self.names,
             "functions": self.recorder.functions,
-            "constraints": self._keys if self.hive2 else self.recorder.constraints,
         }
-        if not self.hive2:
+        if not self.hive2:  # whose log does not tell of them
+            found["constraints"] = self.recorder.constraints
+        if self.metastore.features.major >= 4:
             found["statistics"] = self.recorder.statistics
         if self.transactional:
             found |= {"transactions": self.transactions}
@@ -62,7 +63,7 @@ class Work:
     def begin(self) -> None:
         """Makes what a bootstrap finds."""
         self.recorder.databases()
-        for name in ("base", "goes", "moves"):
+        for name in ("base", "goes", "moves", "keyed"):
             self.origin.create(name)
             self.origin.insert(name, f"1 {name}\n")
         self.origin.create("days", "1", "2", "3")
@@ -77,6 +78,8 @@ class Work:
         self.storage.write(jar.uri, b"not really a jar")
         kept = t.Function("kept", self.database, "org.example.F", "hive", t.PrincipalType.USER, 0, t.FunctionType.JAVA, [jar])
         self.metastore.create_function(kept)
+        key = t.SQLPrimaryKey(self.database, "keyed", "a", 1, f"key_{self.database}", False, False, True, "hive")
+        self.metastore.call("primary key", lambda client: client.add_primary_key(t.AddPrimaryKeyRequest([key])))
         if self.transactional:
             create(self.metastore, self.storage, self.database, "ledger")
             self._write("ledger", "1\n")
@@ -112,12 +115,12 @@ class Work:
 
     def transactions(self) -> None:
         """Transactions that commit, also one in two tables, and one that is aborted."""
-        create(self.metastore, self.storage, self.database, "parts", ("ds",))
-        image = self.recorder._partition(self.recorder._table("parts"), ["1"])
-        self.metastore.add_partitions(self.database, "parts", [image])
+        create(self.metastore, self.storage, self.database, "ledgers", ("ds",))
+        image = self.recorder._partition(self.recorder._table("ledgers"), ["1"])
+        self.metastore.add_partitions(self.database, "ledgers", [image])
         writer = self._begin()
         writer.insert("ledger", "2\n")
-        writer.insert("parts", "2\n", "ds=1")
+        writer.insert("ledgers", "2\n", "ds=1")
         aborted = self._begin()
         # Hive forgets an aborted write id once its cleaner has seen it, and would read the file then.
         self.storage.delete(aborted.insert("ledger", "never\n"))
@@ -156,9 +159,3 @@ class Work:
         outside.sd.location = location
         self.storage.write(f"{location}/rows", b"1\n")
         self.metastore.create_table(outside)
-
-    def _keys(self) -> None:
-        """The constraints that a metastore of Hive 2 has. Its log does not tell of them."""
-        self.recorder._create("parent")
-        key = t.SQLPrimaryKey(self.database, "parent", "id", 1, "pk", False, False, True)
-        self.metastore.call("primary key", lambda client: client.add_primary_key(t.AddPrimaryKeyRequest([key])))

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from hive_replication.events import event_records as r
 from hive_replication.events.name_changes import NameChange, name_after
+from hive_replication.events.untold import is_untold
 
 #: Types of the events that can drop, replace or move an object away, or rename its table.
 TYPES = frozenset(
@@ -75,6 +76,8 @@ def ending(event: r.Event) -> Ending | None:
     match event:
         case r.DropDatabase():
             return Ending(event.evid, "", None)
+        case _ if is_untold(event):  # the table is rebuilt there
+            return Ending(event.evid, event.names[0], None)
         case r.DropTable() | r.DropFunction() | r.AlterTable(leaves=True):
             return Ending(event.evid, event.names[0], None)
         case r.AlterTable():
