@@ -12,6 +12,8 @@ _OF_THE_TARGET = ("locations", "external_root", "functions_root")
 def swapped(policy: Policy) -> Policy:
     """The policy of the other direction: names of databases and owners turned round, without directories of the old target.
 
+    What it kept outside its databases' directories (external tables, jars of functions) may be read.
+
     Args:
         policy: of one direction.
 
@@ -27,5 +29,7 @@ def swapped(policy: Policy) -> Policy:
         raise BadRequest("owners gives two owners one name, which nothing turns back: leave one of them out, then swap again")
     left_out = {"source", "target", "databases", "owners", *_OF_THE_TARGET}
     kept = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
-    sides = {"source": policy.target.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
+    outside = filter(None, (policy.external_root, policy.functions_root))
+    source = policy.target.model_copy(update={"paths": tuple(dict.fromkeys((*policy.target.paths, *outside)))})
+    sides = {"source": source.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
     return Policy.model_validate({**kept, **sides, "databases": databases, "owners": owners})

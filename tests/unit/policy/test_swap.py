@@ -23,9 +23,10 @@ def test_sides_and_names_are_swapped_and_settings_stay() -> None:
     settings = {"databases": {"sales": "copy", "fin_*": "*"}, "external_root": "hdfs://b:8020/external", "conflicts": "replace"}
     policy = Policy.model_validate({**SIDES, **settings, "locations": {"copy": "hdfs://b:8020/copy"}})
     back = swapped(policy)
-    assert (back.source, back.target, back.databases) == (policy.target, policy.source, {"copy": "sales", "fin_*": "*"})
+    source = policy.target.model_copy(update={"paths": ("hdfs://b:8020/lake", "hdfs://b:8020/external")})
+    assert (back.source, back.target, back.databases) == (source, policy.source, {"copy": "sales", "fin_*": "*"})
     assert (back.conflicts, back.dump_root, back.external_root, back.locations) == ("replace", policy.dump_root, None, {})
-    assert swapped(back) == policy.model_copy(update={"external_root": None, "locations": {}})
+    assert swapped(back) == policy.model_copy(update={"target": source, "external_root": None, "locations": {}})
 
 
 def test_other_names_of_a_pattern_cannot_be_turned_back() -> None:
