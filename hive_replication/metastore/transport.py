@@ -156,3 +156,23 @@ class _TlsSocket(TSocket):
             self.close()
             advice = "if it does not speak TLS, set metastore_ssl: false in the policy"
             raise TTransportException(message=f"TLS's handshake failed ({error}): {advice}", inner=error) from error
+
+    def write(self, buff: bytes) -> None:
+        """Sends; a server that misses a client certificate says so after the handshake, and may be gone before the first call."""
+        try:
+            super().write(buff)
+        except TTransportException as error:
+            if isinstance(getattr(error, "inner", None), ssl.SSLEOFError | ConnectionError) and (said := self._last_alert()):
+                raise TTransportException(message=str(said), inner=said) from error
+            raise
+
+    def _last_alert(self) -> ssl.SSLError | None:
+        try:
+            self.handle.recv(1)
+        except ssl.SSLEOFError:
+            return None
+        except ssl.SSLError as said:
+            return said
+        except OSError:
+            return None
+        return None

@@ -28,6 +28,7 @@ from tests.crash.story import Chapter, Story
 from tests.crash.tally import Tally
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 ATTEMPTS = 4  # after the last strike
 _LOOKS = 4
@@ -82,25 +83,31 @@ class Campaign:
             "repair": lambda replica, points: replica.mend("repair", "days", points),
             "recover": lambda replica, points: replica.mend("recover", "days", points),
         }
-        replica = self._whole(story)
-        strikes: list[tuple[str, Point]] = []
-        for what, do in does.items():
-            points = points_of(do(replica, ()))
+        replicas = [self._whole(story) for _ in range(parallel)]
+        for what, do in does.items():  # one kind after another: an undo brings back what was damaged before a repair
+            points = points_of(do(replicas[0], ()))
             random.shuffle(points)
-            strikes += [(what, point) for point in points[:limit]]
-
-        def several(number: int) -> None:
-            one = replica if number == 0 else self._whole(story)
-            for what, point in strikes[number::parallel]:
-                if one.wrong:
-                    one = self._whole(story)  # what is wrong in one is not to be found again in the next
-                with self.tally.going_on(f"{what} of {one.name}"):
-                    does[what](one, [point])
-            if not one.wrong:
-                one.drop()
-
-        _together(parallel, several, range(parallel))
+            shares = [points[:limit][number::parallel] for number in range(parallel)]
+            replicas = _together(parallel, partial(self._strike_one, what, do), list(zip(replicas, shares, strict=True)))
         self.progress(f"{self.tally}")
+        for replica in replicas:
+            if not replica.wrong:
+                replica.drop()
+
+    def _strike_one(
+        self,
+        what: str,
+        do: Callable[[Replica, Sequence[Point]], dict[str, int]],
+        share: tuple[Replica, Sequence[Point]],
+    ) -> Replica:
+        """Kills the repairs of a replica at some points; returns it, or another one where it is wrong."""
+        replica, points = share
+        for point in points:
+            if replica.wrong:
+                replica = self._whole(replica.story)  # what is wrong in one is not to be found again in the next
+            with self.tally.going_on(f"{what} of {replica.name}"):
+                do(replica, [point])
+        return replica
 
     def _whole(self, story: Story) -> Replica:
         """A replica of all chapters that nothing strikes."""
@@ -281,9 +288,9 @@ class Replica:
         return [f"{line} was copied {times} times" for line, times in Counter(lines).items() if times > 1]
 
 
-def _together(parallel: int, do: Callable[[T], None], things: Sequence[T]) -> None:
+def _together(parallel: int, do: Callable[[T], R], things: Sequence[T]) -> list[R]:
     with ThreadPoolExecutor(parallel, thread_name_prefix="strike") as pool:
-        list(pool.map(do, things))
+        return list(pool.map(do, things))
 
 
 def single(points: Sequence[Sequence[Point]]) -> list[Plan]:

@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -67,6 +68,10 @@ def _answer(listener: socket.socket, made: ssl.SSLContext) -> None:
             with made.wrap_socket(plain, server_side=True) as secured:
                 secured.sendall(b"1")
         except OSError:
+            with suppress(OSError):  # what it said is lost where it closes before the other side has
+                plain.shutdown(socket.SHUT_WR)
+                while plain.recv(1024):
+                    pass
             plain.close()
 
 
