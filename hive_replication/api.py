@@ -248,7 +248,7 @@ def _load_statement(connection: Connection, directory: str, name: str | None, to
     if name is not None:
         return ReplLoad(directory, *parse_name(name), to_evid)
     policy, database = connection.target.policy, connection.store.header(directory).scope.database
-    if database not in policy.databases and policy.pattern_of(database) is None:
+    if not policy.has_database(database):
         raise Refused(
             f"the dump {directory} is of {database!r}, which is no database of the policy: name the target database to load it "
             f"under, as in REPL LOAD {database} FROM ..., or add it to databases"

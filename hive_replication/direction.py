@@ -133,7 +133,7 @@ def _both(connection: Connection, name: str) -> tuple[str, str]:
         BadRequest: it is none of the policy.
     """
     policy, database = connection.source.policy, name.lower()
-    if database not in policy.databases and policy.pattern_of(database) is None:
+    if not policy.has_database(database):
         raise BadRequest(
             f"the policy {policy.name!r} has no database {database!r}; it has: {', '.join(sorted(policy.databases))}"
         )

@@ -169,10 +169,6 @@ class _TlsSocket(TSocket):
     def _last_alert(self) -> ssl.SSLError | None:
         try:
             self.handle.recv(1)
-        except ssl.SSLEOFError:
-            return None
-        except ssl.SSLError as said:
-            return said
-        except OSError:
-            return None
+        except OSError as said:
+            return said if isinstance(said, ssl.SSLError) and not isinstance(said, ssl.SSLEOFError) else None
         return None

@@ -237,6 +237,10 @@ class Policy(Settings):
         target = self.databases[pattern].replace("*", database) if pattern else database
         return self.databases.get(database, target)
 
+    def has_database(self, database: str) -> bool:
+        """Whether a source database is one of the policy, by its name or by a pattern."""
+        return database in self.databases or self.pattern_of(database) is not None
+
     def pattern_of(self, database: str) -> str | None:
         """The first pattern in ``databases`` that matches a source database."""
         return next((one for one in self.databases if is_pattern(one) and matches(database, [one])), None)

@@ -34,7 +34,7 @@ def approve(
         chosen.output.remark(f"{window} of {name} is approved: {found.summary}")
         chosen.output.data({"approved": window})
         return
-    if name.lower() not in policy.databases and policy.pattern_of(name.lower()) is None:
+    if not policy.has_database(name.lower()):
         raise BadRequest(f"the policy {policy.name!r} has no database {name!r}")
     waits = Approvals.of(policy).waiting(policy.target_of(name.lower()))
     rows = [(waits.window, time_figure(waits.planned), waits.summary, waits.directory, waits.approved)] if waits else []
