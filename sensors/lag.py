@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
+from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.lag import Lag, LagReader, TableLag
 from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
 from repl_assets.checks.up_to_date import answer, is_up_to_date
-from repl_assets.recording.metadata import lag_figures, lag_metadata
+from repl_assets.recording.metadata import lag_figures, lag_metadata, role_metadata
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
@@ -108,16 +110,22 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: Kep
         resource = connection_resource(context, names)
         with in_tick(context.log):
             try:
-                lags = reader.read(resource.connect())
+                connection = resource.connect()
+                lags = reader.read(connection)
+                return tick(context.cursor, lags, policy, assets, time.time(), partial(_role, connection))
             except ReplicationError as error:
                 return outage(context.cursor, error, policy, time.time())
-            return tick(context.cursor, lags, policy, assets, time.time())
 
     return observe_lag
 
 
 def tick(
-    cursor: str | None, lags: Sequence[Lag], policy: Policy, assets: Collection[str], now: float
+    cursor: str | None,
+    lags: Sequence[Lag],
+    policy: Policy,
+    assets: Collection[str],
+    now: float,
+    role: Callable[[Lag], ReplicaRole | None],
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time.
 
@@ -127,6 +135,7 @@ def tick(
         policy: the policy.
         assets: tables that have assets, as ``db/table``.
         now: seconds since the epoch.
+        role: reads what a replica is now; it is asked for those that are observed.
     """
     seen, names = _read(cursor), Names.of(policy)
     databases, tables = dict(seen.databases), dict(seen.tables)
@@ -134,9 +143,9 @@ def tick(
     for one in lags:
         level, passed = not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds)
         new = Observed(now, level, passed, bool(one.stopped))
-        if one.applied is not None and _due(databases.get(one.database), new):
+        if (one.applied is not None or one.stopped) and _due(databases.get(one.database), new):
             databases[one.database] = new
-            events += _database(names, one, passed=new.passed)
+            events += _database(names, one, role(one), passed=new.passed)
     for key, table in _tables(lags, seen, assets, now):
         new = Observed(now, not table.waiting)
         database, _, name = key.partition("/")
@@ -170,9 +179,18 @@ def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: flo
     )
 
 
-def _database(names: Names, found: Lag, *, passed: bool) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
+def _role(connection: Connection, found: Lag) -> ReplicaRole | None:
+    try:
+        return role_now(connection, found)
+    except Refused:  # a mark that was edited by hand: the lag says so
+        return None
+
+
+def _database(
+    names: Names, found: Lag, role: ReplicaRole | None, *, passed: bool
+) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
     key = names.database(found.database, "load")
-    yield dg.AssetObservation(key, metadata=lag_metadata(found))
+    yield dg.AssetObservation(key, metadata=role_metadata(role) | lag_metadata(found))
     yield dg.AssetCheckEvaluation(asset_key=key, check_name=UP_TO_DATE, **answer(found, passed=passed))
 
 

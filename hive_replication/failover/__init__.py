@@ -12,6 +12,7 @@ from hive_replication.failover.phases import Phase
 from hive_replication.failover.plan import FailoverPlan, PlannedStep, plan
 from hive_replication.failover.reverse import reverse
 from hive_replication.failover.reverse_findings import FailoverReverse
+from hive_replication.failover.role import ReplicaRole, role_now, role_of
 from hive_replication.failover.start import FailoverStart, start, start_unplanned
 from hive_replication.failover.status import FailoverStatus, status
 
@@ -22,9 +23,12 @@ __all__ = [
     "FailoverStatus",
     "Phase",
     "PlannedStep",
+    "ReplicaRole",
     "finish",
     "plan",
     "reverse",
+    "role_now",
+    "role_of",
     "rollback",
     "start",
     "start_unplanned",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.health.advice import advice_on
 from hive_replication.health.alarms import Alarm, conditions, unreachable
 from hive_replication.lag import Lag, lags_reachable
@@ -74,6 +75,7 @@ class DatabaseStatus:
         excluded: tables of the source that the policy leaves out.
         unfollowed: tables on the target that were replicated once, and that the policy leaves out now: they go stale.
         last_load: the record of its last load; None if none is kept.
+        role: its direction, and whether it can be opened by a failover; None where the target does not answer.
     """
 
     database: str
@@ -87,6 +89,7 @@ class DatabaseStatus:
     excluded: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     last_load: Record | None = None
+    role: ReplicaRole | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseSta
         excluded,
         unfollowed,
         last_load(connection, lag.target_database),
+        None if reach.target else role_now(connection, lag, reach),
     )
 
 

@@ -15,6 +15,7 @@ from hive_replication import (
     failover_start,
     failover_status,
 )
+from hive_replication.failover import role_of
 from hive_replication.markdown import table
 from hive_replication.process import acting_as
 from hive_replication.progress import LoggedProgress
@@ -22,6 +23,7 @@ from hive_replication.units import duration
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG
 from repl_assets.catalog.specs import Specs
+from repl_assets.recording.metadata import role_metadata
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.typed import single_op_job
 
@@ -47,7 +49,8 @@ def failover_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         step, drop = str(context.op_config["step"]), bool(context.op_config["drop"])
         with as_dagster_failure(), acting_as(engine.by):
             found, metadata = _taken(engine, database.name, step, drop=drop)
-        shown = {"step": step, "by": engine.by, "state": found.phase, "next": found.advice, **metadata}
+        role = role_metadata(role_of(specs.policy, found.phase, database.name))
+        shown = {"step": step, "by": engine.by, "state": found.phase, **role, **metadata}
         key = names.database(database.name, "load")
         context.log_event(dg.AssetObservation(key, metadata=shown, description=f"failover {step} by {engine.by}"))
 

@@ -20,6 +20,7 @@ from repl_assets.dagster_private import DATA_VERSION_TAG
 if TYPE_CHECKING:
     from hive_replication import DumpResult
     from hive_replication.copy.tasks import CopyResult
+    from hive_replication.failover import ReplicaRole
     from hive_replication.lag import Lag, TableLag
     from hive_replication.load.report import Commit, LoadReport, Touched
     from hive_replication.recover import Recovery
@@ -224,6 +225,11 @@ def lag_metadata(found: Lag) -> dict[str, Any]:
     texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
     texts["stopped by an operator"] = found.stopped
     return metadata | {name: text for name, text in texts.items() if text}
+
+
+def role_metadata(role: ReplicaRole | None) -> dict[str, Any]:
+    """Metadata of a database: its direction, role and readiness for a failover."""
+    return {} if role is None else {"direction": role.direction, "role": role.role, "failover": role.readiness}
 
 
 def asset_url(key: dg.AssetKey, partition: str | None = None) -> str:

@@ -120,9 +120,10 @@ class Console:
         self.page.get_by_role("button").filter(has_text=re.compile("^Re-execute")).locator("xpath=following::button[1]").click()
         self.page.get_by_role("menuitem").filter(has_text=re.compile("From failure")).click()
 
-    def launch(self, job: str) -> None:
-        """Starts a job from its Launchpad, as that offers it."""
-        self.open(f"/locations/hive_replication/jobs/{job}/playground")
+    def launch(self, job: str, config: str = "") -> None:
+        """Starts a job from its Launchpad, as that offers it or with another configuration (YAML)."""
+        chosen = f"/setup?config={quote(config, safe='')}" if config else ""
+        self.open(f"/locations/hive_replication/jobs/{job}/playground{chosen}")
         self.sees("No errors")
         self.picture("launchpad")
         self.click("Launch Run")

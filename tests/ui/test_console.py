@@ -181,6 +181,24 @@ def test_a_database_is_paused_and_resumed_by_click(console: Console, shop: Shop)
     shop.warehouse.assert_equal()
 
 
+def test_a_failover_is_begun_and_taken_back_by_click(console: Console, shop: Shop) -> None:
+    job, page, before = f"failover_{shop.database}", asset_url(NAMES.database(shop.database, "load")), shop.newest_window()
+    for step, said in ("start", "replica; it can be opened"), ("rollback", "says what a failover would take"):
+        known = len(shop.runs_of(job))
+        console.launch(job, f"ops:\n  {job}__step:\n    config:\n      step: {step}\n")
+        wait_for(f"{step} ends", lambda known=known: len(found := shop.runs_of(job)) > known and found[0] in ENDED)
+        assert shop.runs_of(job)[0] == "SUCCESS"
+        console.open(f"{page}?view=events")
+        console.sees(re.compile(f"^{shop.database} of thrift://.* to {shop.database} of thrift://"))
+        console.sees(re.compile(said))
+        console.picture(f"failover-{step}")
+    shop.warehouse.load_data("orders PARTITION (ds='2026-01-07')", "7\x012\x017.50\n")
+    wait_for(
+        "the window follows", lambda: shop.newest_window() != before and set(shop.statuses(shop.newest_window())) == {"SUCCESS"}
+    )
+    shop.warehouse.assert_equal()
+
+
 def test_a_held_table_is_found_in_two_clicks_from_the_first_page(console: Console, shop: Shop) -> None:
     key = NAMES.table(shop.database, "customers", "load")
     shop.stop_sensor("notification_log")

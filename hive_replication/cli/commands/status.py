@@ -59,6 +59,11 @@ def _cells(one: DatabaseStatus) -> tuple[object, ...]:
 
 def _parts(found: PolicyStatus) -> Iterator[tuple[str, tuple[str, ...], list[tuple[object, ...]]]]:
     """Tables below the first one; those without rows are left out."""
+    roles: list[tuple[object, ...]] = [
+        (one.database, one.role.direction, one.role.role, one.role.readiness) for one in found.databases if one.role
+    ]
+    if roles:
+        yield "Directions", ("database", "direction", "role", "failover"), roles
     held: list[tuple[object, ...]] = [
         (f"{one.target_database}.{table.table}", table.after, time_figure(table.since), table.attempts or None,
          time_figure(table.next_attempt), table.reason, table.advice)
@@ -114,5 +119,6 @@ def _database(one: DatabaseStatus) -> dict[str, Any]:
         ],
         "excluded": list(one.excluded),
         "unfollowed": list(one.unfollowed),
+        "role": asdict(one.role) if one.role else None,
         "last_load": history_data(one.last_load) if one.last_load else None,
     }

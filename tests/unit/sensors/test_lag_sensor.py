@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.errors import Unreachable
+from hive_replication.failover import ReplicaRole
 from hive_replication.lag import Lag, TableLag
 from sensors.lag import outage, tick
 from tests.lags import HELD, POLICY, WELL
@@ -28,7 +29,7 @@ class Sensor:
     def tick(self, lag: Lag, *, later: float = 0.0) -> list[tuple[str, object]]:
         """Assets with their seconds behind, and answers of the check."""
         self.now += later
-        said = tick(self.cursor, [lag], POLICY, {"sales/orders", "sales/items"}, self.now)
+        said = tick(self.cursor, [lag], POLICY, {"sales/orders", "sales/items"}, self.now, lambda _: None)
         if isinstance(said, dg.SkipReason):
             return []
         self.cursor = said.cursor
@@ -56,13 +57,16 @@ def test_what_is_level_is_observed_once_an_hour(sensor: Sensor) -> None:
 
 
 def test_what_an_operator_stops_is_told_at_once(sensor: Sensor) -> None:
+    role = ReplicaRole("sales of a to sales of b", "replica", "not ready: paused")
     sensor.tick(WELL)
-    paused = tick(sensor.cursor, [replace(WELL, stopped="paused since *noon*")], POLICY, (), sensor.now + 1)
+    paused = tick(sensor.cursor, [replace(WELL, stopped="paused since *noon*")], POLICY, (), sensor.now + 1, lambda _: role)
     assert isinstance(paused, dg.SensorResult)
     observed, check = paused.asset_events
     assert isinstance(check, dg.AssetCheckEvaluation)
     assert (check.passed, check.description) == (True, "paused since \\*noon\\*")
     assert observed.metadata["stopped by an operator"].value == "paused since *noon*"
+    shown = [observed.metadata[key].value for key in ("direction", "role", "failover")]
+    assert shown == [role.direction, role.role, role.readiness]
     sensor.cursor = paused.cursor
     assert sensor.tick(WELL, later=2) == [("sales__load", 0.0), ("check", True)]
 

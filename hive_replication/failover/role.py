@@ -1,0 +1,83 @@
+"""Direction, role and readiness of a replica, in words for those who look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hive_replication.connect import Connection, Reachable
+from hive_replication.failover.phases import Phase, advice
+from hive_replication.failover.sides import Sides
+from hive_replication.lag import Lag
+from hive_replication.policy import Policy
+from hive_replication.units import count
+
+_ROLES: dict[Phase, str] = {
+    "no replica": "no replica yet",
+    "replicating": "replica",
+    "started": "replica; a failover to it was started",
+    "ready": "replica; it can be opened",
+    "opened": "source since a failover; the old source is not closed",
+    "finished": "source since a failover; the old source is closed",
+    "to be reversed": "old source that is to become a replica",
+    "failed back": "source; what this policy calls the source is its replica",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRole:
+    """What a target database is now.
+
+    Args:
+        direction: from which database it is replicated, and from which metastore to which.
+        role: whether it is a replica, or a failover made it the source.
+        readiness: whether it can be opened by a failover without a loss; during a failover, what to do next.
+    """
+
+    direction: str
+    role: str
+    readiness: str
+
+
+def role_now(connection: Connection, lag: Lag, reach: Reachable | None = None) -> ReplicaRole:
+    """Reads both databases, one call of each metastore.
+
+    Args:
+        connection: both sides.
+        lag: of the replica.
+        reach: which metastores answer; both where None.
+
+    Raises:
+        Unreachable: the target's metastore does not answer, or the source's without ``reach``.
+        Refused: a mark of the failover was edited by hand.
+    """
+    return role_of(connection.source.policy, Sides.now(connection, lag.database, reach).phase, lag.database, lag)
+
+
+def role_of(policy: Policy, phase: Phase, database: str, lag: Lag | None = None) -> ReplicaRole:
+    """The role of a replica in a phase of a failover (pure).
+
+    Args:
+        policy: of both sides.
+        phase: of the failover.
+        database: source name.
+        lag: of the replica; without it, readiness is what to do next.
+    """
+    source, target = policy.source.metastore, policy.target.metastore
+    direction = f"{database} of {source} to {policy.target_of(database)} of {target}"
+    return ReplicaRole(direction, _ROLES[phase], readiness(lag) if lag and phase == "replicating" else advice(phase, database))
+
+
+def readiness(lag: Lag) -> str:
+    """Whether a replica can be opened now, and what would be lost without its source (pure)."""
+    if lag.stopped:
+        return f"not ready: {lag.stopped}"
+    if lag.gap:
+        return f"not ready: {lag.gap}"
+    if lag.held:
+        return f"not ready: {count(len(lag.held), 'table')} held: {', '.join(name for name, _ in lag.held)}"
+    if lag.waiting is None:
+        return f"not known: {lag.problem or 'the log was not read'}"
+    if lag.waiting or not lag.complete:
+        more = "" if lag.complete else " or more"
+        return f"ready for a planned failover; without the source {count(lag.waiting, 'event')}{more} would be lost now"
+    return "ready: nothing would be lost now, even without the source"

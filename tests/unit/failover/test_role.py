@@ -1,0 +1,39 @@
+"""What an operator reads of a replica: its direction, its role, and whether it can be opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from hive_replication.failover.phases import Phase
+from hive_replication.failover.role import readiness, role_of
+from hive_replication.lag import Lag
+from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
+
+
+@pytest.mark.parametrize(
+    ("lag", "expected"),
+    [
+        (WELL, "ready: nothing would be lost now, even without the source"),
+        (LATE, "ready for a planned failover; without the source 50 events would be lost now"),
+        (replace(LATE, complete=False), "ready for a planned failover; without the source 50 events or more would be lost now"),
+        (replace(WELL, complete=False), "ready for a planned failover; without the source 0 events or more would be lost now"),
+        (HELD, "not ready: 2 tables held: orders, old"),
+        (replace(HELD, gap="events were purged"), "not ready: events were purged"),
+        (replace(WELL, stopped="paused since noon"), "not ready: paused since noon"),
+        (replace(WELL, waiting=None, problem="the source does not answer"), "not known: the source does not answer"),
+    ],
+)  # fmt: skip
+def test_readiness(lag: Lag, expected: str) -> None:
+    assert readiness(lag) == expected
+
+
+def test_each_phase_has_a_role_and_tells_what_is_next() -> None:
+    found = {phase: role_of(POLICY, phase, "sales", WELL) for phase in get_args(Phase)}
+    assert {one.direction for one in found.values()} == {f"sales of {NOWHERE} to sales of {NOWHERE}"}
+    assert len({one.role for one in found.values()}) == len(found)
+    assert found["replicating"].role == "replica"
+    assert "failover finish sales" in found["ready"].readiness
+    assert "failover reverse sales" in found["finished"].readiness
