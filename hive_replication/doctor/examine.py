@@ -12,9 +12,11 @@ from functools import partial
 from hive_replication.connect import Connection, Reachable, reach
 from hive_replication.doctor.encryption import encryption
 from hive_replication.doctor.finding import Finding, error, ok, warning
+from hive_replication.doctor.hdfs import defaults, kinds
 from hive_replication.doctor.kerberos import kerberos
 from hive_replication.doctor.patterns import pattern_findings
 from hive_replication.doctor.preserved import preserved
+from hive_replication.doctor.quotas import quotas
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.doctor.versions import version_findings
@@ -78,6 +80,8 @@ def _dump_root(connection: Connection) -> Iterator[Finding]:
     storage = connection.store.storage
     found = [one for one in roots(storage, "dump root") if one.verdict == "error"]
     yield from found or writable(storage, connection.store.root, "dump root", "write")
+    if not found:
+        yield from quotas(storage, "dump root", [connection.store.root])
 
 
 def _caught(side: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -113,6 +117,7 @@ def _source(connection: Connection, *, storage: bool, target: bool) -> Iterator[
     yield from gaps
     yield _log(source.metastore)
     yield from webhdfs(source.storage, "source")
+    yield from defaults(source.storage, "source")
     for database in source.policy.databases:
         yield from _database(connection, database, storage=storage)
     yield from _patterns(connection)
@@ -167,7 +172,9 @@ def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[F
         advice = f"set locations in the policy, {policy.target_of(name)}: <directory>, if the replica is to have one of its own"
         yield warning("source", check, f"lies at {own}; the target's metastore chooses where its replica lies", advice)
     if storage and found.locationUri:
-        yield _listable(source.storage, found.locationUri, f"read {name}")
+        yield (listed := _listable(source.storage, found.locationUri, f"read {name}"))
+        if listed.verdict == "ok":
+            yield from kinds(source.storage, "source", name, found.locationUri, source.policy.includes)
 
 
 def _patterns(connection: Connection) -> Iterator[Finding]:
@@ -196,12 +203,25 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
         yield _transactions(target.metastore)
     if storage:
         yield from webhdfs(target.storage, "target")
+        yield from defaults(target.storage, "target")
         warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
         yield from writable(target.storage, warehouse, "target", "write to the warehouse")
         for setting, directory in named_directories(target.policy):
             yield from writable(target.storage, directory, "target", f"write to {setting}")
         yield from preserved(target.storage, target.policy, warehouse)
         yield from _space(target.storage, warehouse)
+        yield from _replicas(connection, warehouse)
+
+
+def _replicas(connection: Connection, warehouse: str) -> Iterator[Finding]:
+    """The directories that loads write to."""
+    target, locations = connection.target, [warehouse, *(one for _, one in named_directories(connection.target.policy))]
+    for name in map(target.policy.target_of, target.policy.databases):
+        found = target.metastore.database(name)
+        if found and found.locationUri and target.storage.holds(found.locationUri):
+            locations.append(found.locationUri)
+            yield from kinds(target.storage, "target", name, found.locationUri, target.policy.includes)
+    yield from quotas(target.storage, "target", locations)
 
 
 def _lock(metastore: Metastore) -> Finding:

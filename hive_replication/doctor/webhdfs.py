@@ -19,7 +19,7 @@ def webhdfs(storage: Storage, side: str) -> Iterator[Finding]:
         if not root.webhdfs:
             continue
         try:
-            states = storage.examine(root.uri)
+            states = storage.about_webhdfs(root.uri, lambda web, _: web.examine()) or {}
         except (ReplicationError, OSError) as problem:
             advice = "set webhdfs of the storage root in the policy to the HTTP address of the NameNode, and let this user in"
             yield error(side, _CHECK, f"{root.webhdfs}: {problem}", advice)

@@ -61,7 +61,7 @@ class HdfsBackend:
         self._client = hdfs_native.Client(self.url, waits | (_SECURE if self.delegation else {}) | root.options)
         hosts = (*root.webhdfs_hosts, *(grant.hosts if grant else ()))
         account = None if grant else root.kerberos
-        self._webhdfs = WebHdfs(root.webhdfs, hosts, root.tls, self.delegation, account) if root.webhdfs else None
+        self.webhdfs = WebHdfs(root.webhdfs, hosts, root.tls, self.delegation, account) if root.webhdfs else None
         self.has_checksums = root.webhdfs is not None
         self.access = HdfsAccess(self._client)
         self._warned = False
@@ -100,7 +100,7 @@ class HdfsBackend:
 
         ``hdfs-native`` cannot do without a lost DataNode, which the NameNode names for ten minutes; over WebHDFS DataNodes can.
         """
-        if self._webhdfs and time.monotonic() < self._over_web_until:
+        if self.webhdfs and time.monotonic() < self._over_web_until:
             return self._created_over_web(path, chunks, block_size, replication, overwrite=overwrite, mode=mode)
         options = hdfs_native.WriteOptions(
             block_size=block_size, replication=replication, permission=mode, overwrite=overwrite, create_parent=True
@@ -118,9 +118,9 @@ class HdfsBackend:
 
     def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool, mode: int | None = None) -> None:
         """Writes a small file, over WebHDFS if it can be: ``hdfs-native`` waits half a second at each close."""
-        if self._webhdfs and len(data) <= _SMALL:
+        if self.webhdfs and len(data) <= _SMALL:
             try:
-                self._webhdfs.write(path, data, overwrite=overwrite, block_size=block_size, mode=mode)
+                self.webhdfs.write(path, data, overwrite=overwrite, block_size=block_size, mode=mode)
             except (FileExistsError, PermissionError, NotTrusted):
                 raise
             except (OSError, ReplicationError) as error:  # it may be closed to writers
@@ -143,16 +143,12 @@ class HdfsBackend:
 
     def checksum(self, path: str) -> FileChecksum:
         """What ``getFileChecksum`` gives, over WebHDFS."""
-        assert self._webhdfs is not None  # noqa: S101 (the caller asks has_checksums first)
-        return self._webhdfs.checksum(path)
+        assert self.webhdfs is not None  # noqa: S101 (the caller asks has_checksums first)
+        return self.webhdfs.checksum(path)
 
     def space(self, path: str) -> Space | None:  # noqa: ARG002
         """What the NameNode says of itself; None where its HTTP address is not known."""
-        return self._webhdfs.space() if self._webhdfs else None
-
-    def examine(self) -> dict[str, str]:
-        """Asks WebHDFS, where there is one; see :meth:`WebHdfs.examine`."""
-        return self._webhdfs.examine() if self._webhdfs else {}
+        return self.webhdfs.space() if self.webhdfs else None
 
     def grant(self) -> Grant | None:
         """What a process without a ticket needs to use this HDFS as the same account; None without Kerberos.
@@ -160,9 +156,9 @@ class HdfsBackend:
         Raises:
             ReplicationError: there is no token to be had.
         """
-        if not self.delegation or not self._webhdfs:
+        if not self.delegation or not self.webhdfs:
             return None
-        return Grant(self.delegation.another(), self._webhdfs.live_datanodes())
+        return Grant(self.delegation.another(), self.webhdfs.live_datanodes())
 
     def after_attempt(self, state: RetryCallState) -> None:
         """Gets another token where a call failed because the one that there is is not taken any more."""
@@ -179,7 +175,7 @@ class HdfsBackend:
         overwrite: bool,
         mode: int | None,
     ) -> int:
-        assert self._webhdfs is not None  # noqa: S101 (the caller asks)
+        assert self.webhdfs is not None  # noqa: S101 (the caller asks)
         size = 0
 
         def counted() -> Iterator[bytes]:
@@ -189,7 +185,7 @@ class HdfsBackend:
                 yield chunk
 
         try:
-            self._webhdfs.write(path, counted(), overwrite=overwrite, block_size=block_size, replication=replication, mode=mode)
+            self.webhdfs.write(path, counted(), overwrite=overwrite, block_size=block_size, replication=replication, mode=mode)
         except FileExistsError:
             raise
         except BaseException:

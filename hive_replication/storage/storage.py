@@ -25,6 +25,7 @@ from hive_replication.storage.file_status import AlreadyExists, FileChecksum, Fi
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
 from hive_replication.storage.repeats import moving, repeating
+from hive_replication.storage.webhdfs import WebHdfs
 
 _LOG = logging.getLogger(__name__)
 
@@ -250,19 +251,16 @@ class Storage:
         """Room on the store of a path; None where it does not tell (HDFS without a WebHDFS address, object stores)."""
         return self._call(uri, lambda store, path: store.space(path))
 
-    def examine(self, uri: str) -> dict[str, str]:
-        """Asks the store of a root for what only some calls need: the WebHDFS of an HDFS, at each of its addresses.
-
-        Returns:
-            By address ``active``, ``standby`` or why it does not answer; nothing for other stores.
+    def about_webhdfs(self, uri: str, call: Callable[[WebHdfs, str], T]) -> T | None:
+        """A call about what only some users need; None from stores without WebHDFS, where nothing is called. Not repeated.
 
         Raises:
             ReplicationError: it does not answer as it should; OSErrors likewise.
         """
-        _, _, root = self._locate(uri)
+        _, path, root = self._locate(uri)
         with translated(uri, root.uri):
             store = self._backend(uri, root)
-            return store.examine() if isinstance(store, HdfsBackend) else {}
+            return call(store.webhdfs, path) if isinstance(store, HdfsBackend) and store.webhdfs else None
 
     def _unfinished(self, uri: str) -> str:
         return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, cycle
-from typing import Any, NamedTuple, TypedDict, cast
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from typing import Any, TypedDict, cast
+from urllib.parse import quote, urlencode, urljoin
 
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -24,6 +24,7 @@ from hive_replication.storage.file_status import FileChecksum, Space
 from hive_replication.storage.webhdfs_answers import Busy, Failing, error_of, message, not_webhdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
+from hive_replication.storage.webhdfs_requests import DataNode, Pieces
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,34 +41,6 @@ _ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that 
 class _Filesystem(TypedDict):
     CapacityTotal: int
     CapacityRemaining: int
-
-
-class _DataNode(NamedTuple):
-    """Where the NameNode has sent us: any DataNode answers for any file, so it is asked at once the next time."""
-
-    address: str
-    query: str
-
-    @classmethod
-    def of(cls, url: str | None) -> _DataNode | None:
-        """The one that a redirect led to, with its query but for the token, which changes; None where there was none."""
-        found = urlsplit(url or "")
-        if not found.netloc or "namenoderpcaddress=" not in found.query:
-            return None
-        query = "&".join(part for part in found.query.split("&") if not part.startswith("delegation="))
-        return cls(f"{found.scheme}://{found.netloc}", query)
-
-
-class _Pieces:
-    """Content that can be sent once."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self.begun = pieces, False
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._pieces:
-            self.begun = True
-            yield piece
 
 
 class WebHdfs:
@@ -97,7 +70,7 @@ class WebHdfs:
         self._pool = connections(self._addresses, tls, account)
         self._hosts = ClusterHosts(self._pool, self._addresses, hosts)
         self._user = process.account()
-        self._datanodes: dict[_DataNode, None] = {}
+        self._datanodes: dict[DataNode, None] = {}
         self._asked = count()
 
     def checksum(self, path: str) -> FileChecksum:
@@ -153,7 +126,7 @@ class WebHdfs:
         # Without the second one the DataNode takes away what its own umask names.
         modes = {} if mode is None else {"permission": f"{mode:o}", "unmaskedpermission": f"{mode:o}"}
         query = _query("CREATE", overwrite=str(overwrite).lower(), **numbers, **modes)
-        content, reasons = data if isinstance(data, bytes) else _Pieces(data), list[str]()
+        content, reasons = data if isinstance(data, bytes) else Pieces(data), list[str]()
         for address in self._addresses:
             try:
                 status, body = self._sent(f"{address}/webhdfs/v1{quote(path)}?{self._with_account(query)}", content)
@@ -162,7 +135,7 @@ class WebHdfs:
                     return
                 raise self._error(path, status, body)
             except Busy as error:
-                if isinstance(content, _Pieces) and content.begun:
+                if isinstance(content, Pieces) and content.begun:
                     raise
                 reasons.append(f"{address} takes no files: {error}")
         raise Busy("; ".join(reasons))
@@ -191,6 +164,31 @@ class WebHdfs:
             raise busy
         return found
 
+    def asked(self, path: str, op: str, name: str, **parameters: str) -> Mapping[str, Any]:
+        """What the NameNode tells of a path.
+
+        Args:
+            path: absolute.
+            op: of WebHDFS, e.g. ``GETQUOTAUSAGE``.
+            name: of the object in the answer.
+            parameters: of the operation.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            PermissionError: the user may not ask.
+            OSError: no NameNode answers.
+            ReplicationError: another answer, e.g. that this HDFS does not know the operation.
+        """
+        busy = Busy("it has no address")
+        for address in self._addresses:
+            try:
+                query = self._with_account(_query(op, **parameters))
+                status, _, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
+                return self._answer(path, status, body, name)
+            except Busy as error:
+                busy = error
+        raise busy
+
     def live_datanodes(self) -> tuple[str, ...]:
         """HTTP addresses of the live DataNodes, as the NameNodes list them."""
         return self._hosts.live()
@@ -206,7 +204,7 @@ class WebHdfs:
         if self._addresses[0] != address:
             self._addresses = [address, *(other for other in self._addresses if other != address)]
 
-    def _sent(self, url: str, data: bytes | _Pieces) -> tuple[int, bytes]:
+    def _sent(self, url: str, data: bytes | Pieces) -> tuple[int, bytes]:
         """Status and body of what a DataNode, or who needs none, answers to a new file.
 
         For ten minutes after the end of a DataNode the NameNode still redirects to it: it is asked for another one.
@@ -224,7 +222,7 @@ class WebHdfs:
                 return sent.status, self._body(sent)
             except Busy as error:
                 other = self._hosts.transfer_address(place)
-                if (isinstance(data, _Pieces) and data.begun) or len(lost) == _DATANODES or other is None or other in lost:
+                if (isinstance(data, Pieces) and data.begun) or len(lost) == _DATANODES or other is None or other in lost:
                     raise
                 _LOG.debug("the DataNode %s does not take a file, another one is asked for: %s", other, error)
                 lost.append(other)
@@ -251,7 +249,7 @@ class WebHdfs:
         except OSError as error:
             raise Busy(str(error)) from error
 
-    def _exchanged(self, method: str, url: str, data: bytes | _Pieces | None = None) -> urllib3.BaseHTTPResponse:
+    def _exchanged(self, method: str, url: str, data: bytes | Pieces | None = None) -> urllib3.BaseHTTPResponse:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
@@ -283,7 +281,7 @@ class WebHdfs:
     def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
         status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
         answer = self._answer(path, status, body, "FileChecksum")
-        if datanode := _DataNode.of(url):
+        if datanode := DataNode.of(url):
             self._datanodes[datanode] = None
         try:
             # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.

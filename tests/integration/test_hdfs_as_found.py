@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
+import urllib3
 
+from hive_replication import process
 from hive_replication.connect import connect
 from hive_replication.copy.proof import Crc32c
+from hive_replication.doctor import examine
 from hive_replication.load.report import LoadReport
 from hive_replication.operate import repair
 from hive_replication.storage import paths
@@ -113,3 +117,41 @@ def _move(origin: Origin, table: str, to: str) -> None:
     found.tableType, found.parameters = "EXTERNAL_TABLE", {**(found.parameters or {}), "EXTERNAL": "TRUE"}
     found.sd.location = found.sd.location.removesuffix("/.snapshot/s1") + to
     metastore.alter_table(origin.database, table, found)
+
+
+def test_doctor_tells_of_quotas_snapshots_and_erasure_coding(origin: Origin, source: Side, target: Side) -> None:
+    origin.create("coded")
+    origin.create("kept")
+    origin.insert("kept", "1\n")
+    replicate(origin)
+    replica, policy = f"{path(target.warehouse)}/{origin.database}.db", {"ecpolicy": "XOR-2-1-1024k"}
+    for side, table in ((source, path(origin.location("coded"))), (target, f"{replica}/coded")):
+        asked(side, "/", "ENABLEECPOLICY", **policy)
+        asked(side, table, "SETECPOLICY", **policy)
+    asked(target, f"{replica}/kept", "ALLOWSNAPSHOT")
+    asked(target, replica, "SETQUOTA", namespacequota="3", storagespacequota=str(1 << 40))
+
+    found = list(examine(origin.connection))
+    for side in ("source", "target"):
+        (defaults,) = (one for one in found if (one.side, one.check) == (side, "HDFS's defaults"))
+        assert "dfs.bytes-per-checksum=512, dfs.checksum.type=CRC32C, dfs.checksum.combine.mode=MD5MD5CRC" in defaults.found
+        assert defaults.verdict == "ok"
+    kinds = [one for one in found if one.check == f"kind of directories of {origin.database}"]
+    assert [(one.side, one.verdict) for one in kinds] == [("source", "ok"), ("target", "warning"), ("target", "warning")]
+    assert (
+        kinds[0].found == f"erasure-coded by XOR-2-1-1024k: {path(origin.location('coded'))}; proven by the CRC32C of every byte"
+    )
+    assert kinds[1].advice.endswith(f"hdfs ec -setPolicy -replicate -path {replica}/coded")
+    assert f"hdfs dfsadmin -disallowSnapshot {replica}/kept" in kinds[2].advice
+    names, space = (one for one in found if one.check.startswith("quota of "))
+    assert names.verdict == "error"
+    assert names.found.endswith(" of 3 files and directories")
+    assert names.advice.endswith(f"hdfs dfsadmin -setQuota <number> {replica}")
+    assert space.verdict == "ok"
+
+
+def asked(side: Side, directory: str, op: str, **parameters: str) -> None:
+    """An administrator's operation by WebHDFS, which takes no second as Hadoop's command line does."""
+    query = urlencode({"op": op, "user.name": process.account(), **parameters})
+    answer = urllib3.request("PUT", f"{side.webhdfs}/webhdfs/v1{directory}?{query}")
+    assert answer.status == 200, answer.data
