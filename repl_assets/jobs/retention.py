@@ -49,6 +49,8 @@ def retention_job(specs: Specs) -> dg.JobDefinition:
         swept, left = _sweep(engine, policy, dry_run=dry_run)
         days = policy.keep_runs_days
         forgotten = forget(context.instance, names, policy, time.time() - days * DAY, dry_run=dry_run) if days else {}
+        left += [(name, one.problem) for name, one in swept if one.problem]
+        swept = [(name, one) for name, one in swept if not one.problem]
         rows = [(name, one.what, size(one.size), one.path, one.moved_to or "deleted") for name, one in swept]
         freed = sum(one.size for _, one in swept if not one.moved_to)
         moved = sum(one.size for _, one in swept if one.moved_to)

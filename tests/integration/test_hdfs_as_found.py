@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from hive_replication.connect import connect
 from hive_replication.copy.proof import Crc32c
 from hive_replication.doctor import examine
 from hive_replication.load.report import LoadReport
+from hive_replication.load.retention.sweep import sweep
 from hive_replication.operate import repair
 from hive_replication.storage import paths
 from hive_replication.verify.witness import witness
@@ -148,6 +150,29 @@ def test_doctor_tells_of_quotas_snapshots_and_erasure_coding(origin: Origin, sou
     assert names.found.endswith(" of 3 files and directories")
     assert names.advice.endswith(f"hdfs dfsadmin -setQuota <number> {replica}")
     assert space.verdict == "ok"
+
+
+def test_a_replica_with_snapshots_is_left_by_retention_and_nothing_else(origin: Origin, target: Side) -> None:
+    for name in ("kept", "gone"):
+        origin.create(name)
+        origin.insert(name, "1\n")
+    last, _ = replicate(origin)
+    replica = f"{path(target.warehouse)}/{origin.database}.db"
+    asked(target, f"{replica}/kept", "ALLOWSNAPSHOT")
+    asked(target, f"{replica}/kept", "CREATESNAPSHOT", snapshotname="s1")
+    for name in ("kept", "gone"):
+        origin.connection.source.metastore.drop_table(origin.database, name, delete_data=True)
+    replicate(origin, last)
+    impatient = origin.connection.target.policy.model_copy(update={"grace_seconds": 0, "retention_seconds": 0})
+    side = replace(origin.connection.target, policy=impatient)
+    for _ in range(2):  # it is known of, and tried again
+        found = sweep(side, origin.database)
+        assert [one.path.rpartition("/")[2] for one in found if one.problem] == ["kept"]
+        assert "snapshot" in str([one.problem for one in found])
+    assert not side.storage.exists(f"{target.warehouse}/{origin.database}.db/gone")
+    hdfs(target, "dfs", "-deleteSnapshot", f"{replica}/kept", "s1")
+    assert not [one for one in sweep(side, origin.database) if one.problem]
+    assert not side.storage.exists(f"{target.warehouse}/{origin.database}.db/kept")
 
 
 def asked(side: Side, directory: str, op: str, **parameters: str) -> None:

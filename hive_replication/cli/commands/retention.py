@@ -11,7 +11,7 @@ from hive_replication.cli.arguments import DryRun
 from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.units import size, size_figure
 
 Database = Annotated[
@@ -47,10 +47,12 @@ def retention(
                 if database:
                     raise
                 chosen.output.remark(f"{name}: {error}")
-    rows = ((name, one.what, size_figure(one.size), one.path, one.moved_to or "deleted") for name, one in swept)
+    rows = ((name, one.what, size_figure(one.size), one.path, one.problem or one.moved_to or "deleted") for name, one in swept)
     data = {"dry_run": dry_run, "done": [{"database": name, **asdict(one)} for name, one in swept]}
     chosen.output.table(("database", "what", "size", "path", "to"), rows, data)
-    freed = sum(one.size for _, one in swept if not one.moved_to)
-    moved = sum(one.size for _, one in swept if one.moved_to)
+    freed = sum(one.size for _, one in swept if not (one.moved_to or one.problem))
+    moved = sum(one.size for _, one in swept if one.moved_to and not one.problem)
     would = "would be " if dry_run else ""
     chosen.output.remark(f"{size(moved)} {would}moved aside, {size(freed)} {would}deleted")
+    if left := [one for _, one in swept if one.problem]:
+        raise ReplicationError(f"{len(left)} of these are left, the first is {left[0].path}: {left[0].problem}")

@@ -22,12 +22,14 @@ class Swept:
         path: where it was.
         moved_to: where it is now, "" if it is deleted.
         size: bytes.
+        problem: why it could not be moved or deleted, "" where it was.
     """
 
     what: What
     path: str
     moved_to: str
     size: int
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

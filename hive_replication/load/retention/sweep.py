@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
 from hive_replication.load.layout.live_locations import Locations, live_locations
@@ -52,7 +52,7 @@ def sweep(
         progress: shows the progress.
 
     Returns:
-        What was retired or deleted, or would be.
+        What was retired or deleted, or would be; and what could not be, with its problem.
 
     Raises:
         Refused: there is something to do, and a load of the database is running.
@@ -103,7 +103,9 @@ class _Sweeper:
         needed = Locations(paths.normalise(one) for one, entry in left.items() if entry.token not in tokens)
         rest = [*self._unused("retired", self._expired_retired(), live, needed)]
         points = [entry for entry in expired if entry.status == "done"]
-        kept = points[-1:]  # the loads after it can be undone to this one
+        # The loads after the last one can be undone to it; others are known by what could not be moved away.
+        stuck = [one.path for one in self.swept if one.problem]
+        kept = [*points[-1:], *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck))]
         rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
         rest += self._unused("staging", self._staged(), live, needed)
         rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in self._temporary()]
@@ -145,9 +147,19 @@ class _Sweeper:
             removal = waiting.popleft()
             if removal.is_due(in_use):
                 lock.check()
-                self.swept.append(replace(removal.swept, size=removal.carry_out()))
+                self.swept.append(self._carried_out(removal))
             if time.monotonic() > end:
                 break
+
+    def _carried_out(self, removal: Removal) -> Swept:
+        """What was done; a directory that cannot be removed, e.g. since it has snapshots, is left, and nothing else."""
+        try:
+            return replace(removal.swept, size=removal.carry_out())
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            _LOG.warning("%s cannot be removed: %s", removal.swept.path, error, extra=about(self._database))
+            return replace(removal.swept, problem=str(error))
 
     def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
         for place, entry in self._progress.over(list(left.items()), "old directories"):
