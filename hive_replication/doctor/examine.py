@@ -147,8 +147,7 @@ def _log(metastore: Metastore) -> Finding:
         current = metastore.current_event_id()
         rows = list(metastore.events(current - 1, current)) if current else []
     except ReplicationError as problem:
-        advice = "set hive.metastore.event.db.notification.api.auth=false, or let the user be a proxy superuser of the metastore"
-        return error("source", "read the log", str(problem), advice)
+        return error("source", "read the log", str(problem), "change what the message says, and restart the metastore")
     ahead = rows[0].eventTime - time.time() if rows else 0.0
     if ahead > CLOCK:
         return warning(

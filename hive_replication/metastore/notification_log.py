@@ -22,7 +22,6 @@ from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.hive2_insert import fire_insert
 from hive_replication.metastore.server import Calls
 from hive_replication.metastore.types import NotificationEvent
-from hive_replication.process import account
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,10 +69,11 @@ class NotificationLog(Calls):
         except MetastoreError as error:
             if not isinstance(error.__cause__, TApplicationException):
                 raise
+            name = self.access.known_as
             raise MetastoreError(
-                f"{error}: if the account {account()} may not read the notification log, set "
+                f"{error}: if the account {name} may not read the notification log, set "
                 "hive.metastore.event.db.notification.api.auth=false at the metastore, or hadoop.proxyuser."
-                f"{account()}.hosts and hadoop.proxyuser.{account()}.groups in its core-site.xml"
+                f"{name}.hosts and hadoop.proxyuser.{name}.groups in its core-site.xml"
             ) from error
 
     def events(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.kerberos import tickets
 from hive_replication.metastore.http_transport import HttpTransport
 from hive_replication.metastore.sasl import SaslTransport
@@ -85,6 +86,16 @@ class Access:
     def acting_user(self) -> str:
         """As whom a metastore without Kerberos acts."""
         return self.user or account()
+
+    @property
+    def known_as(self) -> str:
+        """How the metastore calls the account that asks; without a principal in the policy its ticket's, where there is one."""
+        if not self.kerberos:
+            return self.acting_user
+        principal = self.kerberos.principal
+        with suppress(ReplicationError):
+            principal = principal or tickets.ticket(self.kerberos)[0]
+        return (principal or "of the ticket").partition("@")[0].partition("/")[0]  # as by Hadoop's rules, unless there are others
 
     @cached_property
     def trusted(self) -> ssl.SSLContext:
