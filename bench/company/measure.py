@@ -1,4 +1,4 @@
-"""Runs the real dump against slices of the company, each in a process of its own, and measures what that takes."""
+"""Runs the real dump and load against slices of the company, and measures what they take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from bench.company.formula import Slice
 from bench.company.servers import Side
-from hive_replication.connect import connect
+from hive_replication.connect import Connection, connect
 from hive_replication.dump.command import repl_dump
+from hive_replication.load.command import repl_load
 from hive_replication.policy import Policy
-from hive_replication.statements import ReplDump
+from hive_replication.statements import ReplDump, ReplLoad
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,60 +42,71 @@ class Used:
     memory: int
     calls: Mapping[str, int]
 
-    def calls_of(self, server: str) -> int:
-        """Calls of one server: metastore, NameNode or WebHDFS."""
-        return sum(number for name, number in self.calls.items() if name.startswith(f"{server} "))
+    def calls_of(self, *servers: str) -> int:
+        """Calls of some servers: metastore, NameNode, DataNode, WebHDFS."""
+        return sum(number for name, number in self.calls.items() if name.partition(" ")[0] in servers)
 
 
 @dataclass(frozen=True, slots=True)
-class Dumped:
-    """A dump of a slice.
+class Replicated:
+    """A slice that was dumped and loaded.
 
     Args:
-        used: what it took.
-        partitions: that are in the dump.
-        files: that are in the dump.
+        of: the slice.
+        dump: what the dump took.
+        load: what the load took; None where there was none.
         size: bytes of the dump.
-        directory: URI of the dump.
     """
 
-    used: Used
-    partitions: int
-    files: int
+    of: Slice
+    dump: Used
+    load: Used | None
     size: int
-    directory: str
 
 
-def used(work: Callable[[], object], *sides: Side) -> Used:
+def used(work: Callable[[], T], *sides: Side) -> tuple[Used, T]:
     """Does some work, and measures it in this process and at the servers that it asks."""
     for side in sides:
         side.counts()
     servers, cpu, began = sum(side.cpu() for side in sides), time.process_time(), time.monotonic()
-    work()
+    result = work()
     seconds, cpu = time.monotonic() - began, time.process_time() - cpu
     calls: Counter[str] = Counter()
     for side in sides:
         calls.update(side.counts())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Used(seconds, cpu, sum(side.cpu() for side in sides) - servers, memory, dict(calls))
+    return Used(seconds, cpu, sum(side.cpu() for side in sides) - servers, memory, dict(calls)), result
 
 
-def dump(source: Side, of: Slice, root: Path) -> Dumped:
-    """Dumps a slice by the real dump into a directory of this machine."""
-    policy = Policy(source=source.warehouse, target=source.warehouse, dump_root=root.as_uri(), databases={of.name: of.name})
-    sides = connect(policy)
-    made = [None]
+def connected(source: Side, target: Side | None, of: Slice, root: Path) -> Connection:
+    """Both sides by a policy with no settings of its own, and dumps in a directory of this machine."""
+    reads, writes = source.warehouse, (target or source).warehouse
+    return connect(Policy(source=reads, target=writes, dump_root=root.as_uri(), databases={of.name: of.name}))
 
-    def work() -> None:
-        made[0] = repl_dump(sides.source, ReplDump(of.name), sides.store)
 
-    taken, result = used(work, source), made[0]
-    assert result is not None
+def replicate(source: Side, target: Side | None, of: Slice, root: Path) -> Replicated:
+    """Dumps a slice, and loads it where there is a target.
+
+    Raises:
+        RuntimeError: the dump or the replica is not what the formula says.
+    """
+    sides = connected(source, target, of, root)
+    dump, made = used(lambda: repl_dump(sides.source, ReplDump(of.name), sides.store), source)
+    if (made.partitions, made.files) != (of.objects, of.objects * of.files):
+        raise RuntimeError(f"the dump of {of.name} has {made.partitions} partitions and {made.files} files")
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-    return Dumped(taken, result.partitions, result.files, size, result.directory)
+    if target is None:
+        return Replicated(of, dump, None, size)
+    statement = ReplLoad(made.directory, of.name)
+    load, report = used(lambda: repl_load(sides.target, statement, sides.store, sides.copier), source, target)
+    names = map(sides.target.metastore.partition_count, [of.name] * of.tables, sides.target.metastore.table_names(of.name))
+    counts = (sum(names), target.complete(of.name))
+    if report.held or counts != (of.objects, of.objects):
+        raise RuntimeError(f"the replica of {of.name} has {counts} partitions and is held by {report.held}")
+    return Replicated(of, dump, load, size)
 
 
-def dump_apart(source: Side, of: Slice) -> Dumped:
-    """The same in a new process, whose memory is that of this dump alone."""
+def apart(work: Callable[..., T], *arguments: object) -> T:
+    """Does some work in a new process, whose memory is that of this work alone; a directory for it is the last argument."""
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(dump, source, of, Path(folder)).result()
+        return pool.submit(work, *arguments, Path(folder)).result()

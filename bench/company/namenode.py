@@ -23,7 +23,7 @@ _SUCCESS, _ERROR = 0, 1
 _SASL_SUCCESS = 0
 _MOST = 1000  # entries of a page of a listing (Hadoop's dfs.ls.limit)
 _DIRECTORY, _FILE = 1, 2
-_NOT_FOUND = "java.io.FileNotFoundException"
+NOT_FOUND = "java.io.FileNotFoundException"
 _UNKNOWN = "org.apache.hadoop.ipc.RpcNoSuchMethodException"
 
 #: Answers a call: its argument in, its answer out.
@@ -95,7 +95,7 @@ class NameNode:
         path, after = path_of(request), bytes(request[2]).decode()
         found = self._files.ls(path)
         if found is None:
-            raise Refusal(_NOT_FOUND, f"File {path} does not exist.")
+            raise Refusal(NOT_FOUND, f"File {path} does not exist.")
         rest = [entry for entry in found if entry.name > after] if after else found
         page = [(1, status(entry, entry.name)) for entry in rest[:_MOST]]
         return encoded([(1, encoded([*page, (2, max(0, len(rest) - _MOST))]))])

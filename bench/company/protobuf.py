@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_FIXED = {1: 8, 5: 4}  # bytes of a number by its wire type
+
 #: Values of a message by field number; of a repeated field the last one.
 Message = dict[int, int | bytes]
 
@@ -57,6 +59,10 @@ def decoded(data: bytes) -> Message:
             length, at = read_varint(data, at)
             found[key >> 3] = data[at : at + length]
             at += length
+        elif key & 7 in _FIXED:
+            length = _FIXED[key & 7]
+            found[key >> 3] = int.from_bytes(data[at : at + length], "little", signed=True)
+            at += length
         else:
             raise ValueError(f"a field of wire type {key & 7}")
     return found
@@ -76,3 +82,8 @@ def read_delimited(data: bytes, at: int) -> tuple[bytes, int]:
 def signed(value: int) -> int:
     """A ``sint32`` from its varint (zigzag)."""
     return value >> 1 ^ -(value & 1)
+
+
+def zigzag(value: int) -> int:
+    """The varint of a signed number, the inverse of :func:`signed`."""
+    return value << 1 if value >= 0 else -value * 2 - 1

@@ -1,26 +1,39 @@
-"""``python -m bench.company.serve``: the simulated source until its input ends; its first line says where it listens."""
+"""``python -m bench.company.serve source|target FILES``: one side until its input ends; its first line says where it listens."""
 
 from __future__ import annotations
 
 import json
 import sys
 
+from bench.company.datanode import Blocks, DataNode
 from bench.company.files import FormulaFiles
 from bench.company.listening import Counts
-from bench.company.metastore import MetastoreServer, SourceMetastore
+from bench.company.metastore import MetastoreServer
 from bench.company.namenode import NameNode
+from bench.company.source_metastore import SourceMetastore
+from bench.company.target_metastore import TargetMetastore
+from bench.company.tree import Tree
 from bench.company.webhdfs import WebHdfs
+from bench.company.writing import Writes, over_http, reads
 
 
 def main() -> None:
     """Listens until standard input is closed."""
-    counts, files = Counts(), FormulaFiles()
-    namenode, web = NameNode(files, counts), WebHdfs(files, counts)
-    store = f"hdfs://127.0.0.1:{namenode.port}"
-    metastore = MetastoreServer(SourceMetastore(store), counts)
+    kind, files = sys.argv[1], int(sys.argv[2])
+    counts, blocks = Counts(), Blocks()
+    datanode = DataNode(blocks, counts).port
+    if kind == "source":
+        shown = FormulaFiles()
+        namenode, web = NameNode(shown, counts, reads(shown, blocks, datanode)), WebHdfs(shown, counts)
+        handler = SourceMetastore(f"hdfs://127.0.0.1:{namenode.port}")
+    else:
+        tree = Tree(files)
+        calls = reads(tree, blocks, datanode) | Writes(tree, blocks, datanode).methods()
+        namenode, web = NameNode(tree, counts, calls), WebHdfs(tree, counts, over_http(tree))
+        handler = TargetMetastore(f"hdfs://127.0.0.1:{namenode.port}", tree)
     where = {
-        "metastore": f"thrift://127.0.0.1:{metastore.port}",
-        "hdfs": f"{store}/",
+        "metastore": f"thrift://127.0.0.1:{MetastoreServer(handler, counts).port}",
+        "hdfs": f"hdfs://127.0.0.1:{namenode.port}/",
         "webhdfs": f"http://127.0.0.1:{web.port}",
     }
     print(json.dumps(where), flush=True)

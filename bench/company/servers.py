@@ -9,10 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import psutil
 import urllib3
 
+from bench.company.formula import FILES, WAREHOUSE
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import Warehouse
 
@@ -44,6 +46,11 @@ class Side:
         """Calls since the last time that this was asked, by server and name."""
         return urllib3.request("GET", f"{self.webhdfs}/counts").json()
 
+    def complete(self, database: str) -> int:
+        """How many partitions of a database have exactly the files that the formula says; of a target."""
+        path = f"{self.webhdfs}/webhdfs/v1{WAREHOUSE}/{database}.db?op=COMPLETE"
+        return urllib3.request("GET", path, timeout=600).json()
+
     def cpu(self) -> float:
         """Seconds of processor time that the servers have used."""
         times = psutil.Process(self.pid).cpu_times()
@@ -51,13 +58,17 @@ class Side:
 
 
 @contextmanager
-def side(module: str) -> Generator[Side]:
-    """Runs a module that serves a side, such as ``bench.company.serve``.
+def side(kind: Literal["source", "target"], files: int = FILES) -> Generator[Side]:
+    """Runs one side.
+
+    Args:
+        kind: which; the target is empty.
+        files: how many a partition of the company has, for a target that is to keep no more than numbers of them.
 
     Raises:
         RuntimeError: it does not start; why is on standard error.
     """
-    command = [sys.executable, "-m", module]
+    command = [sys.executable, "-m", "bench.company.serve", kind, str(files)]
     process = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         assert process.stdin

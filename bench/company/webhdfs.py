@@ -15,10 +15,11 @@ _PREFIX = "/webhdfs/v1"
 
 
 class Answer(NamedTuple):
-    """Status and content of an answer."""
+    """Status and content of an answer; ``again`` are parameters with which the same request is to come once more."""
 
     status: int
     content: object
+    again: str = ""
 
 
 #: Takes the path, parameters and body of a request.
@@ -26,12 +27,12 @@ Operation = Callable[[str, dict[str, str], bytes], Answer]
 
 
 class WebHdfs:
-    """Shows files over HTTP; a NameNode and a DataNode in one, so that it redirects nowhere.
+    """Shows files over HTTP; a NameNode and a DataNode in one, which redirects to itself at most.
 
     Args:
         files: what it shows.
         counts: of calls by their names; ``/counts`` takes them.
-        writes: further operations, of a file system that can be written.
+        writes: further operations, of a file system that can be written; their names are values of ``op``.
     """
 
     def __init__(self, files: Files, counts: Counts, writes: dict[str, Operation] | None = None) -> None:
@@ -48,9 +49,11 @@ class WebHdfs:
                 name, _, value = header.decode().partition(":")
                 headers[name.lower()] = value.strip()
             body = connection.rfile.read(int(headers.get("content-length", 0)))
-            status, content = self._answer(line.split()[1].decode(), body)
+            url = line.split()[1].decode()
+            status, content, again = self._answer(url, body)
             data = json.dumps(content).encode()
-            head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+            place = f"Location: http://127.0.0.1:{self.port}{url}&{again}\r\n" if again else ""
+            head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n{place}Content-Length: {len(data)}\r\n\r\n"
             connection.wfile.write(head.encode() + data)
 
     def _answer(self, url: str, body: bytes) -> Answer:
