@@ -189,7 +189,7 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
         for one in found.conflicting:
             state = state.quarantine(one, 0, _CONFLICT)
         lock.check()
-        target.metastore.alter_database(target_name, database_with_state(old, state))
+        target.metastore.alter_database(target_name, database_with_state(old, state), old)
 
 
 def _end(connection: Connection, name: str, began: float, *, count: bool) -> None:

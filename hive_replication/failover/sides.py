@@ -124,5 +124,5 @@ def set_parameters(metastore: Metastore, name: str, change: Callable[[dict[str, 
     altered = copy_of(found)
     altered.parameters = change(dict(found.parameters or {}))
     if altered.parameters != (found.parameters or {}):
-        metastore.alter_database(name, altered)
+        metastore.alter_database(name, altered, found)
     return altered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import cached_property
 
 from hive_replication.metastore.connection import Connections
@@ -69,9 +70,20 @@ class Calls(Connections):
             made=lambda: True,
         )
 
-    def alter_database(self, name: str, db: Database) -> None:
-        """Replaces a database's description (owner, comment, parameters)."""
-        self.write(f"alter_database {name}", lambda client: client.alter_database(name, db), done=lambda: self._has(name, db))
+    def alter_database(self, name: str, db: Database, before: Database | None = None) -> None:
+        """Replaces a database's description (owner, comment, parameters).
+
+        Args:
+            name: the database.
+            db: its new description.
+            before: the one that it replaces: parameters that only this one has have to be gone afterwards.
+        """
+        removed = ((before and before.parameters) or {}).keys() - (db.parameters or {}).keys()
+        self.write(
+            f"alter_database {name}",
+            lambda client: client.alter_database(name, db),
+            done=lambda: self._has(name, db, removed),
+        )
 
     def drop_database(self, name: str, *, delete_data: bool = False, cascade: bool = False) -> bool:
         """Drops a database; False if there was none.
@@ -94,7 +106,12 @@ class Calls(Connections):
             raise
         return True
 
-    def _has(self, name: str, wanted: Database) -> bool:
-        """Whether there is a database of that name with all wanted parameters; the metastore may add others."""
+    def _has(self, name: str, wanted: Database, removed: Set[str] = frozenset()) -> bool:
+        """Whether there is a database of that name with owner and all parameters as wanted, and none of those removed.
+
+        The metastore may add others, and so may somebody else at the same moment, who pauses the database.
+        """
         made = self.database(name)
-        return made is not None and (wanted.parameters or {}).items() <= made.parameters.items()
+        if made is None or (wanted.ownerName and wanted.ownerName != made.ownerName):
+            return False
+        return (wanted.parameters or {}).items() <= made.parameters.items() and removed.isdisjoint(made.parameters)

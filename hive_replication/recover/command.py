@@ -136,4 +136,4 @@ def _mark(target: Target, database: str, token: str) -> None:
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} no longer exists")
         lock.check()
-        target.metastore.alter_database(database, database_with_state(found, replace(state, recovery=token)))
+        target.metastore.alter_database(database, database_with_state(found, replace(state, recovery=token)), found)

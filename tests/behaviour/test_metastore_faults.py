@@ -143,6 +143,15 @@ def test_changes_that_the_metastore_takes_back_although_it_answers_well_are_made
             change()
             assert client.forget == 0
 
+        before = metastore.database(db)
+        assert before is not None
+        for parameters, owner in ({"a": "1", "b": "2"}, "hive"), ({"b": "2"}, "hive"), ({"b": "2"}, "sam"):
+            altered = copy_of(before)
+            altered.parameters, altered.ownerName = parameters, owner
+            made(lambda altered=altered, before=before: client.alter_database(db, altered, before))
+            before = metastore.database(db)
+            assert before is not None
+            assert (before.parameters, before.ownerName) == (parameters, owner)
         made(lambda: client.create_table(table_of(db, "t")))
         table = metastore.table(db, "t")
         assert table is not None

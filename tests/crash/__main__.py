@@ -22,6 +22,7 @@ from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy
 from tests.crash.campaign import Campaign, Replica, double, single
 from tests.crash.chains import Chain, tell_of_chain
+from tests.crash.failovers import FailedOver, no_tale
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.second_bootstrap import (
     SecondBootstrap,
@@ -44,6 +45,7 @@ STORIES: dict[str, Tell] = {
     "chain-transactions": tell_of_transactions,
     "second-bootstrap": tell_of_second_bootstrap,
     "second-bootstrap-transactions": tell_of_second_bootstrap_of_transactions,
+    "failover": no_tale,
 }
 #: Stories that run on metastores 4.2.
 _HIVE4 = ("transactions", "transactional-names", "chain-transactions", "second-bootstrap-transactions")
@@ -53,6 +55,7 @@ _MAKES: dict[str, type[Replica]] = {
     "chain-transactions": Chain,
     "second-bootstrap": SecondBootstrap,
     "second-bootstrap-transactions": SecondBootstrap,
+    "failover": FailedOver,
 }
 
 

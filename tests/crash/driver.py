@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hive_replication import failover
 from hive_replication.connect import Connection, connect
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
@@ -37,7 +38,7 @@ class Job:
     """The task of a process.
 
     Args:
-        kind: dump, load, repair, recover or undo.
+        kind: dump, load, repair, recover or undo; or a step of a failover.
         policy: of the connection.
         source: source database.
         target: target database.
@@ -47,7 +48,7 @@ class Job:
         before: of a window, tables of the policy that its replica was made with, as ``PolicyScope``.
     """
 
-    kind: Literal["dump", "load", "repair", "recover", "undo"]
+    kind: Literal["dump", "load", "repair", "recover", "undo", "start", "rollback", "finish", "reverse"]
     policy: Policy
     source: str
     target: str
@@ -133,6 +134,26 @@ def _undo(connection: Connection, job: Job) -> dict[str, Any]:
     return {}
 
 
+def _start(connection: Connection, job: Job) -> dict[str, Any]:
+    failover.start(connection, job.source)
+    return {}
+
+
+def _rollback(connection: Connection, job: Job) -> dict[str, Any]:
+    failover.rollback(connection, job.source)
+    return {}
+
+
+def _finish(connection: Connection, job: Job) -> dict[str, Any]:
+    failover.finish(connection, job.source)
+    return {}
+
+
+def _reverse(connection: Connection, job: Job) -> dict[str, Any]:
+    done = failover.reverse(connection, job.source, drop=True)
+    return {"problem": ", ".join(done.held)}
+
+
 def _parts(connection: Connection) -> tuple[Source, Target, DumpStore, Copier]:
     return connection.source, connection.target, connection.store, connection.copier
 
@@ -148,4 +169,8 @@ _JOBS: dict[str, Callable[[Connection, Job], dict[str, Any]]] = {
     "repair": _repair,
     "recover": _recover,
     "undo": _undo,
+    "start": _start,
+    "rollback": _rollback,
+    "finish": _finish,
+    "reverse": _reverse,
 }

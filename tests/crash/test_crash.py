@@ -19,6 +19,7 @@ from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier, _SparkCopier
 from tests.crash.campaign import Campaign, Replica, double, single
 from tests.crash.chains import Chain
+from tests.crash.failovers import FailedOver, no_tale
 from tests.crash.policy_changes import tell_of_policies
 from tests.crash.random_work import work
 from tests.crash.second_bootstrap import SecondBootstrap, tell_of_second_bootstrap_of_transactions
@@ -62,6 +63,12 @@ def test_killed_anywhere_chains_and_second_bootstraps_are_whole(
 ) -> None:
     connection = connect(policy(cluster, {"unused": "unused"}, source4.name, target4.name))
     strike(tale(connection, None, f"crash{secrets.token_hex(4)}"), tmp_path, makes=makes)
+
+
+@pytest.mark.servers
+@pytest.mark.long
+def test_killed_anywhere_failovers_and_failbacks_are_whole(connection: Connection, hive3: HiveDriver, tmp_path: Path) -> None:
+    strike(no_tale(connection, hive3, f"crash{secrets.token_hex(4)}"), tmp_path, singles=3, makes=FailedOver)
 
 
 def strike(story: Story, folder: Path, *, repairs: bool = False, singles: int = 1, makes: type[Replica] = Replica) -> None:

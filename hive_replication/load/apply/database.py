@@ -91,7 +91,7 @@ class TargetDatabase:
             return False
         self.check()
         record(current)
-        self.target.metastore.alter_database(self.name, altered)
+        self.target.metastore.alter_database(self.name, altered, current)
         return True
 
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
@@ -142,7 +142,7 @@ class TargetDatabase:
         self.check()
         altered = self._with(current, state)
         if altered.parameters != current.parameters:
-            self.target.metastore.alter_database(self.name, altered)
+            self.target.metastore.alter_database(self.name, altered, current)
         self._written = state
 
     def _with(self, database: Database, state: ReplicaState, image: Database | None = None) -> Database:

@@ -31,5 +31,5 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
         if found is None or state.applied != applied or covers(applied, evid):
             return False
         lock.check()
-        target.metastore.alter_database(database, database_with_state(found, state.advanced(evid, time, message_hash)))
+        target.metastore.alter_database(database, database_with_state(found, state.advanced(evid, time, message_hash)), found)
         return True

@@ -59,6 +59,6 @@ def _write(target: Target, database: str, why: str) -> bool:
         altered = copy_of(found)
         altered.parameters = {key: value for key, value in (found.parameters or {}).items() if key != PAUSED}
         altered.parameters |= {PAUSED: why} if why else {}
-        target.metastore.alter_database(database, altered)
+        target.metastore.alter_database(database, altered, found)
         time.sleep(0.1 * attempt)  # then check whether a load wrote at the same moment
     raise Refused(f"a load keeps changing {database!r} at the same moment: try again")

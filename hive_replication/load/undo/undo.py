@@ -186,7 +186,9 @@ class _Undo:
         if image is not None:
             current = self._current()
             self._check()
-            self._target.metastore.alter_database(self._database, database_with_state(current, replica_state(current), image))
+            self._target.metastore.alter_database(
+                self._database, database_with_state(current, replica_state(current), image), current
+            )
 
     def _current(self) -> Database:
         return self._target.metastore.database(self._database) or self._found
@@ -197,7 +199,7 @@ class _Undo:
 
 def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
     check()
-    target.metastore.alter_database(current.name, database_with_state(current, state))
+    target.metastore.alter_database(current.name, database_with_state(current, state), current)
 
 
 def _require_no_transactions(database: str, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
