@@ -21,6 +21,7 @@ from hive_replication.load.replica.state import replica_state
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster, Side
+from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, save_policy
 from tests.ledger import Ledger, make
 from tests.pair import AWAY, Direction, both_ways, killed_after
@@ -317,6 +318,34 @@ class Shell:
         name = self.direction.database
         assert run(["--config", str(self.folder / "policy.yaml"), "--json", "failover", step, name, *options]) == code
         return json.loads(self.capsys.readouterr().out)
+
+
+@pytest.mark.hive
+def test_hives_hook_refuses_writers_of_the_closed_side(
+    cluster: Cluster, source4: Side, target4: Side, hive4: HiveDriver, hive4_target: HiveDriver, unique: str
+) -> None:
+    """Hive 4 with its hook for read-only databases: writers are refused from the start on, and of the opened side no more."""
+    there, back = both_ways(cluster, unique, source4.name, target4.name)
+    hook = "set hive.exec.pre.hooks=org.apache.hadoop.hive.ql.hooks.EnforceReadOnlyDatabaseHook"
+
+    def refused(hive: HiveDriver) -> bool:
+        _, done, _ = hive.run([hook, f"CREATE TABLE {unique}.by_hive (a INT)", "set hive.exec.pre.hooks="])
+        if not done.error:
+            hive.execute(f"DROP TABLE {unique}.by_hive")
+        assert not done.error or "read-only" in done.error.lower().replace("read only", "read-only")
+        return bool(done.error)
+
+    there.origin.create_database()
+    there.with_policy(read_only=True).replicate()
+    assert (refused(hive4), refused(hive4_target)) == (False, True)
+    failover.start(there.connection, unique)
+    assert refused(hive4)
+    failover.rollback(there.connection, unique)
+    assert not refused(hive4)
+    there.fail_over()
+    assert (refused(hive4), refused(hive4_target)) == (True, False)
+    failover.reverse(back.connection, unique)
+    assert (refused(hive4), refused(hive4_target)) == (True, False)
 
 
 def test_transactions(cluster: Cluster, source4: Side, target4: Side, unique: str) -> None:
