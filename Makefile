@@ -11,7 +11,7 @@ WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint bench test test-fast test-long ui-test crash-test random-test fuzz test-acid secure-test failover-test matrix demo demo-reset clean python java
+.PHONY: help install lint bench scale test test-fast test-long ui-test crash-test random-test fuzz test-acid secure-test failover-test matrix demo demo-reset clean python java
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ secure-test: java $(READY) ## Two realms with Kerberos, TLS, permissions and an 
 
 bench: java $(READY) ## Replicate the same by real Hive and by this project, and print both times and their ratio
 	$(BIN)/python -m bench
+
+scale: $(READY) ## Measure slices of a simulated company of 10^8 partitions, and say what all of it takes (MOST: partitions of the largest slice)
+	$(BIN)/python -m bench.company.scale $(if $(MOST),--most $(MOST))
 
 demo: java $(READY) ## Two real warehouses on this machine, replicated before your eyes (HEADLESS=1: without a browser)
 	$(BIN)/python -m demo $(if $(HEADLESS),--headless)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bench.company import formula
-from bench.company.formula import WAREHOUSE, WRITTEN, Slice
+from bench.company.formula import MOST, WAREHOUSE, WRITTEN, Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ class Place:
         of = Slice.of(segments[0].removesuffix(".db"))
         if of is None:
             return None
-        finders = (of.table_number, of.partition_number, of.file_number)
+        # Data is written before its partition is added: the directories of all partitions that there can be are there.
+        finders = (of.table_number, replace(of, partitions=MOST).partition_number, of.file_number)
         numbers = [find(segment) for find, segment in zip(finders, segments[1:], strict=False)]
         return None if None in numbers else cls(of, *numbers)
 

@@ -22,6 +22,8 @@ from hive_replication.metastore.types import (
 
 #: The whole company.
 TABLES, PARTITIONS, FILES = 10_000, 10_000, 3
+#: Partitions that a table can have.
+MOST = 1_000_000
 #: When everything was written: seconds since the epoch, 2026-01-01.
 WRITTEN = 1_767_225_600
 #: The key by which all tables are partitioned.

@@ -14,7 +14,7 @@ from bench.company.source_metastore import SourceMetastore
 from bench.company.target_metastore import TargetMetastore
 from bench.company.tree import Tree
 from bench.company.webhdfs import WebHdfs
-from bench.company.writing import Writes, over_http, reads
+from bench.company.writing import Writes, growing, over_http, reads
 
 
 def main() -> None:
@@ -24,8 +24,9 @@ def main() -> None:
     datanode = DataNode(blocks, counts).port
     if kind == "source":
         shown = FormulaFiles()
-        namenode, web = NameNode(shown, counts, reads(shown, blocks, datanode)), WebHdfs(shown, counts)
+        namenode = NameNode(shown, counts, reads(shown, blocks, datanode))
         handler = SourceMetastore(f"hdfs://127.0.0.1:{namenode.port}")
+        web = WebHdfs(shown, counts, growing(handler.grow))
     else:
         tree = Tree(files)
         calls = reads(tree, blocks, datanode) | Writes(tree, blocks, datanode).methods()

@@ -51,6 +51,10 @@ class Side:
         path = f"{self.webhdfs}/webhdfs/v1{WAREHOUSE}/{database}.db?op=COMPLETE"
         return urllib3.request("GET", path, timeout=600).json()
 
+    def grow(self, database: str, partitions: int) -> None:
+        """Adds partitions to a database's tables in turn, with an event each; of a source."""
+        urllib3.request("GET", f"{self.webhdfs}/webhdfs/v1/{database}?op=GROW&partitions={partitions}")
+
     def cpu(self) -> float:
         """Seconds of processor time that the servers have used."""
         times = psutil.Process(self.pid).cpu_times()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bench.company.datanode import CRC32C, Blocks, located
 from bench.company.files import Files
 from bench.company.formula import BLOCK
@@ -122,6 +124,16 @@ def over_http(tree: Tree) -> dict[str, Operation]:
         return Answer(200, tree.complete(path))
 
     return {"CREATE": create, "COMPLETE": complete}
+
+
+def growing(grow: Callable[[str, int], None]) -> dict[str, Operation]:
+    """An operation of the simulated WebHDFS alone: a database at the source gets further partitions."""
+
+    def more(path: str, parameters: dict[str, str], _body: bytes) -> Answer:
+        grow(path.removeprefix("/"), int(parameters["partitions"]))
+        return Answer(200, {})
+
+    return {"GROW": more}
 
 
 def _defaults(_request: Message) -> bytes:

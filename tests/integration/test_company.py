@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from bench.company import formula
 from bench.company.formula import Slice
-from bench.company.measure import Replicated, connected, replicate
+from bench.company.measure import Stage, Used, beside_limits, connected, replicate
+from bench.company.model import model
+from bench.company.scale import write
 from bench.company.servers import Side, side
 from hive_replication.connect import Connection
 from hive_replication.storage import Storage
 
 SLICE = Slice("company_3x50x3", 3, 50, 3)
+EVENTS = 30  # partitions that are added after the bootstrap
+PARTITIONS = SLICE.partitions + EVENTS // SLICE.tables
 TABLES = [formula.table_name(number) for number in range(SLICE.tables)]
 
 
@@ -23,19 +29,19 @@ class Replica:
     sides: Connection
     source: Side
     target: Side
-    made: Replicated
+    stages: list[Stage]
 
 
 @pytest.fixture(scope="module")
 def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     root = tmp_path_factory.mktemp("dumps")
     with side("source") as source, side("target", SLICE.files) as target:
-        made = replicate(source, target, SLICE, root)
-        yield Replica(connected(source, target, SLICE, root), source, target, made)
+        stages = replicate(source, target, SLICE, EVENTS, root)
+        yield Replica(connected(source, target, SLICE, root), source, target, stages)
 
 
 def test_the_dump_is_what_the_formula_says(replica: Replica) -> None:
-    (directory,) = replica.sides.store.dumps(SLICE.name)
+    directory = min(replica.sides.store.dumps(SLICE.name))
     dump, store = replica.sides.store.open(directory), replica.source.hdfs.rstrip("/")
     numbers = range(SLICE.partitions)
     assert [record.table for record in dump.tables()] == [formula.table(SLICE, number, store) for number in range(SLICE.tables)]
@@ -51,7 +57,7 @@ def test_the_replica_is_what_the_formula_says(replica: Replica) -> None:
     target, store = replica.sides.target, replica.target.hdfs.rstrip("/")
     for table, name in enumerate(TABLES):
         found = sorted(target.metastore.partitions(SLICE.name, name), key=lambda one: one.values)
-        assert [one.values for one in found] == [[formula.partition_value(number)] for number in range(SLICE.partitions)]
+        assert [one.values for one in found] == [[formula.partition_value(number)] for number in range(PARTITIONS)]
         for number, one in enumerate(found):
             wanted = formula.partition(SLICE, table, number, store)
             assert one.sd == wanted.sd
@@ -62,15 +68,20 @@ def test_the_replica_is_what_the_formula_says(replica: Replica) -> None:
 
 
 def test_calls_are_as_few_as_they_can_be(replica: Replica) -> None:
-    dump, load, files = replica.made.dump.calls, replica.made.load, SLICE.objects * SLICE.files
-    assert dump["NameNode getListing"] == SLICE.objects
-    assert dump["WebHDFS GETFILECHECKSUM"] == files
-    assert {dump[f"metastore {name}"] for name in ("get_partition_names", "get_partitions_by_names")} == {SLICE.tables}
-    assert replica.made.dump.calls_of("metastore") < 60
-    assert load is not None
+    dump, load, window, more = (stage.used for stage in replica.stages)
+    files, added = SLICE.objects * SLICE.files, EVENTS * SLICE.files
+    assert dump.calls["NameNode getListing"] == SLICE.objects
+    assert dump.calls["WebHDFS GETFILECHECKSUM"] == files
+    assert {dump.calls[f"metastore {name}"] for name in ("get_partition_names", "get_partitions_by_names")} == {SLICE.tables}
+    assert dump.calls_of("metastore") < 60
     assert {load.calls[f"DataNode {name}"] for name in ("read", "write")} == {files}
     assert {load.calls[f"metastore {name}"] for name in ("create_table", "add_partitions_req")} == {SLICE.tables}
     assert load.calls_of("metastore") < 70
+    assert window.calls_of("NameNode", "WebHDFS") == 0  # the events tell the files
+    assert window.calls_of("metastore") < 10
+    assert {more.calls[f"DataNode {name}"] for name in ("read", "write")} == {added}
+    assert more.calls["metastore add_partitions_req"] == SLICE.tables
+    assert more.calls_of("metastore") < 30
 
 
 def test_of_a_complete_partition_the_target_keeps_no_more_than_its_numbers(replica: Replica) -> None:
@@ -78,12 +89,12 @@ def test_of_a_complete_partition_the_target_keeps_no_more_than_its_numbers(repli
     directory = f"{replica.target.hdfs}warehouse/{SLICE.name}.db/{TABLES[1]}/{formula.KEY}=000007"
     changed = f"{directory}/{formula.file_name(1)}"
     kept = storage.read(changed)
-    assert replica.target.complete(SLICE.name) == SLICE.objects
+    assert replica.target.complete(SLICE.name) == SLICE.tables * PARTITIONS
     storage.write(changed, b"another content")
-    assert replica.target.complete(SLICE.name) == SLICE.objects - 1
+    assert replica.target.complete(SLICE.name) == SLICE.tables * PARTITIONS - 1
     assert storage.read(changed) == b"another content"
     storage.write(changed, kept)
-    assert replica.target.complete(SLICE.name) == SLICE.objects
+    assert replica.target.complete(SLICE.name) == SLICE.tables * PARTITIONS
 
 
 def test_the_whole_company_is_there_without_being_stored(replica: Replica) -> None:
@@ -100,4 +111,44 @@ def test_a_directory_is_listed_in_pages(replica: Replica) -> None:
     storage = Storage(replica.source.warehouse.storage_roots)
     table = f"{replica.source.hdfs}warehouse/company_1x2500x1.db/{formula.table_name(0)}"
     assert len(storage.ls(table)) == 2_500
-    assert storage.status(f"{table}/{formula.KEY}=002500") is None
+    assert storage.status(f"{table}/{formula.KEY}=7") is None
+
+
+def test_each_figure_stands_beside_its_limit(replica: Replica, tmp_path: Path) -> None:
+    of = Slice("company_2x20x3", 2, 20, 3)
+    dump, load = beside_limits(replica.source, replica.target, of, tmp_path)
+    assert dump.limit is not None
+    assert load.limit is not None
+    for name in ("NameNode getListing", "WebHDFS GETFILECHECKSUM", "metastore get_partitions_by_names"):
+        assert dump.limit.calls[name] == dump.used.calls[name]
+    for name in ("DataNode read", "DataNode write", "metastore add_partitions_req"):
+        assert load.limit.calls[name] == load.used.calls[name]
+    assert dump.ratio == dump.used.seconds / dump.limit.seconds
+
+
+def _stage(name: str, tables: int, units: int, files: int, each: float) -> Stage:
+    cpu = 2 + 0.5 * tables + each * units + 0.002 * files
+    return Stage(name, tables, units, files, Used(cpu, cpu, 0, 100_000_000, {"metastore get_table": 3 + tables}), size=7 * units)
+
+
+_SIZES = [(10, 1_000, 3_000), (100, 1_000, 3_000), (10, 10_000, 0), (10, 10_000, 30_000)]
+_STAGES = [_stage(name, *size, each) for name, each in (("DUMP", 0.01), ("LOAD", 0.03)) for size in _SIZES]
+
+
+def test_the_model_finds_what_each_table_partition_and_file_costs() -> None:
+    costs = model(_STAGES)
+    cost = costs["LOAD"]["CPU, s"]
+    assert (cost.fixed, cost.table, cost.unit, cost.file) == pytest.approx((2, 0.5, 0.03, 0.002))
+    assert cost.at(1, 10_000, 30_000) == pytest.approx(362.5)
+    assert costs["DUMP"]["metastore calls"].at(50, 7, 7) == pytest.approx(53)
+    assert costs["DUMP"]["dump, bytes"].at(1, 1_000, 0) == pytest.approx(7_000)
+    assert costs["DUMP"]["HDFS calls"].at(1, 1_000, 0) == 0
+
+
+@pytest.mark.long
+def test_what_was_measured_is_written_with_its_plot(tmp_path: Path) -> None:
+    paths = write(_STAGES, model(_STAGES), tmp_path)
+    assert [path.suffix for path in paths] == [".json", ".png", ".svg"]
+    found = json.loads(paths[0].read_text())
+    assert found["measured"][0]["used"]["cpu"] == _STAGES[0].used.cpu
+    assert found["model"]["LOAD"]["CPU, s"]["table"] == pytest.approx(0.5)
