@@ -66,7 +66,7 @@ matrix: java $(READY) ## Replicate from each version of Hive's metastore to the 
 	$(BIN)/python -m tests.matrix
 
 secure-test: java $(READY) ## Two realms with Kerberos, TLS, permissions and an ordinary account (TABLES: 20)
-	$(if $(TABLES),HIVE_REPL_SECURE_TABLES=$(TABLES)) $(BIN)/python -m pytest tests/integration/test_secure.py
+	HIVE_REPL_SECURE_TABLES=$(or $(TABLES),20) $(BIN)/python -m pytest tests/integration/test_secure.py
 
 bench: java $(READY) ## Replicate the same by real Hive and by this project, and print both times and their ratio
 	$(BIN)/python -m bench

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,11 +25,17 @@ def require_extra() -> None:
 
 
 @contextmanager
-def servers(folder: Path, *sides: str, ticket_seconds: int = 86400, tls: bool = False) -> Generator[Cluster]:
-    """A cluster with Kerberos whose realms this process knows."""
+def servers(
+    folder: Path,
+    *sides: str,
+    ticket_seconds: int = 86400,
+    tls: bool = False,
+    properties: Mapping[str, Mapping[str, str]] | None = None,
+) -> Generator[Cluster]:
+    """A cluster with Kerberos whose realms this process knows; arguments as of :class:`Cluster`."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     place = Path(f"{kept}-{'secure' if tls else 'kerberos'}") if kept else folder
-    cluster = Cluster(place, kerberos=True, ticket_seconds=ticket_seconds, tls=tls)
+    cluster = Cluster(place, properties or {}, kerberos=True, ticket_seconds=ticket_seconds, tls=tls)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5CCNAME", str(folder / "no-tickets"))
         try:

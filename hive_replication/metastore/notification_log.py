@@ -72,8 +72,8 @@ class NotificationLog(Calls):
             name = self.access.known_as
             raise MetastoreError(
                 f"{error}: if the account {name} may not read the notification log, set "
-                "hive.metastore.event.db.notification.api.auth=false at the metastore, or hadoop.proxyuser."
-                f"{name}.hosts and hadoop.proxyuser.{name}.groups in its core-site.xml"
+                "hive.metastore.event.db.notification.api.auth=false at the metastore, or in its core-site.xml "
+                f"hadoop.proxyuser.{name}.hosts to this host"
             ) from error
 
     def events(

@@ -103,6 +103,8 @@ class Kdc:
             # Metastores act as who asks them.
             "hadoop.proxyuser.hive.hosts": "*",
             "hadoop.proxyuser.hive.groups": "*",
+            # By this metastores let it read their logs; without users or groups it may act as nobody.
+            f"hadoop.proxyuser.{ORDINARY}.hosts": "127.0.0.1",
             "hadoop.kerberos.min.seconds.before.relogin": "1",
             "hadoop.http.authentication.type": "kerberos",
             "hadoop.http.authentication.kerberos.principal": f"HTTP/localhost@{self.realm}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import re
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import dagster as dg
 import psutil
 import pytest
 
@@ -30,6 +32,7 @@ from hive_replication.policy.warehouse import Account, Kerberos
 from hive_replication.storage import Storage
 from hive_replication.storage.hdfs_backend import HdfsBackend
 from hive_replication.storage.token_file import FILE
+from repl_assets.catalog.keys import Window
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.kerberos import Kdc
 from resources.embedded.policy import policy
@@ -37,6 +40,7 @@ from resources.spark_copier import SparkCopier
 from tests import kerberos
 from tests.hadoop import attempted
 from tests.origin import Origin
+from tests.project import Project
 from tests.warehouse import Warehouse
 
 kerberos.require_extra()
@@ -151,6 +155,24 @@ def test_executors_get_tokens_and_no_ticket_and_nobody_sees_them(
     written = [caplog.text, *capfd.readouterr(), events, shown, *commands]
     assert "delegation=***" in caplog.text, "requests with tokens were logged"
     assert not [text[:200] for text in written for token in tokens if token in text]
+
+
+def test_dagster_keeps_no_token_and_no_key(connection: Connection, origin: Origin, tokens: set[str], tmp_path: Path) -> None:
+    origin.connection.source.storage.ls(origin.connection.source.storage.roots[0].uri)
+    kept = {store(side.storage).delegation.text() for side in (connection.source, connection.target)}  # type: ignore[union-attr]
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        project = Project(warehouse(origin), instance)
+        assert project.window(Window(None, 1)).success
+        (made,) = project.events(project.database("load"))
+        assert made.metadata["files by threads"].value == 4
+    side = connection.source.policy.source.kerberos
+    assert side
+    keytab = Path(str(side.keytab)).read_bytes()
+    passwords = {line.split("\t")[1] for line in (Path(str(side.keytab)).parent / "principals").read_text().splitlines()}
+    secrets = {*(tokens | kept | passwords), base64.b64encode(keytab).decode(), keytab.hex()}
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(origin.database.encode() in content for content in stored), "the run is there"
+    assert not [secret for secret in secrets for content in stored if secret.encode() in content]
 
 
 def test_doctor_says_which_tickets_and_tokens_there_are(connection: Connection) -> None:

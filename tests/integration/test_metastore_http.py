@@ -53,7 +53,7 @@ def test_a_bootstrap_and_a_window_by_a_proxy_user_and_nobody_else(over_http: Pol
         (log,) = (one for one in examine(connect(over_http)) if one.check == "read the log")
     assert log.verdict == "error"
     assert f"the account {ACCOUNT} may not read the notification log, set hive.{_AUTH}=false" in log.found
-    assert f"hadoop.proxyuser.{ACCOUNT}.hosts and hadoop.proxyuser.{ACCOUNT}.groups" in log.found
+    assert f"hadoop.proxyuser.{ACCOUNT}.hosts to this host" in log.found
 
 
 def replicate(connection: Connection, statement: ReplDump) -> int:
