@@ -11,6 +11,8 @@ from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.transport import Access
 from hive_replication.metastore.types import Database
 
+_TARGET_LAST_ID = "repl.target.last.id"  # Hive 4's metastore writes it itself whenever ``repl.last.id`` changes
+
 
 class Calls(Connections):
     """The server and its databases; see :class:`hive_replication.metastore.client.Metastore` for the arguments."""
@@ -78,7 +80,7 @@ class Calls(Connections):
             db: its new description.
             before: the one that it replaces: parameters that only this one has have to be gone afterwards.
         """
-        removed = ((before and before.parameters) or {}).keys() - (db.parameters or {}).keys()
+        removed = ((before and before.parameters) or {}).keys() - (db.parameters or {}).keys() - {_TARGET_LAST_ID}
         self.write(
             f"alter_database {name}",
             lambda client: client.alter_database(name, db),
