@@ -125,7 +125,9 @@ class Kdc:
             "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{self.realm}",
             "dfs.web.authentication.kerberos.keytab": str(self.keytab("HTTP")),
             "dfs.block.access.token.enable": "true",
+            # Both ways in which clusters encrypt data: by SASL at the source, by the NameNode's key at the target.
             "dfs.data.transfer.protection": "privacy",
+            "dfs.encrypt.data.transfer": str(self.side == "target").lower(),
             "ignore.secure.ports.for.testing": "true",  # its HTTP port stays plain
             "dfs.namenode.delegation.token.renew-interval": str(self.ticket_seconds * 1000 // 2),
             "dfs.namenode.delegation.token.max-lifetime": str(max(5 * self.ticket_seconds // 2, 150) * 1000),
