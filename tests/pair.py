@@ -35,6 +35,11 @@ class Direction:
     database: str
 
     @property
+    def replica(self) -> str:
+        """The target database."""
+        return self.connection.target.policy.target_of(self.database)
+
+    @property
     def origin(self) -> Origin:
         """Writes on the side that is read."""
         return Origin(self.connection, self.database, itertools.count(next(_NUMBERS) * 1000))
@@ -47,9 +52,9 @@ class Direction:
     def replicate(self) -> LoadReport:
         """A window, or the bootstrap."""
         sides = self.connection
-        applied = replica_state(sides.target.metastore.database(self.database)).applied
+        applied = replica_state(sides.target.metastore.database(self.replica)).applied
         dump = repl_dump(sides.source, ReplDump(self.database, None, applied), sides.store)
-        statement = ReplLoad(dump.directory, self.database)
+        statement = ReplLoad(dump.directory, self.replica)
         report = repl_load(sides.target, statement, sides.store, sides.copier, source=sides.source.metastore)
         assert report.held == ()
         return report
@@ -61,8 +66,8 @@ class Direction:
         return failover.finish(self.connection, self.database)
 
     def parameters(self, *, source: bool) -> dict[str, str]:
-        side = self.connection.source if source else self.connection.target
-        found = side.metastore.database(self.database)
+        sides = self.connection
+        found = sides.source.metastore.database(self.database) if source else sides.target.metastore.database(self.replica)
         assert found is not None
         return dict(found.parameters or {})
 
