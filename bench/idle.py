@@ -74,7 +74,7 @@ def _ticks(policy: Policy) -> list[tuple[float, int]]:
             began = time.monotonic()
             result = tick(context, sides, Names.of(policy), SensorSettings(), time.time())
             found.append((1000 * (time.monotonic() - began), source.calls + target.calls))
-            cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor
+            cursor = context.cursor
             if isinstance(result, dg.SensorResult) and result.run_requests:
                 raise RuntimeError(f"the sensor finds something to do: {result.run_requests}")
     return found[1:]

@@ -32,12 +32,12 @@ _LAUNCH = """mutation($params: ExecutionParams!) { launchPipelineExecution(execu
 _RUNS = "{ runsOrError(limit: 100) { ... on Runs { results { runId jobName status startTime tags { key value } } } } }"
 
 
-def wait_for(what: str, done: Callable[[], bool], seconds: float = 240) -> None:
+def wait_for(what: str, done: Callable[[], bool], seconds: float = 240, every: float = 0.5) -> None:
     """Waits until a condition is true."""
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, what
-        time.sleep(0.5)
+        time.sleep(every)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Sensor:
         self.source.calls = self.target.calls = 0
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
         result = tick(context, self.connection, self.names, SensorSettings(event_ttl=event_ttl), time.time() + later)
-        self.cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor
+        self.cursor = context.cursor
         return result
 
     def request(self, **options: float) -> dg.RunRequest:

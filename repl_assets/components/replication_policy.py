@@ -37,8 +37,11 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
     ] = None
     policy: Annotated[dict[str, Any] | None, dg.Resolver.default(description="The policy itself, instead of a file")] = None
     interval_seconds: Annotated[
-        int, dg.Resolver.default(description="Least seconds between two looks at the notification log")
-    ] = 10
+        int, dg.Resolver.default(description="Least seconds between the starts of two ticks of the sensor notification_log")
+    ] = SensorSettings.interval
+    listen_seconds: Annotated[
+        float, dg.Resolver.default(description="Seconds for which a tick waits for events and looks at the log twice a second")
+    ] = SensorSettings.listen
     event_ttl_days: Annotated[float, dg.Resolver.default(description="Days that the source keeps events")] = 10.0
     max_tables: Annotated[int, dg.Resolver.default(description="Tables that get assets of their own; all are replicated")] = (
         MOST_TABLES
@@ -106,7 +109,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         made = policy_definitions(
             policy,
             catalog,
-            settings=SensorSettings(self.interval_seconds, self.event_ttl_days * DAY),
+            settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY),
             most_tables=self.max_tables,
         )
         return dg.Definitions.merge(made, looking)

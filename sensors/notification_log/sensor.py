@@ -1,4 +1,4 @@
-"""The sensor on a source's notification log: one poll a tick, one run for all databases with events (design: Dagster).
+"""The sensor on a source's notification log: one run for all databases with events (design: Dagster).
 
 The decision follows from the target's applied ids and from the run records. The cursor only saves work: failed runs are in the
 records, and what was applied is in the target.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import dagster as dg
 
 from hive_replication.connect import Connection
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.records import last_asked
 from hive_replication.load.replica.advance_idle import advance
 from hive_replication.load.replica.state import ReplicaState
@@ -30,6 +30,7 @@ from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval
 from sensors.notification_log.cursor import Cursor, read_cursor
 from sensors.notification_log.decision import Decision, Kind, Replica, Start, decide
+from sensors.notification_log.listening import listen
 from sensors.notification_log.log_scan import LogScan, idle, read_log, replicas, states, with_gaps, with_since
 from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
@@ -38,19 +39,31 @@ DAY = 86_400.0
 _KEPT_WINDOWS = 2_000
 _PRUNED_A_TICK = 50
 _KEPT_RECORDS = 200
+_MOST_LISTENING = 40  # seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SensorSettings:
     """How the sensor runs.
 
     Args:
-        interval: minimum seconds between ticks.
+        interval: minimum seconds between the starts of ticks.
+        listen: seconds for which a tick waits for something to do.
         event_ttl: seconds that the source keeps events (Hive's ``metastore.event.db.listener.timetolive``).
     """
 
-    interval: int = 10
+    interval: int = 4
+    listen: float = 9.5
     event_ttl: float = 10 * DAY
+
+    def __post_init__(self) -> None:
+        """Checks how long a tick takes.
+
+        Raises:
+            BadRequest: it would take longer than Dagster lets it.
+        """
+        if not 0 <= self.listen <= _MOST_LISTENING:
+            raise BadRequest(f"listen_seconds is {self.listen:g}: at most {_MOST_LISTENING}, Dagster ends ticks after 60 s")
 
 
 def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.SensorDefinition:
@@ -68,7 +81,8 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
         resource = connection_resource(context, names)
         with in_tick(context.log):
             try:
-                return tick(context, resource.connect(), names, settings, time.time())
+                connection = resource.connect()
+                return listen(lambda: tick(context, connection, names, settings, time.time()), settings.listen)
             except Unreachable as error:  # the check up_to_date fails for it, and an alarm begins
                 return dg.SkipReason(f"nothing can be started: {error}")
 
@@ -108,16 +122,14 @@ def tick(
     why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
     after = _cursor(cursor, policy, now, current, seen, decision, others=by_hand)
     observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, now)
-    after = replace(after, asked=asked, observed=observed)
+    context.update_cursor(replace(after, asked=asked, observed=observed).to_json())
     if not decision.starts:
-        context.update_cursor(after.to_json())
         return dg.SkipReason(_why_nothing(found, current, why))
     _forget_old_windows(context.instance, names)
     return dg.SensorResult(
         run_requests=[_request(names, start, policy) for start in decision.starts],
         dynamic_partitions_requests=[names.windows.build_add_request(_new_keys(context.instance, names, decision))],
         asset_events=list(_observations(names, seen, scan, current, now)),
-        cursor=after.to_json(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,8 +18,11 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, NotificationEvent, copy_of
 from hive_replication.process import this_process
 from repl_assets.catalog.keys import PROCESS_TAG, Window
+from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 from sensors.notification_log.decision import CATCH_UP_DELAY, RETRY_DELAY
+from sensors.notification_log.listening import listen
+from sensors.notification_log.sensor import SensorSettings
 from tests.policy_sensor import Sensor
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -71,6 +75,22 @@ def test_an_idle_tick_is_one_call(sensor: Sensor) -> None:
     assert json.loads(str(sensor.cursor))["settled"] is not None
     assert sensor.reason(later=700.0)
     assert sensor.target.calls > 0  # from time to time the target is looked at
+
+
+def test_a_tick_waits_for_events(sensor: Sensor) -> None:
+    sensor.replicate()
+    defs = build_defs(sensor.policy, settings=SensorSettings(listen=2))
+    resources = {sensor.names.connection: ReplicationConnection.of(sensor.policy)}
+    (definition,) = (one for one in defs.sensors or () if one.name == sensor.names.local("notification_log"))
+    began = time.monotonic()
+    with dg.build_sensor_context(sensor.instance, cursor=sensor.cursor, resources=resources) as context:
+        assert definition.evaluate_tick(context).skip_message
+    assert time.monotonic() - began > 1
+    insert = threading.Timer(1.0, sensor.warehouse.load_data, ("plain", "2\n"))
+    insert.start()
+    assert isinstance(listen(sensor.tick, 60), dg.SensorResult)
+    insert.join()
+    assert time.monotonic() - began < 50
 
 
 def test_a_tick_with_work_says_how_far_behind(sensor: Sensor) -> None:

@@ -126,7 +126,7 @@ def test_definitions_are_valid_jobs_and_checks_included() -> None:
     assert checks >= {"files_proven", "nothing_held", "replica_equal", "up_to_date"}
     sensors = {sensor.name: sensor for sensor in defs.sensors or []}
     assert set(sensors) == {"notification_log", "recording", "lag", "alarms"}
-    assert sensors["notification_log"].minimum_interval_seconds == 10
+    assert sensors["notification_log"].minimum_interval_seconds == 4
     assert {sensor.default_status for sensor in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
 
 
