@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
@@ -21,6 +22,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
+from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
 from repl_assets.components import ReplicationPolicy
@@ -284,6 +286,21 @@ def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
     found, seconds = done.stdout.splitlines()
     assert found == "[] []", done.stderr
     assert float(seconds) < 5  # of CPU, since the cores may be busy; about 2
+
+
+def test_nothing_is_collected_while_definitions_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIVE_REPL_CONFIG", raising=False)
+    collections: list[str] = []
+    gc.callbacks.append(lambda phase, _: collections.append(phase))
+    try:
+        definitions.defs()
+        assert not collections
+        gc.collect(0)
+        assert collections
+    finally:
+        gc.callbacks.pop()
+        gc.unfreeze()
+    assert gc.isenabled()
 
 
 def test_dagster_finds_the_project_valid(tmp_path: Path) -> None:
