@@ -12,6 +12,7 @@ import pytest
 from hive_replication.policy.warehouse import Kerberos
 from resources.embedded.cluster import Cluster
 from resources.embedded.kerberos import Kdc
+from tests import mit_kdc
 
 
 def require_extra() -> None:
@@ -31,13 +32,20 @@ def servers(
     ticket_seconds: int = 86400,
     tls: bool = False,
     properties: Mapping[str, Mapping[str, str]] | None = None,
+    mit: bool = False,
 ) -> Generator[Cluster]:
-    """A cluster with Kerberos whose realms this process knows; arguments as of :class:`Cluster`."""
+    """A cluster with Kerberos whose realms this process knows; arguments as of :class:`Cluster`.
+
+    Args:
+        mit: whether its KDCs are MIT's, where that is installed.
+    """
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
     place = Path(f"{kept}-{'secure' if tls else 'kerberos'}") if kept else folder
     cluster = Cluster(place, properties or {}, kerberos=True, ticket_seconds=ticket_seconds, tls=tls)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5CCNAME", str(folder / "no-tickets"))
+        if mit:
+            mit_kdc.in_place(patch)
         try:
             cluster.up(sides)
             patch.setenv("KRB5_CONFIG", str(_config(cluster)))

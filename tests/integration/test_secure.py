@@ -1,4 +1,4 @@
-"""As production clusters are: Kerberos in two realms, TLS on metastores and WebHDFS, permissions, an account without rights."""
+"""As production clusters are: Kerberos (MIT) in two realms, TLS on all servers, permissions, an account without rights."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ASKING = {f"hive.{AUTH}": "true", f"metastore.{AUTH}": "true"}
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder, sides = tmp_path_factory.mktemp("secure"), ("source", "target4")
-    with kerberos.servers(folder, *sides, tls=True, properties=dict.fromkeys(sides, ASKING)) as cluster:
+    with kerberos.servers(folder, *sides, tls=True, mit=True, properties=dict.fromkeys(sides, ASKING)) as cluster:
         yield cluster
 
 
