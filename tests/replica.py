@@ -9,6 +9,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, object_id
+from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.types import Partition, Table
 from tests.model import ROOT, Files, Source, State, partition_image, table_image
@@ -158,3 +159,9 @@ class Target:
         assert after.parameters[SOURCE] == MAPPING.source
         risen = int(after.parameters[LAST_ID]) - object_id(before)
         assert risen > 0 or (self.repaired and risen == 0), "a state id does not rise"
+
+
+def present(view: TargetView, table: str = "t") -> TargetPartitions:
+    """The partitions of a table in a view, as a load reads them."""
+    found = {name: part for (owner, name), part in view.partitions.items() if owner == table}
+    return TargetPartitions(found, lambda names: {name: found[name] for name in names})

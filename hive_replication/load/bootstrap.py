@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FunctionRecord, PartitionRecord, TableRecord
@@ -15,13 +15,14 @@ from hive_replication.load.operations.constraints import FOREIGN, SetConstraints
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
-from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, weight
+from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, in_batches
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.policy_change import with_scope
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import is_ours, object_id, with_held
+from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
@@ -34,6 +35,7 @@ from hive_replication.load.untrusted_dump import (
     validate_partition,
 )
 from hive_replication.load.window import database_image
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Function, Partition, Table
 
 _MOST = 20_000  # tables, partitions and files of a batch
@@ -72,27 +74,6 @@ def load_objects(session: Session, *, repair: bool) -> None:
         _carry_out(session, SegmentPlan(tuple(batch)), known)
     _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session)), known)
     _finish(session, records, repair=repair, whole_database=whole_database)
-
-
-def in_batches(lanes: Iterable[LanePlan], most: int | None) -> Iterator[list[LanePlan]]:
-    """Lanes in batches that are planned and carried out one after another, so that memory holds one of them (pure).
-
-    A part of a lane that has so much itself ends its batch: the next part of the lane comes after it.
-
-    Args:
-        lanes: planned as they are asked for.
-        most: lanes, partitions and files of a batch, but for its last lane; None for all together.
-    """
-    batch: list[LanePlan] = []
-    size = 0
-    for lane in lanes:
-        batch.append(lane)
-        size += 1 + weight(lane.operations)
-        if most is not None and size >= most:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _carry_out(session: Session, plan: SegmentPlan, known: KnownObjects) -> None:
@@ -181,7 +162,7 @@ def _lanes(
         if reason := _why_not_read(session, record.table, record.files, record.name):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
             continue
-        view = known.view({name: header.scope.partitions}) if exists else TargetView(session.state)
+        view = known.view({name: ()}) if exists else TargetView(session.state)
         session.tally.found_changed(changed_on_target(view, session.database))
         planner = ObjectPlanner(
             mapping,
@@ -193,6 +174,7 @@ def _lanes(
             other_history=other_history,
             conflicts=session.conflicts.policy,
             metadata_only=header.metadata_only,
+            present=_present(session, view.tables.get(name)),
         )
         partitions = (_validated_partition(session, part) for part in session.reader.partitions(record.name))
         for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):
@@ -210,6 +192,21 @@ def _lanes(
             yield LanePlan((table.tableName.lower(),), session.state.position(table.tableName), (drop,))
     if whole_database:
         yield from _functions(session, repair=repair)
+
+
+def _present(session: Session, table: Table | None) -> TargetPartitions:
+    """Those partitions of a table of the target that the dump may be about."""
+    if table is None or not table.partitionKeys:
+        return TargetPartitions()
+    metastore, database, name = session.target.metastore, session.database, table.tableName.lower()
+
+    def read(names: list[str]) -> dict[str, Partition]:
+        found = by_name(table, metastore.partitions(database, name, names))
+        view = TargetView(session.state, partitions={(name, partition): one for partition, one in found.items()})
+        session.tally.found_changed(changed_on_target(view, database))
+        return found
+
+    return TargetPartitions(session.reader.header.scope.partitions or metastore.partition_names(database, name), read)
 
 
 def _aside(session: Session, surplus: list[str]) -> Iterator[LanePlan]:

@@ -155,20 +155,24 @@ def read_part(data: bytes) -> Part:
     return Part(rows)
 
 
-def summary(data: bytes) -> tuple[Counter[str], set[str]]:
-    """What is in a Parquet file: number of records of each kind, and the tables of its partitions.
+def first_rows(data: bytes) -> tuple[Counter[str], list[Key]]:
+    """What is in a Parquet file: number of records of each kind, and the first row of each kind and, of partitions, table.
 
     Raises:
         ValueError: as :func:`read_part`.
     """
     require_small(data, SCHEMA)
     with damaged():
-        rows = pq.read_table(BytesIO(data), columns=["kind", "table"])
-    _require_values(rows, "kind", "table")
-    kinds = Counter[str]({one["values"]: one["counts"] for one in pc.value_counts(rows["kind"]).to_pylist()})
+        rows = pq.read_table(BytesIO(data), columns=list(Key._fields))
+    _require_values(rows, *Key._fields)
+    wanted: list[tuple[str, str]] = [("name", "first"), ("evid", "first"), ("name", "count")]
+    runs = rows.group_by(["kind", "table"], use_threads=False).aggregate(wanted).to_pylist()
+    kinds = Counter[str]()
+    for run in runs:
+        kinds[run["kind"]] += run["name_count"]
     if unknown := kinds.keys() - {"event", "function", "partition", "table"}:
         raise ValueError(f"it has records of the kind {min(unknown)!r}")
-    return kinds, set(pc.unique(rows.filter(pc.equal(rows["kind"], "partition"))["table"]).to_pylist())
+    return kinds, [Key(run["kind"], run["table"], run["name_first"], run["evid_first"]) for run in runs]
 
 
 def _require_values(rows: pa.Table, *names: str) -> None:

@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import cast
 
 from hive_replication.dump.format.ack import Ack
-from hive_replication.dump.format.packed_parquet import Key, Kind, Part, Record, read_part, summary
+from hive_replication.dump.format.packed_parquet import Key, Kind, Part, Record, first_rows, read_part
 from hive_replication.dump.format.reader_base import ReaderBase
 from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import BadRequest
 from hive_replication.storage import Storage
 
-_KEPT = 4  # decoded files: a dump's tables are read one after the other, and lie together
+_KEPT = 4  # files: a dump's tables are read one after the other, and lie together
 
 
 class PackedReader(ReaderBase):
@@ -32,6 +32,7 @@ class PackedReader(ReaderBase):
         super().__init__(storage, directory, ack)
         self._parts = ack.parts or {}
         self._part = lru_cache(_KEPT)(self._read)
+        self._first: dict[tuple[str, str], dict[str, Key]] = {}  # row of each Parquet file that has some of a kind and table
 
     def tables(self) -> Iterator[TableRecord]:
         return cast("Iterator[TableRecord]", self._stream("table"))
@@ -48,27 +49,37 @@ class PackedReader(ReaderBase):
     def _count(self) -> None:
         found = Counter[str]()
         for name, part in self._parts.items():
-            kinds, tables = self._guard(lambda name=name: summary(self._files.read(name)))
+            kinds, firsts = self._guard(lambda name=name: first_rows(self._files.read(name)))
             if kinds.total() != part.rows:
                 raise BadRequest(f"the dump {self.directory} is incomplete: {name} lacks rows; dump again")
-            if (sorted(kinds), sorted(tables)) != (sorted(part.kinds), sorted(part.tables)):
+            tables = sorted(key.table for key in firsts if key.kind == "partition")
+            if (sorted(kinds), tables) != (sorted(part.kinds), sorted(part.tables)):
                 raise self._unreadable(ValueError(f"{name} has other records than the ack file says"))
+            for key in firsts:
+                self._first.setdefault((key.kind, key.table), {})[name] = key
             found += kinds
         for kind in self._ack.counts:
             self._expect(kind, found[kind])
 
     def _stream(self, kind: Kind, table: str = "") -> Iterator[Record]:
-        having = [name for name, part in self._parts.items() if kind in part.kinds and (not table or table in part.tables)]
-        streams = [self._part(name).stream(kind, table) for name in having]
+        streams = (self._rows(name, first) for name, first in self._first.get((kind, table), {}).items())
         merged, last = heapq.merge(*streams, key=lambda one: one[0]), Key("event")
         while True:
             found = self._guard(lambda: next(merged, None))
             if found is None:
                 return
-            if last.kind == kind and found[0] <= last:
+            key, record = found
+            if record is None:
+                continue
+            if last.kind == kind and key <= last:
                 raise self._unreadable(ValueError(f"it has two records of {last}"))
-            last = found[0]
-            yield found[1]
+            last = key
+            yield record
+
+    def _rows(self, name: str, first: Key) -> Iterator[tuple[Key, Record | None]]:
+        """The rows of a Parquet file after a mark, by which the file is not read before its first row is next."""
+        yield first, None
+        yield from self._part(name).stream(first.kind, first.table)
 
     def _read(self, name: str) -> Part:
         part = self._guard(lambda: read_part(self._files.read(name)))

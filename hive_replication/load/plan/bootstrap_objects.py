@@ -6,8 +6,8 @@ partitioned table gets its state id last, after all its partitions: until then n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from hive_replication.acid.write_ids import WriteIds
@@ -25,6 +25,7 @@ from hive_replication.load.plan.conflicts import Conflicts, is_foreign
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.state import CHECKPOINT, object_id
+from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.statistics import ACCURATE
@@ -42,7 +43,7 @@ class ObjectPlanner:
 
     Args:
         mapping: names and paths.
-        view: the target's tables of the dump, with all their partitions.
+        view: the target's tables of the dump.
         evid: event id that the objects stand at.
         checkpoint: dump directory, kept on every object as Hive does (``hive.repl.ckpt.key``).
         repair: compare and replace also what stands at ``evid`` already.
@@ -50,6 +51,7 @@ class ObjectPlanner:
         other_history: the target's state ids are of another history of the source, and say nothing.
         conflicts: the policy's setting.
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
+        present: partitions that the target has of the one table that is planned.
     """
 
     mapping: NameMapping
@@ -61,6 +63,7 @@ class ObjectPlanner:
     other_history: bool = False
     conflicts: ConflictPolicy = "refuse"
     metadata_only: bool = False
+    present: TargetPartitions = field(default_factory=TargetPartitions)
 
     def plan(
         self, record: TableRecord, partitions: Iterable[PartitionRecord], most: int | None = None
@@ -170,10 +173,8 @@ class ObjectPlanner:
         self, staging: str, of: Table, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
         table = self.mapping.table(of.tableName.lower())
-        present = {name: part for (owner, name), part in self.view.partitions.items() if owner == table} if existing else {}
-        seen: set[str] = set()
         for batch in batches(partitions, _BATCH):
-            seen |= {record.name for record in batch}
+            present = self.present.named(record.name for record in batch) if existing else {}
             for record in batch:
                 yield from self._make_room(table, record, present)
             new = [record for record in batch if record.name not in present]
@@ -188,9 +189,8 @@ class ObjectPlanner:
             statistics = tuple(_columns(record.name, record.partition) for record in counted)
             if statistics:
                 yield SetStatistics(self.evid, table, statistics, whole=True)
-        gone = sorted(name for name, part in present.items() if name not in seen and self._due(object_id(part), again=True))
-        for names in batches(gone if self.whole and not self.metadata_only else (), _BATCH):
-            yield from self._drop(table, names, present)
+        for others in self.present.others() if existing and self.whole and not self.metadata_only else ():
+            yield from self._drop(table, {name: part for name, part in others.items() if self._due(object_id(part), again=True)})
 
     def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
         """Settles a conflict about a partition's name; one that moves away is not present any more."""
@@ -201,11 +201,10 @@ class ObjectPlanner:
                 yield first
                 del present[record.name]
 
-    def _drop(self, table: str, names: list[str], present: dict[str, Partition]) -> Iterator[op.Operation]:
+    def _drop(self, table: str, partitions: Mapping[str, Partition]) -> Iterator[op.Operation]:
         """Drops partitions that the source does not have; a foreign one is in the way, too."""
         dropped: list[str] = []
-        for name in names:
-            found = present[name]
+        for name, found in partitions.items():
             foreign = is_foreign(found, self.mapping.source)
             first = self._conflicts.partition(self.evid, table, name, found, None) if foreign else None
             if first is not None:
@@ -249,6 +248,27 @@ class ObjectPlanner:
 def weight(operations: Iterable[op.Operation]) -> int:
     """How much memory operations take: the number of their objects and files."""
     return sum(1 + len(content.files) for one in operations for _, content in one.contents)
+
+
+def in_batches(lanes: Iterable[LanePlan], most: int | None) -> Iterator[list[LanePlan]]:
+    """Lanes in batches that are planned and carried out one after another, so that memory holds one of them (pure).
+
+    A part of a lane that has so much itself ends its batch: the next part of the lane comes after it.
+
+    Args:
+        lanes: planned as they are asked for.
+        most: lanes, partitions and files of a batch, but for its last lane; None for all together.
+    """
+    batch: list[LanePlan] = []
+    size = 0
+    for lane in lanes:
+        batch.append(lane)
+        size += 1 + weight(lane.operations)
+        if most is not None and size >= most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _parts(operations: Iterable[op.Operation], most: int | None) -> Iterator[tuple[op.Operation, ...]]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -185,3 +186,18 @@ def test_tables_that_are_read_back_one_by_one_share_a_file(store: PackedStore, m
     reader = store.open(directory.as_uri())
     assert list(reader.tables()) == [table(name, *FILES) for name in names]
     assert list(reader.partitions("t3")) == [partition("t3", 1, *FILES), partition("t3", 2, *FILES)]
+
+
+def test_the_files_of_a_table_are_read_one_after_the_other(store: PackedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "_FULL", 300)
+    most: list[int] = []
+    for number in (600, 3_000):
+        writer = store.create(Scope("db"))
+        written = [partition("t", one, *FILES) for one in range(number)]
+        for record in written:
+            writer.put_partition(record)
+        reader, before = store.open(writer.finish(HEADER).directory), pa.total_allocated_bytes()
+        with_bytes = [(record.name, pa.total_allocated_bytes() - before) for record in reader.partitions("t")]
+        assert [name for name, _ in with_bytes] == sorted(record.name for record in written)
+        most.append(max(taken for _, taken in with_bytes))
+    assert most[1] < 1.5 * most[0]
