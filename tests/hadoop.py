@@ -15,14 +15,15 @@ _MAIN = {
 }
 
 
-def hdfs(side: Side, command: str, *arguments: str) -> None:
-    """Runs ``hdfs dfs``, ``hdfs dfsadmin`` or ``hdfs ec`` on a side's HDFS, as its superuser."""
-    done = attempted(side, command, *arguments)
+def hdfs(side: Side, command: str, *arguments: str) -> str:
+    """Runs ``hdfs dfs``, ``hdfs dfsadmin`` or ``hdfs ec`` on a side's HDFS, as its superuser; answers what it prints."""
+    done = attempted(side, command, *arguments, **(side.kdc.hadoop_environment() if side.kdc else {}))
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def attempted(side: Side, command: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The same, which may fail: how it ended.
+    """The same, which may fail, by who this process is: how it ended.
 
     Args:
         side: whose HDFS.

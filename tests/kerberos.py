@@ -31,6 +31,7 @@ def servers(
     *sides: str,
     ticket_seconds: int = 86400,
     tls: bool = False,
+    ha: bool = False,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     mit: bool = False,
 ) -> Generator[Cluster]:
@@ -40,8 +41,8 @@ def servers(
         mit: whether its KDCs are MIT's, where that is installed.
     """
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    place = Path(f"{kept}-{'secure' if tls else 'kerberos'}") if kept else folder
-    cluster = Cluster(place, properties or {}, kerberos=True, ticket_seconds=ticket_seconds, tls=tls)
+    place = Path(f"{kept}-{'secure' if tls else 'kerberos'}{'-ha' if ha else ''}") if kept else folder
+    cluster = Cluster(place, properties or {}, kerberos=True, ticket_seconds=ticket_seconds, tls=tls, ha=ha)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KRB5CCNAME", str(folder / "no-tickets"))
         if mit:

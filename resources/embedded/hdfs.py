@@ -134,11 +134,20 @@ class Hdfs:
 
     def _serves_blocks(self) -> bool:
         if self.kdc:  # the NameNode tells only who has a ticket
-            beans = self._beans("datanode_http", "Hadoop:service=DataNode,name=DataNodeInfo")
-            left = "Leaving safe mode" in self.servers[0].log.read_text(encoding="utf-8", errors="replace")
-            return left and any(actor["ActorState"] == "RUNNING" for b in beans for actor in json.loads(b["BPServiceActorInfo"]))
+            return self._left_safe_mode("namenode") and self._registered("datanode_http")
         beans = self._beans("namenode_http", "Hadoop:service=NameNode,name=FSNamesystemState")
         return any(bean["NumLiveDataNodes"] > 0 and bean["FSState"] == "Operational" for bean in beans)
+
+    def _left_safe_mode(self, namenode: str) -> bool:
+        return "Leaving safe mode" in self._log(namenode)
+
+    def _log(self, role: str) -> str:
+        return (self.folder / f"{self.name}.{role}" / "server.log").read_text(encoding="utf-8", errors="replace")
+
+    def _registered(self, datanode: str) -> bool:
+        """Whether a DataNode serves a NameNode, by the name of its HTTP port."""
+        beans = self._beans(datanode, "Hadoop:service=DataNode,name=DataNodeInfo")
+        return any(actor["ActorState"] == "RUNNING" for bean in beans for actor in json.loads(bean["BPServiceActorInfo"]))
 
     def _beans(self, port: str, query: str) -> list[dict[str, Any]]:
         """Metrics of a server; none while it starts."""

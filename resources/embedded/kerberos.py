@@ -115,7 +115,7 @@ class Kdc:
         """What ``hdfs-site.xml`` needs besides: SASL protects the data, so that the DataNode needs no privileged ports."""
         own = {
             f"dfs.{role}.{key}": value
-            for role in ("namenode", "datanode")
+            for role in ("namenode", "datanode", "journalnode")
             for key, value in (
                 ("kerberos.principal", f"hdfs/localhost@{self.realm}"),
                 ("keytab.file", str(self.keytab("hdfs"))),
@@ -124,6 +124,7 @@ class Kdc:
         return own | {
             "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{self.realm}",
             "dfs.web.authentication.kerberos.keytab": str(self.keytab("HTTP")),
+            "dfs.journalnode.kerberos.internal.spnego.principal": f"HTTP/localhost@{self.realm}",
             "dfs.block.access.token.enable": "true",
             # Both ways in which clusters encrypt data: by SASL at the source, by the NameNode's key at the target.
             "dfs.data.transfer.protection": "privacy",
@@ -132,6 +133,10 @@ class Kdc:
             "dfs.namenode.delegation.token.renew-interval": str(self.ticket_seconds * 1000 // 2),
             "dfs.namenode.delegation.token.max-lifetime": str(max(5 * self.ticket_seconds // 2, 150) * 1000),
         }
+
+    def hadoop_environment(self) -> dict[str, str]:
+        """With what Hadoop's commands act as HDFS's superuser."""
+        return {"KRB5PRINCIPAL": f"hdfs/localhost@{self.realm}", "KRB5KEYTAB": str(self.keytab("hdfs"))}
 
     def metastore_settings(self) -> dict[str, str]:
         """What a metastore needs besides."""

@@ -79,7 +79,8 @@ class Nameservice(Hdfs):
             ReplicationError: it does not become active; the message names a log.
         """
         command = [*self._java(), f"{_HDFS}.tools.DFSHAAdmin", "-transitionToActive", "--forceactive", role]
-        processes.run_once(command, self.folder / f"{self.name}.{role}", {}, "haadmin.log")
+        environment = self.kdc.hadoop_environment() if self.kdc else {}
+        processes.run_once(command, self.folder / f"{self.name}.{role}", environment, "haadmin.log")
 
     def _has_active(self) -> bool:
         if self.active() is None and all(self._state(role) for role in _NAMENODES):
@@ -87,8 +88,20 @@ class Nameservice(Hdfs):
         return self.active() is not None
 
     def _state(self, role: str) -> str | None:
+        if self.kdc:
+            return self._logged_state(role)
         beans = self._beans(f"{role}_http", "Hadoop:service=NameNode,name=NameNodeStatus")
         return next((str(bean["State"]) for bean in beans), None)
+
+    def _logged_state(self, role: str) -> str | None:
+        """By the log of a NameNode that runs: with Kerberos it answers only who has a ticket."""
+        folder = self.folder / f"{self.name}.{role}"
+        if not processes.running(folder):
+            return None
+        log = self._log(role)
+        begun = {state: log.rfind(f"Starting services required for {state} state") for state in ("active", "standby")}
+        state = max(begun, key=begun.__getitem__)
+        return state if begun[state] >= 0 else None
 
     def _role(self, role: str) -> Server:
         """A server of a role; it gets what no other one has on its command line."""
@@ -110,7 +123,8 @@ class Nameservice(Hdfs):
     def _layout(self) -> dict[str, str]:
         return self.options | {
             "dfs.replication": "2",
-            "dfs.namenode.shared.edits.dir": f"qjournal://{self._address('journalnode')}/{self.name}",
+            # By this name NameNodes ask for a ticket to read edits.
+            "dfs.namenode.shared.edits.dir": f"qjournal://localhost:{self.ports['journalnode']}/{self.name}",
             "dfs.journalnode.edits.dir": str(self.folder / f"{self.name}.journalnode" / "data"),
             "dfs.journalnode.rpc-address": self._address("journalnode"),
             "dfs.journalnode.http-address": self._address("journalnode_http"),
@@ -120,15 +134,19 @@ class Nameservice(Hdfs):
 
     def _serves_blocks(self) -> bool:
         active = self.active()
-        beans = self._beans(f"{active}_http", "Hadoop:service=NameNode,name=FSNamesystemState") if active else ()
+        if active is None:
+            return False
+        if self.kdc:
+            return self._left_safe_mode(active) and all(map(self._registered, ("datanode_http", "datanode2_http")))
+        beans = self._beans(f"{active}_http", "Hadoop:service=NameNode,name=FSNamesystemState")
         return any(bean["NumLiveDataNodes"] == 2 and bean["FSState"] == "Operational" for bean in beans)
 
 
-def refuse(tls: bool, kerberos: bool) -> None:
+def refuse(tls: bool) -> None:
     """Raises for what is not offered together.
 
     Raises:
-        BadRequest: high availability with TLS or Kerberos.
+        BadRequest: high availability with TLS, with which NameNodes do not trust the JournalNode.
     """
-    if tls or kerberos:
-        raise BadRequest("embedded servers with high availability have neither TLS nor Kerberos: leave out one of them")
+    if tls:
+        raise BadRequest("embedded servers with high availability have no TLS: leave out one of them")

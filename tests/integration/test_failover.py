@@ -15,10 +15,11 @@ from hive_replication.load.command import repl_load
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.storage import paths
 from hive_replication.verify import compare_database
-from resources.embedded.cluster import Cluster
+from resources.embedded.cluster import DEFAULT_SIDES, Cluster
 from resources.embedded.policy import policy
 from resources.spark_copier import SparkCopier
-from tests.hadoop import attempted, hdfs
+from tests import kerberos
+from tests.hadoop import hdfs
 from tests.origin import Origin
 from tests.outages import Failover, Striking, create_with_files, kill
 
@@ -27,11 +28,17 @@ pytestmark = pytest.mark.servers
 _THREADS = 128  # files in flight, as many as a copier has by default
 
 
-@pytest.fixture(scope="module")
-def available(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@pytest.fixture(scope="module", params=["plain", pytest.param("kerberos", marks=pytest.mark.long)])
+def available(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Source and target with high availability."""
+    folder = tmp_path_factory.mktemp("ha")
+    if request.param == "kerberos":
+        kerberos.require_extra()
+        with kerberos.servers(folder, *DEFAULT_SIDES, ha=True) as servers:
+            yield servers
+        return
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    servers = Cluster(Path(f"{kept}-ha") if kept else tmp_path_factory.mktemp("ha"), ha=True)
+    servers = Cluster(Path(f"{kept}-ha") if kept else folder, ha=True)
     try:
         servers.up()
         yield servers
@@ -73,8 +80,7 @@ def test_erasure_coded_directories_are_replicated_and_proven(available: Cluster,
     assert report.held == ()
     assert {one.proof.algorithm for one in report.copies} == {"CRC32C"}
     equal(both, unique, ["coded", "other"])
-    coded = attempted(target, "ec", "-getPolicy", "-path", f"{replica}/large")
-    assert coded.stdout.strip() == "XOR-2-1-1024k", coded.stderr
+    assert hdfs(target, "ec", "-getPolicy", "-path", f"{replica}/large").strip() == "XOR-2-1-1024k"
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
@@ -125,12 +131,13 @@ def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connecti
     active = namenodes.active()
     states = {role: "active" if role == active else "standby" for role in ("namenode", "namenode2")}
     assert found.verdict == "ok"
-    assert found.found.split("; ") == [f"http://127.0.0.1:{namenodes.ports[f'{role}_http']}: {states[role]}" for role in states]
+    addresses = dict(zip(states, namenodes.web.split(","), strict=True))
+    assert found.found.split("; ") == [f"{addresses[role]}: {states[role]}" for role in states]
     standby = next(role for role in states if role != active)
     kill(available, f"target.{standby}")
     (found,) = webhdfs(both.target.storage, "target")
     assert found.verdict == "warning"
-    assert found.advice.startswith(f"start http://127.0.0.1:{namenodes.ports[f'{standby}_http']}: ")
+    assert found.advice.startswith(f"start {addresses[standby]}: ")
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
