@@ -19,8 +19,10 @@ from typing import Any
 
 import psutil
 
+from hive_replication.errors import ReplicationError
 from hive_replication.policy import Policy
 from resources.embedded.policy import save_policy
+from tests.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,6 +40,14 @@ def wait_for(what: str, done: Callable[[], bool], seconds: float = 240, every: f
     while not done():
         assert time.monotonic() < deadline, what
         time.sleep(every)
+
+
+def equal(warehouse: Warehouse) -> bool:
+    """Whether the replica equals its source now."""
+    with suppress(AssertionError, ReplicationError, FileNotFoundError):
+        warehouse.assert_equal()
+        return True
+    return False
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,15 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from hive_replication.errors import ReplicationError
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.types import Partition, copy_of
 from repl_assets.catalog.keys import PROCESS_TAG, Names, partition_key
-from tests.dagster_dev import Dagster, dagster_dev, wait_for
+from tests.dagster_dev import Dagster, dagster_dev, equal, wait_for
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -34,14 +32,6 @@ def dagster(warehouse: Warehouse, tmp_path: Path) -> Iterator[Dagster]:
     policy = warehouse.connection.source.policy.model_copy(update={"databases": {warehouse.database: warehouse.database}})
     with dagster_dev(policy, tmp_path) as running:
         yield running
-
-
-def equal(warehouse: Warehouse) -> bool:
-    """Whether the replica equals its source now."""
-    with suppress(AssertionError, ReplicationError, FileNotFoundError):
-        warehouse.assert_equal()
-        return True
-    return False
 
 
 @pytest.mark.timeout(1200)
