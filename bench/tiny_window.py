@@ -110,5 +110,5 @@ def _parts(instance: dg.DagsterInstance, began: float, ended: float) -> dict[str
         for part, mark in _PARTS.items():
             if kind == mark or (entry.message or "").startswith(mark):
                 told.setdefault(part, entry.timestamp)
-    ends = {**{part: told[part] for part in _PARTS}, "load": ended}
+    ends = {part: told[part] for part in _PARTS} | {"load": ended}
     return {part: end - start for (part, end), start in zip(ends.items(), [began, *ends.values()], strict=False)}
