@@ -274,18 +274,20 @@ def test_loading_is_quick_and_starts_no_jvm(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(yaml.safe_dump(policy().model_dump(mode="json")), encoding="utf-8")
     code = (
-        "import sys, psutil; from repl_assets.definitions import defs; made = defs();"
+        "import sys, psutil; cpu = lambda: sum(psutil.Process().cpu_times()[:2]);"
+        "import dagster, pyarrow, pydantic, yaml; libraries = cpu();"
+        "from repl_assets.definitions import defs; made = defs();"
         "made.resolve_asset_graph(); assert len(list(made.resolve_all_asset_specs())) == 3;"
         "print([name for name in ('pyspark', 'py4j', 'dagster_pyspark') if name in sys.modules], psutil.Process().children());"
-        "print(sum(psutil.Process().cpu_times()[:2]))"
+        "print(cpu() / libraries)"
     )
     environment = {**os.environ, "HIVE_REPL_CONFIG": str(path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
-    found, seconds = done.stdout.splitlines()
+    found, times = done.stdout.splitlines()
     assert found == "[] []", done.stderr
-    assert float(seconds) < 5  # of CPU, since the cores may be busy; about 2
+    assert float(times) < 5  # of the CPU that the libraries' imports take on the same machine; about 3
 
 
 def test_nothing_is_collected_while_definitions_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
