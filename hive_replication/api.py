@@ -152,7 +152,7 @@ def _made_with(connection: Connection, database: str, tables: Tables | None, rep
         if of != database or table is not None:
             raise BadRequest(f"{replaces} is to be replaced, but the dump is of the database {database}")
         require_made_with(state, name, before or ALL)
-    return made_with(state, policy, lambda: metastore.table_names(name))
+    return made_with(state, policy, database, lambda: metastore.table_names(name))
 
 
 def load(

@@ -269,7 +269,7 @@ class DriftScan:
         replica = is_replica(metastore.database(self.database))
         current = metastore.current_event_id()
         for row in notifications(metastore, state.position(name), current, most, self.database):
-            event = LogEvent(row)
+            event = LogEvent(row, self.source.policy.partition_filter)
             ends = transactional and ends_transaction(event, self.database, replica=replica)
             if ends or of_policy(event, self.database, name.__eq__):
                 return True

@@ -81,6 +81,8 @@ def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore, 
     asked = {name: value for name, value in asdict(statement).items() if name not in ("tables", "replaces")}  # in policy and more
     request = json.dumps([source.identity, asked, scope.partitions, policy, *more])
     request += "\n" + json.dumps(source.policy.source.paths)
+    if texts := source.policy.filters(statement.database).texts:
+        request += "\n" + json.dumps(texts)
     writer = store.create(scope, request)
     if writer.done is None or source.reach(writer.done.evid)[1] == writer.done.message_hash != "":
         return writer

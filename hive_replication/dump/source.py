@@ -32,11 +32,15 @@ _REPLICA = ("repl.last.id", "repl.target.for")
 
 @dataclass(frozen=True)
 class Source:
-    """The source side of a policy, connected."""
+    """The source side of a policy, connected; its metastore shows the partitions that the policy's filters include."""
 
     metastore: Metastore
     storage: Storage
     policy: Policy
+
+    def __post_init__(self) -> None:
+        if self.policy.partition_filters:
+            object.__setattr__(self, "metastore", self.metastore.within(self.policy.partition_filter))
 
     @cached_property
     def threads(self) -> Threads:

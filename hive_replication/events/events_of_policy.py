@@ -10,20 +10,29 @@ from functools import cached_property
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
 from hive_replication.events.described_objects import elsewhere
+from hive_replication.events.partition_filters import Outside, within
 from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.transactions import ENDS, TransactionEvent
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.partition_filters import FilterOf
+from hive_replication.policy.partition_filter import PartitionFilter
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class LogEvent:
-    """A row of the log; its message is decoded at the first use, once."""
+    """A row of the log; its message is decoded at the first use, once.
+
+    Args:
+        row: of the log.
+        filter_of: tells the partition filter of a table.
+    """
 
     row: r.Notification
+    filter_of: FilterOf | None = None
 
     @property
     def evid(self) -> int:
@@ -31,8 +40,23 @@ class LogEvent:
         return self.row.evid
 
     @cached_property
+    def filter(self) -> PartitionFilter | None:
+        """The partition filter of its table."""
+        return self.filter_of(self.row.database, self.row.table) if self.filter_of else None
+
+    @property
+    def outside(self) -> bool:
+        """Whether it says nothing but of partitions outside the filter."""
+        return self.filter is not None and isinstance(self.event, Outside)
+
+    @cached_property
     def event(self) -> r.Event | None:
-        """What the message says; None where it cannot be read."""
+        """What the message says, of partitions inside the filter alone; None where it cannot be read."""
+        return within(self.decoded, self.filter) if self.decoded and self.filter else self.decoded
+
+    @cached_property
+    def decoded(self) -> r.Event | None:
+        """What the message says, of all partitions; None where it cannot be read."""
         try:
             return decode(self.row)
         except UnreadableMessage as error:
@@ -72,6 +96,8 @@ def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -
             return False
         if event.event is not None and not any(map(includes, event.event.names)):
             return False
+    if event.outside:
+        return False
     if row.catalog and row.type != "ADD_FOREIGNKEY":
         return True  # its catalog is the policy's: a row of another one has no database
     return event.event is None or not elsewhere(event.event)
@@ -84,6 +110,12 @@ def renamed_into(change: r.Event | None, database: str, includes: Callable[[str]
     old, new = change.names
     was = change.before.dbName.lower() == database and includes(old)
     return not was and change.after.dbName.lower() == database and includes(new)
+
+
+def refiltered(change: r.AlterTable, filter_of: Callable[[str], PartitionFilter | None]) -> bool:
+    """Whether an event gives a table a name with another partition filter: no event tells of what is inside now."""
+    old, new = change.names
+    return change.rename and filter_of(old) != filter_of(new)
 
 
 def ends_transaction(event: LogEvent, database: str, *, replica: bool = False) -> bool:

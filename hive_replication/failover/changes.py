@@ -49,7 +49,7 @@ def changes(source: Source, database: str, after: int, behind: Mapping[str, int]
     metastore, most = source.metastore, source.policy.max_message_bytes
     for row in notifications(metastore, start, metastore.current_event_id(), most, database):
         for one in rows_of(row, (database,)) if row.database else (row,):
-            change = _change(source, database, LogEvent(one))
+            change = _change(source, database, LogEvent(one, source.policy.partition_filter))
             if change is not None and _is_new(change, after, positions):
                 yield change
 

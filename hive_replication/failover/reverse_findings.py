@@ -88,7 +88,7 @@ def kept_aside(connection: Connection, found: FailoverReverse) -> frozenset[str]
 
 def _dropped(connection: Connection, name: str, aside: frozenset[str]) -> Iterator[str]:
     """What only the old source has, and a failback drops there."""
-    source, target = connection.source, connection.target
+    source, target = connection.source, connection.target.within_filters(name)
     target_name, there = target.policy.target_of(name), set(source.metastore.table_names(name))
     for table in taken(source, target, target_name, aside):
         name_of_table = table.tableName.lower()

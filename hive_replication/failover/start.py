@@ -169,7 +169,7 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
         return ()
     begin = min([state.applied, *filter(None, state.at.values())])
     require_history(connection.source, target, sides.name, state.applied)
-    made = made_with(state, target.policy, lambda: target.metastore.table_names(database))
+    made = made_with(state, target.policy, sides.name, lambda: target.metastore.table_names(database))
     statement = ReplDump(sides.name, None, begin, max(evid, state.applied))
     dump = repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
     load = ReplLoad(dump.directory, database)

@@ -22,7 +22,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.recover import history_gap
 
 _MOST_FILES = 1_000
-_CHANGED = "the policy takes other tables than the replica was made with: the next load settles that"
+_CHANGED = "the policy takes other tables or partitions than the replica was made with: the next load settles that"
 
 
 class LagReader:
@@ -81,7 +81,8 @@ class LagReader:
         found = Lag(
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
-        found = replace(found, changed=_CHANGED if changed(state, self._source.policy) else "", left=tuple(sorted(state.left)))
+        changes = _CHANGED if changed(state, self._source.policy, name) else ""
+        found = replace(found, changed=changes, left=tuple(sorted(state.left)))
         if state.applied is None or gap or not (complete or waiting):
             return found
         now, total = time.time(), self._sizes.total
@@ -105,7 +106,7 @@ class LagReader:
     def _kept(self, row: Notification) -> Iterator[WaitingEvent]:
         policy = self._source.policy
         for one in rows_of(row, self._databases):
-            event = LogEvent(one)
+            event = LogEvent(one, policy.partition_filter)
             if not policy.takes(one.type) or not of_policy(event, one.database, policy.includes):
                 continue
             found = waiting_event(one, data=not policy.metadata_only)

@@ -175,6 +175,8 @@ def _lanes(
             conflicts=session.conflicts.policy,
             metadata_only=header.metadata_only,
             present=_present(session, view.tables.get(name)),
+            filters=header.filters,
+            excluded=session.target.policy.excluded,
         )
         partitions = (_validated_partition(session, part) for part in session.reader.partitions(record.name))
         for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):

@@ -11,8 +11,9 @@ from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.described_objects import images
 from hive_replication.events.files import FileRef
+from hive_replication.events.partition_filters import partitions_of
 from hive_replication.events.transactions import CommitTransaction
-from hive_replication.load.plan.lanes import WindowEvent, partitions_of
+from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import paths

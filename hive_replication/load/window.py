@@ -9,6 +9,7 @@ from itertools import filterfalse
 
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import event_records as r
+from hive_replication.events.partition_filters import partitions_of
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.apply.renames import mended
 from hive_replication.load.operations import kinds as op
@@ -21,7 +22,6 @@ from hive_replication.load.plan.lanes import (
     Lane,
     Segment,
     WindowEvent,
-    partitions_of,
     segments,
     with_tables,
 )
@@ -58,6 +58,8 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
     session.require_ours()
     session.require_released()
     decoded = list(decoded_events(session)) if events is None else events
+    header = session.reader.header
+    session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
     events = _since_creation(session, with_tables(decoded))
     if events is None:
         return decoded
@@ -74,7 +76,7 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
                 session, event, "recorded, not applied by this version" if event.event.known else "unknown event type: recorded"
             )
     if session.table is not None and not session.held:  # a table-level load raises that table's id, never the database's
-        session.replica.raise_table(session.table, session.reader.header.to_evid, session.identity)
+        session.replica.raise_table(session.table, header.to_evid, session.identity)
     session.finish(_state_after(session, events, only, untouched), whole=only is None and session.table is None)
     return decoded
 
@@ -160,6 +162,7 @@ def _settings(session: Session, segment: Segment, view: TargetView, ended: int |
         unable=why_unable(session.target.metastore) if header.acid and segment.lanes else "",
         rebuilt=session.rebuilt,
         newcomer=newcomer(session),
+        filters=header.filters,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
+from hive_replication.events.partition_filters import Outside, within
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
 from hive_replication.load.replica.name_mapping import object_name
@@ -34,13 +35,24 @@ def decoded_events(session: Session) -> Iterator[WindowEvent]:
         elif reason := _why_not_ours(session, event):
             session.skipped.append(Skipped(event.evid, f"{event.row.type} {event.row.table}", reason))
         else:
-            yield _checked(session, event)
+            yield _within(session, _checked(session, event))
 
 
 def _in_scope(session: Session, record: EventRecord) -> EventRecord:
     """The event without what a transaction wrote to tables that the policy does not take in (any more)."""
     groups = tuple(one for one in record.groups if not one.table or session.includes(one.table))
     return replace(record, groups=groups, writes=tuple(one for one in record.writes if session.includes(one.table)))
+
+
+def _within(session: Session, event: WindowEvent) -> WindowEvent:
+    """What the event says of partitions inside the filter of its table; nothing else is in the dump without a reason."""
+    found = session.reader.header.filters.of(event.row.table)
+    if found is None or event.event is None:
+        return event
+    made = within(event.event, found)
+    if isinstance(made, Outside):  # in whose directories partitions inside lie, too
+        return replace(event, outside=event.why_shared or f"the partition filter {found.text} excludes it")
+    return replace(event, event=made, row=replace(event.row, type=made.type))
 
 
 def _why_not_ours(session: Session, event: WindowEvent) -> str:

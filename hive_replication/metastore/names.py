@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+from hive_replication.policy.partition_conditions import DEFAULT_PARTITION
 
 # Every character that Hive's FileUtils.escapePathName of 3.1.3 and 4.2.0 changes; it is the same set in both.
 _ESCAPED = {ord(c): f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"]}
@@ -41,6 +41,16 @@ def partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
         ValueError: there are not as many values as keys.
     """
     return "/".join(f"{escape(key.lower())}={escape(value)}" for key, value in zip(keys, values, strict=True))
+
+
+def partition_spec(name: str) -> dict[str, str]:
+    """The values in a partition's name by column, the keys in lower case.
+
+    Raises:
+        ValueError: see :func:`partition_values`.
+    """
+    keys = (unescape(part.partition("=")[0]).lower() for part in name.split("/"))
+    return dict(zip(keys, partition_values(name), strict=True))
 
 
 def partition_values(name: str) -> tuple[str, ...]:

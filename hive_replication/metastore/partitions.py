@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Self
 
 from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
 
 from hive_replication.metastore.dialect import KEEP_STATISTICS
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partition_filters import FilterOf, inside
 from hive_replication.metastore.tables import Tables, batches, carries, stands
 from hive_replication.metastore.types import Partition, Table
 
@@ -23,6 +26,14 @@ def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partitio
 
 class Partitions(Tables):
     """Partitions of tables, by Hive's partition names (see ``names``)."""
+
+    filter_of: FilterOf | None = None
+
+    def within(self, filter_of: FilterOf) -> Self:
+        """The same metastore, which shows of tables with a filter only the partitions inside."""
+        shown = copy(self)
+        shown.filter_of = filter_of
+        return shown
 
     def partition_names(self, db: str, table: str) -> list[str]:
         """Names of all partitions, sorted by the metastore.
@@ -40,15 +51,15 @@ class Partitions(Tables):
             raise NotFound(f"{db}.{table} at {self.uri}: no such table") from error
         if not names and self.table(db, table) is None:  # Hive 4 has no partitions of a table that it does not have
             raise NotFound(f"{db}.{table} at {self.uri}: no such table")
-        return names
+        return list(self._shown(db, table, names))
 
     def partition_count(self, db: str, table: str) -> int:
-        """How many partitions a table has (0 if it is not partitioned)."""
+        """How many partitions a table has (0 if it is not partitioned), those outside a filter among them."""
         return self.call(f"get_num_partitions {db}.{table}", lambda client: client.get_num_partitions_by_filter(db, table, ""))
 
     def partitions(self, db: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         """Those of the named partitions that exist, or all; a batch a call, in no certain order within a batch."""
-        for batch in batches(self.partition_names(db, table) if names is None else names, self._batch):
+        for batch in batches(self.partition_names(db, table) if names is None else self._shown(db, table, names), self._batch):
             yield from self._named(db, table, batch)
 
     def add_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
@@ -139,6 +150,10 @@ class Partitions(Tables):
             lambda client: client.drop_partitions_req(request),
             done=lambda: not self._named(db, table, names),
         )
+
+    def _shown(self, db: str, table: str, names: Iterable[str]) -> Iterable[str]:
+        found = self.filter_of(db, table) if self.filter_of else None
+        return names if found is None else (name for name in names if inside(found, name))
 
     def _all(self, like: Callable[[Partition, Partition], bool], db: str, table: str, partitions: Sequence[Partition]) -> bool:
         """Whether all of some partitions are there as described."""

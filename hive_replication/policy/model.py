@@ -12,7 +12,8 @@ from hive_replication.policy.checks import Checks, Witness
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
-from hive_replication.policy.scope import PolicyScope, matches, valid_patterns
+from hive_replication.policy.partition_filter import PartitionFilter
+from hive_replication.policy.scope import PartitionFilters, PolicyScope, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
 from hive_replication.policy.yaml_text import parse, place
@@ -48,6 +49,12 @@ def _databases(databases: dict[str, str]) -> dict[str, str]:
         sources[target] = source
         folded[source] = target
     return folded
+
+
+def _filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    for of_tables in filters.values():
+        PartitionFilters.read(of_tables.items())
+    return {database.lower(): of_tables for database, of_tables in filters.items()}
 
 
 def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:
@@ -99,6 +106,11 @@ class Policy(Settings):
     excluded: Literal["keep", "drop"] = Field(
         default="keep",
         description="What becomes of replicas that the policy no longer includes: they stay as they are, marked, or are dropped",
+    )
+    partition_filters: Annotated[dict[str, dict[str, str]], AfterValidator(_filters)] = Field(
+        default_factory=dict[str, dict[str, str]],
+        description="Which partitions are replicated: by source database, or shell pattern, and pattern of tables a filter as "
+        "Hive's metastore takes it, e.g. sales: {orders: dt >= '2026-01-01'}; the first pattern that matches counts",
     )
     renamed_views: RenamedViews = Field(
         default="rewrite",
@@ -218,6 +230,14 @@ class Policy(Settings):
     )
 
     @model_validator(mode="after")
+    def _filters_of_its_databases(self) -> Policy:
+        """A name that is none of the policy's would filter nothing, unsaid."""
+        for name in self.partition_filters:
+            if not (is_pattern(name) or self.has_database(name)):
+                raise ValueError(f"partition_filters.{name}: no database of the policy has this name")
+        return self
+
+    @model_validator(mode="after")
     def _within_reach(self) -> Policy:
         """What the target is to hold lies on one of its stores: found here, not by the first table that needs it."""
         locations = ((f"locations.{name}", directory) for name, directory in self.locations.items())
@@ -258,12 +278,21 @@ class Policy(Settings):
 
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
-        return self.scope.includes(table)
+        return self.scope("").includes(table)
 
-    @property
-    def scope(self) -> PolicyScope:
-        """Which tables are replicated."""
-        return PolicyScope(self.tables, self.exclude, self.metadata_only, self.acid.replicate)
+    def scope(self, database: str) -> PolicyScope:
+        """Which tables of a source database are replicated, and which of their partitions."""
+        return PolicyScope(self.tables, self.exclude, self.metadata_only, self.acid.replicate, self.filters(database))
+
+    def filters(self, database: str) -> PartitionFilters:
+        """The partition filters of a source database: of its name, else of the first pattern that it matches."""
+        patterns = [database, *(pattern for pattern in self.partition_filters if matches(database, [pattern]))]
+        found = next((self.partition_filters[one].items() for one in patterns if one in self.partition_filters), ())
+        return PartitionFilters(() if self.metadata_only else tuple(found))
+
+    def partition_filter(self, database: str, table: str) -> PartitionFilter | None:
+        """The partition filter of a source table."""
+        return self.filters(database).of(table)
 
 
 def load_policy(path: Path | str) -> Policy:

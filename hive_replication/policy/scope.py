@@ -1,4 +1,4 @@
-"""Which tables a policy includes (pure).
+"""Which tables a policy includes, and which of their partitions (pure).
 
 Patterns are those of a shell, or regular expressions between slashes, which match a whole name: ``/t[0-9]+/``. A replica keeps
 the same as a text: by it a load sees that the policy has changed.
@@ -13,7 +13,30 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 
 from hive_replication.errors import BadRequest
+from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.regular_expressions import require_expression
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFilters:
+    """The filters of a database's tables, by patterns of their names: the first that matches is a table's."""
+
+    texts: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, texts: Iterable[tuple[str, str]]) -> PartitionFilters:
+        """Pairs of a pattern and a filter.
+
+        Raises:
+            ValueError: a pattern or a filter is none.
+        """
+        made = cls(tuple((str(pattern), PartitionFilter.parse(str(text)).text) for pattern, text in texts))
+        valid_patterns(tuple(pattern for pattern, _ in made.texts))
+        return made
+
+    def of(self, table: str) -> PartitionFilter | None:
+        """The filter of a table; None where all of its partitions are replicated."""
+        return next((PartitionFilter.parse(text) for pattern, text in self.texts if matches(table, [pattern])), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +48,31 @@ class PolicyScope:
         exclude: patterns of those that are not; these win.
         metadata_only: whether data is left out.
         acid: whether transactional tables are replicated.
+        filters: which partitions are.
     """
 
     tables: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     metadata_only: bool = False
     acid: bool = True
+    filters: PartitionFilters = PartitionFilters()
 
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
         return matches(table, self.tables) and not matches(table, self.exclude)
 
     def takes_in(self, table: str, before: PolicyScope) -> bool:
-        """Whether a table's name belongs to it and did not before, or only without its data."""
-        return self.includes(table) and (not before.includes(table) or (before.metadata_only and not self.metadata_only))
+        """Whether a table's name belongs to it and did not before, or only without its data or with other partitions."""
+        more = (before.metadata_only and not self.metadata_only) or self.filters.of(table) != before.filters.of(table)
+        return self.includes(table) and (more or not before.includes(table))
 
     @property
     def text(self) -> str:
         """As JSON, the same for all ways to write the same lists."""
-        folded = {"tables": _folded(self.tables), "exclude": _folded(self.exclude)}
-        return json.dumps(asdict(self) | folded, separators=(",", ":"), sort_keys=True)
+        plain = asdict(self) | {"tables": _folded(self.tables), "exclude": _folded(self.exclude), "filters": self.filters.texts}
+        if not self.filters.texts:  # as earlier versions wrote it
+            del plain["filters"]
+        return json.dumps(plain, separators=(",", ":"), sort_keys=True)
 
     @classmethod
     def parse(cls, text: str) -> PolicyScope:
@@ -56,7 +84,8 @@ class PolicyScope:
         try:
             value = json.loads(text)
             lists = {name: valid_patterns(tuple(map(str, value[name]))) for name in ("tables", "exclude")}
-            return cls(**lists, metadata_only=bool(value["metadata_only"]), acid=bool(value["acid"]))
+            filters = PartitionFilters.read(value.get("filters", ()))
+            return cls(**lists, metadata_only=bool(value["metadata_only"]), acid=bool(value["acid"]), filters=filters)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadRequest(f"{text[:100]!r} does not say which tables a replica was made with") from error
 

@@ -27,9 +27,14 @@ def swapped(policy: Policy) -> Policy:
     owners = {target: owner for owner, target in policy.owners.items()}
     if len(owners) < len(policy.owners):
         raise BadRequest("owners gives two owners one name, which nothing turns back: leave one of them out, then swap again")
-    left_out = {"source", "target", "databases", "owners", *_OF_THE_TARGET}
+    of_names = {target: dict(policy.filters(name).texts) for name, target in policy.databases.items() if not is_pattern(name)}
+    filters = {
+        name: texts for name, texts in policy.partition_filters.items() if is_pattern(name) or name not in policy.databases
+    }
+    filters |= {target: texts for target, texts in of_names.items() if texts}
+    left_out = {"source", "target", "databases", "owners", "partition_filters", *_OF_THE_TARGET}
     kept = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
     outside = filter(None, (policy.external_root, policy.functions_root))
     source = policy.target.model_copy(update={"paths": tuple(dict.fromkeys((*policy.target.paths, *outside)))})
     sides = {"source": source.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
-    return Policy.model_validate({**kept, **sides, "databases": databases, "owners": owners})
+    return Policy.model_validate({**kept, **sides, "databases": databases, "owners": owners, "partition_filters": filters})

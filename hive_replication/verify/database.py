@@ -148,7 +148,7 @@ class _Comparison:
         metadata_only = source.policy.metadata_only
         kinds = {"metadata_only": metadata_only, "acid": source.acid}
         self._source = _Side(source.metastore, source.storage, database, **kinds)
-        self._target = _Side(target.metastore, target.storage, target_database, **kinds)
+        self._target = _Side(target.within_filters(database).metastore, target.storage, target_database, **kinds)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4

@@ -50,7 +50,7 @@ def strays(source: Source, target: Target, database: str) -> Iterator[Stray]:
     found = target.metastore.database(name)
     if found is None or not found.locationUri:
         raise BadRequest(f"the target has no database {name!r}")
-    yield from _objects(source, target, database, name)
+    yield from _objects(source, target.within_filters(database), database, name)
     yield from _paths(target, name, found.locationUri.rstrip("/"))
 
 

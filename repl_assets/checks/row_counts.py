@@ -12,9 +12,9 @@ from repl_assets.recording.metadata import markdown_table
 
 def find_row_counts(examiner: Examiner, table: str, partitions: Partitions) -> Finding:
     """Rows of each partition, counted by Spark."""
-    target = examiner.policy.target_of(examiner.database)
+    target, replica = examiner.policy.target_of(examiner.database), examiner.connection.target.within_filters(examiner.database)
     ours = count_rows(examiner.spark, examiner.connection.source, examiner.database, table, partitions)
-    theirs = count_rows(examiner.spark, examiner.connection.target, target, table, partitions)
+    theirs = count_rows(examiner.spark, replica, target, table, partitions)
     differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
     metadata: dict[str, Any] = {"rows at source": sum(ours.values()), "rows at target": sum(theirs.values())}
     texts = (f"{name or 'the table'} has {theirs.get(name, 0):,} rows, {ours.get(name, 0):,} at the source" for name in differing)

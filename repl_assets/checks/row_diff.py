@@ -111,7 +111,7 @@ def diff_rows(
     """
     files = (
         table_files(source, database, table, partitions),
-        table_files(target, target.policy.target_of(database), table, partitions),
+        table_files(target.within_filters(database), target.policy.target_of(database), table, partitions),
     )
     ours, theirs = (_side(spark, side, sample) for side in files)
     differing = tuple(sorted(name for name in {*ours.sums, *theirs.sums} if ours.sums.get(name) != theirs.sums.get(name)))

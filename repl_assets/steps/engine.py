@@ -134,7 +134,7 @@ class Engine:
                 behind = state.applied < window.end
                 start = state.applied if behind else window.start
                 target, name = self.connection.target, self.target_name(database)
-                made = made_with(state, target.policy, lambda: target.metastore.table_names(name))
+                made = made_with(state, target.policy, database, lambda: target.metastore.table_names(name))
                 try:
                     return self.dump(ReplDump(database, None, start, window.end), made=made), None
                 except MissingEvents as error:

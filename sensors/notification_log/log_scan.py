@@ -67,7 +67,7 @@ def replicas(policy: Policy, found: dict[str, ReplicaState], history: RunHistory
             last_catch_up=history.last_catch_up.get(database),
             priority=policy.priority(database),
             released=bool(state.released_names()),
-            changed=changed(state, policy),
+            changed=changed(state, policy, database),
         )
         for database, state in found.items()
     ]
@@ -109,7 +109,7 @@ def read_log(connection: Connection, found: Sequence[Replica], current: int) -> 
                 row.evid > unread[row.database].scanned
                 and row.database not in first
                 and policy.takes(row.type)
-                and of_policy(LogEvent(row), row.database, policy.includes)
+                and of_policy(LogEvent(row, policy.partition_filter), row.database, policy.includes)
             ):
                 first[row.database] = (row.evid, row.time)
     except MissingEvents:

@@ -44,11 +44,11 @@ class PolicyStory(Story):
     def end_chapter(self) -> None:
         """Dumps for a replica that was made with the policy of the last chapter."""
         super().end_chapter()
-        self._scope = self._policy.scope.text
+        self._scope = self._policy.scope("").text
 
     def _dump(self, after: int | None) -> DumpResult:
         connection = self.warehouse.with_policy(**self._settings).connection
-        made = MadeWith(self._scope) if self._scope not in ("", self._policy.scope.text) else None
+        made = MadeWith(self._scope) if self._scope not in ("", self._policy.scope("").text) else None
         return repl_dump(connection.source, ReplDump(self.database, None, after), connection.store, made_with=made)
 
     def _chapter(self, dump: DumpResult, states: list[State]) -> Chapter:

@@ -89,10 +89,10 @@ def test_tables_that_a_policy_takes_in_leaves_and_takes_in_again(warehouse: Ware
     first = warehouse.with_policy(tables=("orders",))
     first.replicate()
     both = warehouse.with_policy(tables=("ORDERS", "F*"))
-    assert changed(state(both), both.connection.target.policy)
+    assert changed(state(both), both.connection.target.policy, both.database)
     assert step(both).held == ()  # no event at all
     both.assert_equal_in_policy()
-    assert not changed(state(both), both.connection.target.policy)
+    assert not changed(state(both), both.connection.target.policy, both.database)
     assert step(first).held == ()  # facts leaves
     first.assert_equal_in_policy(kept=("facts",))
     left = first.connection.target.metastore.table(first.database, "facts")
@@ -139,7 +139,7 @@ def test_a_replica_of_an_earlier_version(warehouse: Warehouse) -> None:
     warehouse.load_data("facts PARTITION (p='1')", "more\n")
     warehouse.sql("CREATE TABLE made (a INT)")
     report = step(every)
-    assert (report.held, state(every).scope) == ((), every.connection.target.policy.scope.text)
+    assert (report.held, state(every).scope) == ((), every.connection.target.policy.scope(every.database).text)
     every.assert_equal_in_policy()
 
 

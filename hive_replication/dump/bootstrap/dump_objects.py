@@ -14,6 +14,7 @@ from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Known, Scope
 from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.functions import function_record, why_left_out
+from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import SourceBoundary
 from hive_replication.errors import BadRequest, ReplicationError
@@ -21,6 +22,7 @@ from hive_replication.events.decoders_by_event_type import UnreadableMessage, de
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.event_records import function_name
 from hive_replication.events.events_of_policy import notifications
+from hive_replication.events.partition_filters import within
 from hive_replication.logs import about
 from hive_replication.metastore.types import Function
 from hive_replication.progress import Progress
@@ -53,7 +55,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     _read_all(source, reader, begin, left, progress)
     metadata_only = source.policy.metadata_only
     fold = Fold(writer, scope.database, reader.reads, source.includes(scope), database, left, metadata_only, source.acid)
-    fold.children = reader.children
+    fold.children, fold.filters = reader.children, source.policy.filters(scope.database)
     with_functions = scope.table is None and not metadata_only
     if with_functions:
         fold.functions = _functions(source, scope.database)
@@ -65,6 +67,9 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         _put_functions(source, reader, fold, boundary)
     if scope.partitions is not None:
         _keep_partitions(scope, reader)
+    outside = OutsideFilters(source.policy.filters(scope.database), scope.database, source.includes(scope))
+    if scope.partitions is None:
+        outside.count_tables(source, reader.reads)
     to_time, to_hash = source.reach(end)
     created = time.time()
     header = DumpHeader(
@@ -77,11 +82,12 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         to_time,
         to_hash,
         created,
-        skipped=dict(reader.skipped),
+        skipped=reader.skipped | dict(outside.left_out()),
         metadata_only=metadata_only,
         acid=source.acid,
-        taken=source.policy.scope.text if scope.table is None else "",
+        taken=source.policy.scope(scope.database).text if scope.table is None else "",
         read=source.policy.source.paths,
+        filters=outside.filters,
     )
     if known:
         header = replace(header, equal=tuple(sorted(left)), recovery=known.recovery)
@@ -129,7 +135,8 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
                 try:
                     event = decode(row)
                     if not elsewhere(event):
-                        fold.apply(event)
+                        found = fold.filters.of(row.table)
+                        fold.apply(within(event, found) if found else event)
                 except UnreadableMessage as error:
                     _LOG.info(
                         "what the event may concern is read again: %s", error, extra=about(row.database, row.table, row.evid)

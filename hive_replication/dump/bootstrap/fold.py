@@ -19,10 +19,12 @@ from hive_replication.dump.source import why_skipped
 from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
+from hive_replication.events.events_of_policy import refiltered
 from hive_replication.events.files import FileRef
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external
 from hive_replication.metastore.types import Database, Function, Table
+from hive_replication.policy.scope import PartitionFilters
 from hive_replication.storage import paths
 
 
@@ -43,6 +45,7 @@ class Fold:
         acid: whether transactional tables are replicated; their files are listed after the fold (``snapshot``).
         functions: the database's functions by name, read at the dump's begin.
         children: for each table those with foreign keys that point at it.
+        filters: which partitions are in the dump; events are folded without the others.
     """
 
     draft: DumpWriter
@@ -55,6 +58,7 @@ class Fold:
     acid: bool = False
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    filters: PartitionFilters = field(default_factory=PartitionFilters)
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -178,7 +182,7 @@ class Fold:
         read = self.reads.get(old)
         self.unread.discard(old)
         present = read is not None and read.begin < event.evid
-        certain = present and read is not None and read.end < event.evid
+        certain = present and read is not None and read.end < event.evid and not refiltered(event, self.filters.of)
         arrived = new in self.reads and not self._behind(new, event.evid)
         if wanted and not arrived and certain:
             self._move_table(event, old, new)

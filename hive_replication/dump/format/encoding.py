@@ -33,6 +33,7 @@ from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, Constraint, grouped
 from hive_replication.metastore.names import escape
 from hive_replication.metastore.types import Database, Function, Partition, Table
+from hive_replication.policy.scope import PartitionFilters
 
 #: Version of events and headers with fields that readers of the first version would pass over, and lose data.
 _VERSION_2 = "2"
@@ -50,7 +51,8 @@ def header_text(header: DumpHeader) -> bytes:
     plain = {key: getattr(header, key) for key in _HEADER}
     more = {"scope": asdict(header.scope), "skipped": dict(header.skipped), "db": tjson.dumps(header.source_database)}
     more |= {"digests": "sha256"} | ({"joined": dict(header.joined)} if header.joined else {})
-    return text(plain | more, _VERSION_2 if header.joined else VERSION)
+    more |= {"filters": header.filters.texts} if header.filters.texts else {}
+    return text(plain | more, _VERSION_2 if header.joined or header.filters.texts else VERSION)
 
 
 _HEADER = (
@@ -77,7 +79,8 @@ def header_of(data: bytes, *, digests: bool = True) -> DumpHeader:
     plain: dict[str, Any] = {key: getattr(value, key) for key in _HEADER} | {"equal": tuple(value.equal), "joined": value.joined}
     plain["read"] = None if value.read is None else tuple(value.read)
     database = whole_database(tjson.loads(Database, value.db))
-    return DumpHeader(scope=scope, source_database=database, skipped=value.skipped, **plain)
+    filters = PartitionFilters.read(value.filters)
+    return DumpHeader(scope=scope, source_database=database, skipped=value.skipped, filters=filters, **plain)
 
 
 def constraints_fields(constraints: Iterable[Constraint]) -> dict[str, list[str]]:

@@ -57,6 +57,7 @@ class HeaderText(_Wire):
     before: str = ""
     read: list[str] | None = None
     joined: dict[str, str] = {}
+    filters: list[Annotated[tuple[str, str], Field(strict=False)]] = []
     digests: Literal["sha256"] | None = None
 
 

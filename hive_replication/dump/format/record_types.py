@@ -12,6 +12,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Database, Function, Partition, Table
+from hive_replication.policy.scope import PartitionFilters
 
 #: In place of the directory of a dump: the source has no table of the name, and no event tells of one.
 GONE = "gone"
@@ -49,7 +50,7 @@ class DumpHeader:
         to_time: commit time of the event ``to_evid``, seconds since the epoch; 0 where unknown.
         to_hash: hash of that event's message, to recognise another history later; "" where unknown.
         created: seconds since the epoch.
-        skipped: tables left out, each with the reason.
+        skipped: tables left out, or partitions of tables, each with the reason.
         from_hash: hash of the message of the event ``from_evid``, which the replica has to have applied; "" where unknown.
         equal: tables left out since those of the replica are equal to them; only of a recovery's dump.
         recovery: token of the recovery that the dump is for, "" for any other dump. It is of use for the one replica that was
@@ -61,6 +62,7 @@ class DumpHeader:
         joined: tables that were taken into the policy, with the directories of their dumps; "" where one cannot be dumped yet,
             :data:`GONE` where it is no more.
         read: directories beside the database's own that the policy let it read; None of dumps that did not look.
+        filters: which partitions of its tables it has.
     """
 
     kind: Literal["bootstrap", "incremental"]
@@ -82,6 +84,7 @@ class DumpHeader:
     before: str = ""
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     read: tuple[str, ...] | None = None
+    filters: PartitionFilters = field(default_factory=PartitionFilters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from hive_replication.dump.incremental.newly_included_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.incremental.shared_directories import SharedDirectories
 from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
+from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source, is_replica, message_hash
 from hive_replication.errors import BadRequest
 from hive_replication.events.events_of_policy import LogEvent, of_policy
@@ -66,11 +67,13 @@ def dump_events(
     # Where it was dropped meanwhile, its name alone, so that the drop can be dumped.
     database = source.mark(found) if found else Database(name=scope.database, parameters={})
     _, from_hash = source.reach(from_evid)
-    locations = PresentLocations(source.metastore, scope.database, from_evid, source.policy.max_message_bytes)
+    policy, includes = source.policy, source.includes(scope)
+    locations = PresentLocations(source.metastore, scope.database, from_evid, policy.max_message_bytes, policy.partition_filter)
     redumps, shared = TableRedumps(source, locations, dump_table), SharedDirectories(source, locations)
     whole = scope.table is None
     joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
-    transactions = TransactionReader(source, scope.database, source.includes(scope), is_replica(found))
+    transactions = TransactionReader(source, scope.database, includes, is_replica(found))
+    outside = OutsideFilters(policy.filters(scope.database), scope.database, includes)
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
@@ -78,8 +81,10 @@ def dump_events(
     for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event
         joined.follow(decoded)
+        of_outside = outside.count_event(decoded)
+        beside = shared.beside(decoded) if of_outside or record is not None else ""
+        record = EventRecord(decoded.row) if of_outside and beside else record
         if record is not None:
-            beside = shared.beside(decoded)
             record = replace(record, hash=message_hash(event.message), redump=redumps.redump(decoded, beside), shared=beside)
             writer.put_event(record)
             if writer.number_of_events == batch:
@@ -89,11 +94,11 @@ def dump_events(
             writer.keep(Checkpoint(event.eventId, message_hash(event.message)))
     to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
     header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
-    header = replace(header, from_hash=from_hash, metadata_only=source.policy.metadata_only, acid=source.acid)
+    header = replace(header, from_hash=from_hash, metadata_only=policy.metadata_only, acid=source.acid)
     if whole:
         before = made_with.scope if made_with else ""
-        header = replace(header, taken=source.policy.scope.text, before=before, joined=joined.dumped(end))
-    header = replace(header, read=source.policy.source.paths)
+        header = replace(header, taken=policy.scope(scope.database).text, before=before, joined=joined.dumped(end))
+    header = replace(header, read=policy.source.paths, filters=outside.filters, skipped=outside.left_out())
     return writer.finish(header)
 
 

@@ -18,7 +18,7 @@ from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.incremental.table_redumps import DumpTable, dumped_beside
 from hive_replication.dump.source import Source
 from hive_replication.events import event_records as r
-from hive_replication.events.events_of_policy import LogEvent, renamed_into
+from hive_replication.events.events_of_policy import LogEvent, refiltered, renamed_into
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.policy import PolicyScope
@@ -57,10 +57,12 @@ class JoinedTables:
         match event.event:
             case r.AlterTable(rename=True) as change:
                 old, new = change.names
-                comes = renamed_into(change, self.locations.database, self.source.policy.includes) or old in self._names
+                policy, database = self.source.policy, self.locations.database
+                comes = renamed_into(change, database, policy.includes) or refiltered(change, policy.filters(database).of)
+                comes = comes or old in self._names
                 self._names.discard(old)
                 self._created |= {new}
-                self._names |= {new} if comes and change.after.dbName.lower() == self.locations.database else set()
+                self._names |= {new} if comes and change.after.dbName.lower() == database else set()
             case r.CreateTable():
                 self._created.add(event.row.table)
             case r.DropTable():
@@ -90,9 +92,10 @@ class JoinedTables:
         if self.made_with.there is not None:
             known = {*self.made_with.there, *self._created}
             yield from (name for name in metastore.table_names(database) if policy.includes(name) and name not in known)
-        if self.made_with.scope in ("", policy.scope.text):
+        now = policy.scope(database)
+        if self.made_with.scope in ("", now.text):
             return
-        before, now = PolicyScope.parse(self.made_with.scope), policy.scope
+        before = PolicyScope.parse(self.made_with.scope)
         names = {*metastore.table_names(database), *self.locations.moved_after(evid)}
         yield from (name for name in names if now.takes_in(name, before))
         if now.acid and not before.acid:

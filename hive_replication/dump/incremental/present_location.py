@@ -12,6 +12,7 @@ from hive_replication.events.events_of_policy import LogEvent, notifications
 from hive_replication.events.renames_between_databases import as_seen_by
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.partition_filters import FilterOf
 from hive_replication.metastore.types import NotificationEvent
 from hive_replication.storage import paths
 
@@ -58,11 +59,15 @@ class PresentLocations:
         database: source database.
         after: event id before the first event of the dump.
         most: bytes that a message may unpack to.
+        filter_of: tells the partition filter of a table: what becomes of partitions outside is of no concern.
     """
 
-    def __init__(self, metastore: Metastore, database: str, after: int, most: int = MOST_BYTES) -> None:
+    def __init__(
+        self, metastore: Metastore, database: str, after: int, most: int = MOST_BYTES, filter_of: FilterOf | None = None
+    ) -> None:
         self._metastore, self.database, self._until, self._most = metastore, database, after, most
         self._events: deque[LogEvent] = deque()
+        self._filter_of = filter_of
 
     def decode_batch(self, batch: Iterable[NotificationEvent]) -> list[LogEvent]:
         """The next events of the dump; those that an earlier lookup has read are not decoded again.
@@ -76,7 +81,7 @@ class PresentLocations:
                 ahead = self._events.popleft()
                 known[ahead.evid] = ahead
             row = as_seen_by(notification(event, self._most), self.database)
-            found.append(known.get(event.eventId) or LogEvent(row))
+            found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
         self._events.extendleft(reversed([event for event in found if self._moving(event)]))
         self._until = max(self._until, found[-1].evid if found else 0)
         return found
@@ -109,7 +114,7 @@ class PresentLocations:
         end = self._metastore.current_event_id()
         if end > self._until:
             rows = notifications(self._metastore, self._until, end, self._most, self.database)
-            self._events.extend(filter(self._moving, map(LogEvent, rows)))
+            self._events.extend(filter(self._moving, (LogEvent(row, self._filter_of) for row in rows)))
             self._until = end
 
     def _moving(self, event: LogEvent) -> bool:

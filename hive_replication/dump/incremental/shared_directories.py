@@ -44,7 +44,7 @@ class SharedDirectories:
         if self.source.policy.metadata_only:
             return ""
         others: set[str] = set()
-        for table, name, location in _brought(event.event):
+        for table, name, location in _brought(event.decoded):
             at = self._at(event, table).get(paths.normalise(location), ())
             others.update(one for one in at if one != name)
         shown = sorted(others)

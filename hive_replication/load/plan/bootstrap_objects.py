@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
+from typing import Literal
 from zlib import crc32
 
 from hive_replication.acid.write_ids import WriteIds
@@ -28,11 +29,13 @@ from hive_replication.load.replica.state import CHECKPOINT, object_id
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
+from hive_replication.metastore.partition_filters import inside, why_unfit
 from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.model import ConflictPolicy
+from hive_replication.policy.scope import PartitionFilters
 
 _BATCH = 500
 
@@ -52,6 +55,8 @@ class ObjectPlanner:
         conflicts: the policy's setting.
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
         present: partitions that the target has of the one table that is planned.
+        filters: which partitions the dump has.
+        excluded: what becomes of those that are outside by now.
     """
 
     mapping: NameMapping
@@ -64,6 +69,8 @@ class ObjectPlanner:
     conflicts: ConflictPolicy = "refuse"
     metadata_only: bool = False
     present: TargetPartitions = field(default_factory=TargetPartitions)
+    filters: PartitionFilters = field(default_factory=PartitionFilters)
+    excluded: Literal["keep", "drop"] = "keep"
 
     def plan(
         self, record: TableRecord, partitions: Iterable[PartitionRecord], most: int | None = None
@@ -89,7 +96,7 @@ class ObjectPlanner:
             reason = f"the target stands at {object_id(existing)} already, later than the dump's {self.evid}"
             yield LanePlan((name,), base, ()), [Skipped(self.evid, shown, reason)]
             return
-        if reason := self.mapping.why_held(record.table):
+        if reason := self.mapping.why_held(record.table) or why_unfit(self.filters.of(record.name), record.table):
             yield LanePlan((name,), base, (), Stop(self.evid, reason, refused=True)), []
             return
         # Other dumps, and an event, may have the same id: of each table the directories are its own, and never those of an event.
@@ -190,7 +197,14 @@ class ObjectPlanner:
             if statistics:
                 yield SetStatistics(self.evid, table, statistics, whole=True)
         for others in self.present.others() if existing and self.whole and not self.metadata_only else ():
-            yield from self._drop(table, {name: part for name, part in others.items() if self._due(object_id(part), again=True)})
+            yield from self._drop(table, {name: part for name, part in others.items() if self._goes(of, name, part)})
+
+    def _goes(self, of: Table, name: str, part: Partition) -> bool:
+        """Whether a partition has to go that the dump does not have."""
+        found = self.filters.of(of.tableName)
+        if found is not None and not inside(found, name) and (self.excluded == "keep" or is_foreign(part, self.mapping.source)):
+            return False
+        return self._due(object_id(part), again=True)
 
     def _make_room(self, table: str, record: PartitionRecord, present: dict[str, Partition]) -> Iterator[op.Operation]:
         """Settles a conflict about a partition's name; one that moves away is not present any more."""

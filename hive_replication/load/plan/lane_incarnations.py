@@ -6,10 +6,11 @@ from collections.abc import Callable, Container, Iterable
 
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
-from hive_replication.events.events_of_policy import renamed_into
+from hive_replication.events.events_of_policy import refiltered, renamed_into
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.policy.scope import PartitionFilters
 
 
 class LaneIncarnations:
@@ -21,6 +22,7 @@ class LaneIncarnations:
         includes: whether a source table's name belongs to the dump's scope.
         coming: target tables that were taken into the policy and could not be loaded yet.
         ended: event id of the database's drop at the end of the segment, which ends all incarnations; None without one.
+        filters: which partitions belong to the dump's scope.
 
     Attributes:
         tables: by event id.
@@ -29,9 +31,15 @@ class LaneIncarnations:
     """
 
     def __init__(
-        self, lane: Lane, mapping: NameMapping, includes: Callable[[str], bool], coming: Container[str], ended: int | None
+        self,
+        lane: Lane,
+        mapping: NameMapping,
+        includes: Callable[[str], bool],
+        coming: Container[str],
+        ended: int | None,
+        filters: PartitionFilters,
     ) -> None:
-        self._mapping, self._includes = mapping, includes
+        self._mapping, self._includes, self._filters = mapping, includes, filters
         self.tables: dict[int, Incarnation] = {}
         self.written: dict[tuple[int, str], Incarnation] = {}
         self.partitions: dict[tuple[int, str], Incarnation] = {}
@@ -49,7 +57,10 @@ class LaneIncarnations:
         return (*tables, *self.written.values(), *self._awaited)
 
     def stays(self, change: r.AlterTable) -> bool:
-        """Whether a renamed table still belongs to the dump's scope."""
+        """Whether a renamed table still belongs to the dump's scope, with the same partitions."""
+        return self._belongs(change) and not refiltered(change, self._filters.of)
+
+    def _belongs(self, change: r.AlterTable) -> bool:
         return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
 
     def _follow(self, event: WindowEvent) -> None:
@@ -81,6 +92,11 @@ class LaneIncarnations:
                 old, new = change.names
                 if renamed_into(change, self._mapping.source_database, self._includes):
                     return names.enter(new, event.evid)
-                return names.rename(old, new, event.evid) if self.stays(change) else names.drop(old, event.evid)
+                if self.stays(change):
+                    return names.rename(old, new, event.evid)
+                left = names.drop(old, event.evid)
+                if self._belongs(change):  # it comes whole, with the partitions that the filter of its new name includes
+                    self._awaited.append(names.enter(new, event.evid))
+                return left
             case _:
                 return names.of(event.names[0])

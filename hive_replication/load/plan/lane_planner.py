@@ -23,9 +23,11 @@ from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
+from hive_replication.metastore.partition_filters import why_unfit
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
 from hive_replication.policy.model import ConflictPolicy
+from hive_replication.policy.scope import PartitionFilters
 
 _NO_ACID = "transactional tables are not in the dump"
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
@@ -47,6 +49,7 @@ class LaneSettings:
         unable: why the target cannot hold such, or "".
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the window.
         newcomer: whether a source table's name belongs to the dump's scope, and was not of what the replica was made with.
+        filters: which partitions belong to the dump's scope.
     """
 
     view: TargetView
@@ -60,6 +63,7 @@ class LaneSettings:
     unable: str = ""
     rebuilt: Container[str] = ()
     newcomer: Callable[[str], bool] = lambda _: False
+    filters: PartitionFilters = field(default_factory=PartitionFilters)
 
 
 class LanePlanner:
@@ -74,8 +78,10 @@ class LanePlanner:
     def __init__(self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None) -> None:
         self._lane, self._settings = lane, settings
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
-        coming = settings.view.state.coming
-        self._incarnations = LaneIncarnations(lane, settings.mapping, settings.includes, coming, settings.ended)
+        awaited = settings.view.state.coming
+        self._incarnations = LaneIncarnations(
+            lane, settings.mapping, settings.includes, awaited, settings.ended, settings.filters
+        )
         self._replicas: dict[int, Replica] = {}
         self._planning = LanePlanning(
             settings.view,
@@ -224,6 +230,9 @@ class LanePlanner:
             tables.drop_table(self._planning, event, replica)
         else:
             require_within(event)
+            table = _table_of(change)
+            if table and (reason := why_unfit(self._settings.filters.of(event.names[-1]), table)):
+                raise LaneStopped(reason, refused=True)
             handlers()[event.row.type](self._planning, event, replica)
 
     def _lacking(self, event: WindowEvent, replica: Replica) -> None:

@@ -40,6 +40,13 @@ class WindowEvent:
         return self.outside or self.shared
 
     @property
+    def why_shared(self) -> str:
+        """Why what it brings is read by more partitions than it names, and what becomes of that; or ""."""
+        advice = "it is rebuilt from a dump" if self.redump else "repair it, or give each partition a directory of its own"
+        reason = f"at the source, {self.shared} shares the directory of a partition of event {self.evid}: {advice}"
+        return reason if self.shared else ""
+
+    @property
     def evid(self) -> int:
         """Event id."""
         return self.row.evid
@@ -163,22 +170,3 @@ def _joined(events: Iterable[WindowEvent]) -> dict[str, frozenset[str]]:
         union = frozenset(event.names).union(*(groups.get(name, frozenset()) for name in event.names))
         groups |= dict.fromkeys(union, union)
     return groups
-
-
-def partitions_of(event: r.Event | None) -> Iterable[str]:
-    """Names of existing partitions, or new ones, that an event is about."""
-    match event:
-        case r.AddPartition():
-            return (added.name for added in event.partitions)
-        case r.DropPartition():
-            return event.partitions
-        case r.AlterPartition():
-            return (name for change in event.changes for name in (change.before_name, change.after_name))
-        case (
-            r.Insert(partition_name=name) | r.UpdateStatistics(partition_name=name) | r.DeleteStatistics(partition_name=name)
-        ) if name:
-            return (name,)
-        case tx.CommitTransaction():
-            return (one.partition for one in event.writes if one.partition)
-        case _:
-            return ()

@@ -12,18 +12,19 @@ from hive_replication.policy.scope import of_expressions
 from hive_replication.statements import ALL, Tables
 
 
-def made_with(state: ReplicaState, policy: Policy, tables: Callable[[], Iterable[str]]) -> MadeWith | None:
+def made_with(state: ReplicaState, policy: Policy, database: str, tables: Callable[[], Iterable[str]]) -> MadeWith | None:
     """What a dump of events has to know of the replica that it is for; None where nothing is to be told.
 
     Args:
         state: of the target database.
         policy: the policy of the dump.
+        database: of the source.
         tables: names of the target's tables; asked where an earlier version made the replica, so that nothing else tells.
     """
     coming = tuple(sorted(state.coming))
     if state.applied is not None and not state.scope:
         return MadeWith("", coming, tuple(sorted(tables())))
-    return MadeWith(state.scope, coming) if coming or changed(state, policy) else None
+    return MadeWith(state.scope, coming) if coming or changed(state, policy, database) else None
 
 
 def require_made_with(state: ReplicaState, database: str, tables: Tables) -> None:
@@ -43,6 +44,6 @@ def _plain(scope: PolicyScope) -> tuple[str, ...]:
     return ("*",) if scope.tables == of_expressions(ALL.include).tables else scope.tables
 
 
-def changed(state: ReplicaState, policy: Policy) -> bool:
-    """Whether a policy takes other tables than its replica was made with."""
-    return state.applied is not None and state.scope not in ("", policy.scope.text)
+def changed(state: ReplicaState, policy: Policy, database: str) -> bool:
+    """Whether a policy takes other tables or partitions of a source database than its replica was made with."""
+    return state.applied is not None and state.scope not in ("", policy.scope(database).text)

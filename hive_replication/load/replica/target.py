@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.load.replica.state import SOURCE_FOR
@@ -34,6 +34,11 @@ class Target:
     def threads(self) -> Threads:
         """Carry out lanes in parallel."""
         return Threads(self.policy.parallelism.lanes, "lane")
+
+    def within_filters(self, database: str) -> Target:
+        """The same as it is compared with a source database: without partitions outside the policy's filters."""
+        filter_of = self.policy.filters(database).of
+        return replace(self, metastore=self.metastore.within(lambda _, table: filter_of(table)))
 
     @property
     def identity(self) -> str:

@@ -92,7 +92,7 @@ class Look:
         self._policy, self._threads, self._chance = source.policy, source.threads, chance
         kinds = source.policy.metadata_only, source.acid
         self._source = Side(source.metastore, source.storage, database, *kinds)
-        self._target = Side(target.metastore, target.storage, source.policy.target_of(database), *kinds)
+        self._target = Side(target.within_filters(database).metastore, target.storage, source.policy.target_of(database), *kinds)
         self._databases = renamed_databases(source.policy.databases, database, self._target.database)
         self._roots = [root.uri for root in source.storage.roots]
 

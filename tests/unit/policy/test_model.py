@@ -52,6 +52,8 @@ def test_names_and_patterns(tmp_path: Path) -> None:
         (("source:\n", "source\n"), "is not YAML"),
         ((TEXT, ""), "top level: "),
         (('exclude: ["*_tmp"]', "max_events: 0"), "max_events: "),
+        (('exclude: ["*_tmp"]', "partition_filters: {sales: {'*': dt IS NULL}}"), "'dt IS NULL' is no partition filter"),
+        (('exclude: ["*_tmp"]', "partition_filters: {sale: {'*': dt = 1}}"), "partition_filters.sale: no database of the policy"),
         (('exclude: ["*_tmp"]', "external_root: external"), "'external' is not a directory such as"),
         (
             ('exclude: ["*_tmp"]', 'external_root: "file:///"'),

@@ -11,6 +11,7 @@ from hive_replication.load.replica.policy_scope import changed, made_with, requi
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, replica_state
 from hive_replication.metastore.types import Database
 from hive_replication.policy import PolicyScope
+from hive_replication.policy.scope import PartitionFilters
 from hive_replication.statements import Tables
 from tests.moving import POLICY
 
@@ -69,6 +70,17 @@ def test_who_is_taken_in() -> None:
     assert [name for name in "abc" if now.takes_in(name, replace(now, metadata_only=True))] == ["a", "b"]
 
 
+def test_partition_filters_are_part_of_it_where_there_are_some() -> None:
+    filters = PartitionFilters((("a*", "dt > '2026'"), ("*", "n = 1")))
+    scope = PolicyScope(("*",), ("c",), filters=filters)
+    assert PolicyScope.parse(scope.text) == scope
+    assert "filters" not in PolicyScope().text  # as replicas of earlier versions have it
+    assert [found and found.text for found in map(filters.of, ("ab", "b"))] == ["dt > '2026'", "n = 1"]
+    other = replace(scope, filters=PartitionFilters((("A*", "dt > '2026'"), ("b", "n = 2"), ("*", "n = 1"))))
+    assert [name for name in "abcd" if other.takes_in(name, scope)] == ["b"]
+    assert [name for name in "abcd" if PolicyScope().takes_in(name, other)] == ["a", "b", "c", "d"]
+
+
 def test_the_state_keeps_long_scopes_whom_it_awaits_and_who_left() -> None:
     text = PolicyScope(tuple(f"table_{n}" for n in range(5_000))).text
     held = {"x": f"{TAKEN_IN_REASON}and so on", "y": "failed"}
@@ -80,12 +92,12 @@ def test_the_state_keeps_long_scopes_whom_it_awaits_and_who_left() -> None:
 
 
 def test_what_a_dump_is_told_of_its_replica() -> None:
-    same = ReplicaState("uuid/db", 7, scope=POLICY.scope.text)
-    assert (changed(same, POLICY), made_with(same, POLICY, list)) == (False, None)
-    assert not changed(ReplicaState("uuid/db", 7), POLICY)  # made by an earlier version
+    same = ReplicaState("uuid/db", 7, scope=POLICY.scope("db").text)
+    assert (changed(same, POLICY, "db"), made_with(same, POLICY, "db", list)) == (False, None)
+    assert not changed(ReplicaState("uuid/db", 7), POLICY, "db")  # made by an earlier version
     other = replace(same, scope=PolicyScope(("a",)).text)
-    found = made_with(other, POLICY, list)
-    assert (changed(other, POLICY), found and found.scope) == (True, other.scope)
-    earlier = made_with(ReplicaState("uuid/db", 7), POLICY, lambda: ["b", "a"])
+    found = made_with(other, POLICY, "db", list)
+    assert (changed(other, POLICY, "db"), found and found.scope) == (True, other.scope)
+    earlier = made_with(ReplicaState("uuid/db", 7), POLICY, "db", lambda: ["b", "a"])
     assert earlier is not None
     assert (earlier.scope, earlier.there) == ("", ("a", "b"))

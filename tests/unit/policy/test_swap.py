@@ -29,6 +29,14 @@ def test_sides_and_names_are_swapped_and_settings_stay() -> None:
     assert swapped(back) == policy.model_copy(update={"target": source, "external_root": None, "locations": {}})
 
 
+def test_partition_filters_keep_their_databases() -> None:
+    databases = {"sales": "copy", "hr": "hr", "fin_*": "*"}
+    filters = {"sales": {"*": "dt > '2026'"}, "fin_*": {"orders": "n = 1"}, "h*": {"*": "n = 2"}}
+    back = swapped(Policy.model_validate({**SIDES, "databases": databases, "partition_filters": filters}))
+    expected = {"fin_*": {"orders": "n = 1"}, "h*": {"*": "n = 2"}, "copy": {"*": "dt > '2026'"}, "hr": {"*": "n = 2"}}
+    assert back.partition_filters == expected
+
+
 def test_other_names_of_a_pattern_cannot_be_turned_back() -> None:
     with pytest.raises(BadRequest, match="'fin_\\*': 'copy_\\*' gives databases other names"):
         swapped(Policy.model_validate({**SIDES, "databases": {"fin_*": "copy_*"}}))

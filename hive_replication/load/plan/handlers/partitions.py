@@ -51,8 +51,7 @@ def _require_own_directories(event: WindowEvent) -> None:
         LaneStopped: it is not; the table is rebuilt, if the dump could get hold of it.
     """
     if event.shared:
-        advice = "it is rebuilt from a dump" if event.redump else "repair it, or give each partition a directory of its own"
-        raise LaneStopped(f"at the source, {event.shared} shares the directory of a partition of event {event.evid}: {advice}")
+        raise LaneStopped(event.why_shared)
 
 
 def _kept_aside(lane: LanePlanning, event: WindowEvent, added: r.AddedPartition, replica: Replica, foreign: Partition) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping
 from copy import deepcopy
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -24,6 +25,7 @@ from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import FieldSchema, Partition
+from hive_replication.policy.scope import PartitionFilters
 from tests import model
 from tests.replica import MAPPING, TARGET, Target, present
 from tests.statistics import of_column
@@ -65,7 +67,7 @@ def view(
     return TargetView(ReplicaState("uuid/db", applied), {"t": MAPPING.new_table(record.table, state_id)}, parts)
 
 
-def plan(found: TargetView, record: TableRecord, *names: str, **options: bool) -> LanePlan:
+def plan(found: TargetView, record: TableRecord, *names: str, **options: Any) -> LanePlan:
     planner = ObjectPlanner(MAPPING, found, EVID, "hdfs://d/dump", **options, present=present(found))
     ((lane, skipped),) = planner.plan(record, map(partition, names))
     assert bool(skipped) == (not lane.operations and lane.stop is None and "t" in found.tables and _newer(found))
@@ -177,6 +179,25 @@ def test_a_repair_of_some_partitions_leaves_the_others() -> None:
     lane = plan(view(None, 0), record, "p=1", repair=True, whole=False)
     assert lane.stop is not None
     assert ("lacks db.t" in lane.stop.reason, lane.operations) == (True, ())
+
+
+@pytest.mark.parametrize(("excluded", "gone"), [("keep", ("p=4",)), ("drop", ("p=1", "p=4"))])
+def test_of_partitions_outside_the_filter_those_of_replication_may_go(excluded: str, gone: tuple[str, ...]) -> None:
+    """One inside that the source has no longer always goes, one that somebody else made outside never."""
+    record = table(partitioned=True)
+    found = view(record, 30, {"p=1": 30, "p=2": 30, "p=3": 30, "p=4": 30})
+    found.partitions["t", "p=2"].parameters.pop("hive_replication.source")
+    lane = plan(found, record, "p=3", filters=PartitionFilters((("t", "p >= '3'"),)), excluded=excluded)
+    assert [one.names for one in lane.operations if isinstance(one, op.DropPartitions)] == [gone]
+
+
+def test_a_table_that_its_filter_does_not_fit_stops_the_lane() -> None:
+    transactional = table(partitioned=True)
+    transactional.table.parameters["transactional"] = "true"
+    for record, text in ((transactional, "p > '3'"), (table(partitioned=True), "q > '3'"), (table(partitioned=False), "p > '3'")):
+        lane = plan(view(None, 0), record, filters=PartitionFilters((("t", text),)))
+        assert lane.stop is not None
+        assert (lane.operations, lane.stop.refused, "does not fit" in lane.stop.reason) == ((), True, True)
 
 
 def test_a_foreign_object_stops_the_lane() -> None:
