@@ -16,8 +16,13 @@ class Outside(r.Event):
     """An event that says nothing but of partitions outside."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entered(r.Event):
+    """A partition was renamed into the filter: its files and statistics are not in the log, so its table is dumped whole."""
+
+
 def within(event: r.Event, found: PartitionFilter) -> r.Event:
-    """What an event says of partitions inside a filter. Inside, a partition is new that is renamed into it, or gone out of it.
+    """What an event says of partitions inside a filter. Inside, a partition is gone that is renamed out of it.
 
     Args:
         event: of a table that has the filter.
@@ -47,8 +52,7 @@ def _altered(event: r.AlterPartition, found: PartitionFilter) -> r.Event:
         elif was:  # a rename, the only change of its event
             return r.DropPartition(*_head(event, "DROP_PARTITION"), event.table_object, (one.before_name,))
         elif stays:
-            added = r.AddedPartition(one.after_name, one.after, None)
-            return r.AddPartition(*_head(event, "ADD_PARTITION"), event.table_object, (added,))
+            return Entered(*_head(event, event.type))
     return replace(event, changes=tuple(kept)) if kept else _outside(event)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
-from hive_replication.events.partition_filters import Outside, within
+from hive_replication.events.partition_filters import Entered, Outside, within
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
 from hive_replication.load.replica.name_mapping import object_name
@@ -50,6 +50,9 @@ def _within(session: Session, event: WindowEvent) -> WindowEvent:
     if found is None or event.event is None:
         return event
     made = within(event.event, found)
+    if isinstance(made, Entered):
+        advice = "its table is rebuilt from a dump" if event.redump else "repair the table"
+        return replace(event, outside=f"a partition was renamed into the partition filter {found.text}: {advice}")
     if isinstance(made, Outside):  # in whose directories partitions inside lie, too
         return replace(event, outside=event.why_shared or f"the partition filter {found.text} excludes it")
     return replace(event, event=made, row=replace(event.row, type=made.type))

@@ -21,6 +21,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import refiltered
 from hive_replication.events.files import FileRef
+from hive_replication.events.partition_filters import Entered
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external
 from hive_replication.metastore.types import Database, Function, Table
@@ -71,7 +72,7 @@ class Fold:
         met = self.left.intersection(event.names)
         self.left -= met
         self.unread |= met
-        if not is_untold(event):
+        if not (is_untold(event) or isinstance(event, Entered)):
             self._fold(event)
         elif self._behind(event.table, event.evid):
             self.read_again([event.table])

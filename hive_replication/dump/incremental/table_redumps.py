@@ -17,6 +17,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent
+from hive_replication.events.partition_filters import Entered
 from hive_replication.events.untold import is_untold
 from hive_replication.logs import about
 
@@ -53,7 +54,8 @@ class TableRedumps:
             return self._directory(event.row.table, event.evid)
         if self.dump is None or event.row.type not in redumps.TYPES or event.event is None:
             return ""
-        needed = is_untold(event.event) or (self.source.acid and redumps.why_redump(event.event))
+        untold = is_untold(event.event) or isinstance(event.event, Entered)
+        needed = untold or (self.source.acid and redumps.why_redump(event.event))
         return self._directory(event.row.table, event.evid) if needed else ""
 
     def _directory(self, table: str, evid: int) -> str:
