@@ -59,8 +59,7 @@ class Partitions(Tables):
 
     def partitions(self, db: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         """Those of the named partitions that exist, or all; a batch a call, in no certain order within a batch."""
-        for batch in batches(self.partition_names(db, table) if names is None else self._shown(db, table, names), self._batch):
-            yield from self._named(db, table, batch)
+        yield from self._read(db, table, self.partition_names(db, table) if names is None else self._shown(db, table, names))
 
     def add_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
         """Adds partitions in one call and with one event: all of them or none.
@@ -112,7 +111,7 @@ class Partitions(Tables):
         for old_values, partition in renames:
             self._rename(db, table, old_values, partition, made=lambda: True)
         wanted = [partition for _, partition in renames]
-        found = {tuple(p.values) for p in self.partitions(db, table, self._names_of(db, table, wanted))}
+        found = {tuple(p.values) for p in self._read(db, table, self._names_of(db, table, wanted))}
         for old_values, partition in renames:
             if tuple(partition.values) not in found:
                 self._rename(db, table, old_values, partition)
@@ -151,13 +150,17 @@ class Partitions(Tables):
             done=lambda: not self._named(db, table, names),
         )
 
+    def _read(self, db: str, table: str, names: Iterable[str]) -> Iterator[Partition]:
+        for batch in batches(names, self._batch):
+            yield from self._named(db, table, batch)
+
     def _shown(self, db: str, table: str, names: Iterable[str]) -> Iterable[str]:
         found = self.filter_of(db, table) if self.filter_of else None
         return names if found is None else (name for name in names if inside(found, name))
 
     def _all(self, like: Callable[[Partition, Partition], bool], db: str, table: str, partitions: Sequence[Partition]) -> bool:
         """Whether all of some partitions are there as described."""
-        found = {tuple(p.values): p for p in self.partitions(db, table, self._names_of(db, table, partitions))}
+        found = {tuple(p.values): p for p in self._read(db, table, self._names_of(db, table, partitions))}
         return all(tuple(p.values) in found and like(found[tuple(p.values)], p) for p in partitions)
 
     def _named(self, db: str, table: str, names: list[str]) -> list[Partition]:
