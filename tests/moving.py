@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 from hypothesis import strategies as st
 
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, EventRecord, PartitionRecord, TableRecord
-from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.source import Source
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.constraints import Constraint
@@ -154,11 +154,18 @@ class Moving:
         self._moves()
         return self.source.table(name)
 
-    def partitions(self, _: str, table: str, names: object = None) -> Iterator[Partition]:
+    def partition_names(self, _: str, table: str) -> list[str]:
         self._moves()
         if table not in self.source.tables:
             raise NotFound(table)
-        yield from self.source.partitions(table)
+        return sorted(self.source.tables[table].parts)
+
+    def partitions(self, _: str, table: str, names: Iterable[str]) -> Iterator[Partition]:
+        self._moves()
+        if table not in self.source.tables:
+            raise NotFound(table)
+        present = dict(zip(sorted(self.source.tables[table].parts), self.source.partitions(table), strict=True))
+        yield from (present[name] for name in names if name in present)
 
     def functions(self, _: str) -> list[Function]:
         return []

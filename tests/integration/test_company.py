@@ -11,11 +11,16 @@ import pytest
 
 from bench.company import formula
 from bench.company.formula import Slice
-from bench.company.measure import Stage, Used, beside_limits, connected, replicate
+from bench.company.measure import Stage, Used, beside_limits, connected, replicate, used
 from bench.company.model import model
 from bench.company.scale import write
 from bench.company.servers import Side, side
 from hive_replication.connect import Connection
+from hive_replication.dump.command import repl_dump
+from hive_replication.dump.format import resume
+from hive_replication.dump.format.packed_writer import PackedWriter
+from hive_replication.dump.format.record_types import PartitionRecord
+from hive_replication.statements import ReplDump
 from hive_replication.storage import Storage
 
 SLICE = Slice("company_3x50x3", 3, 50, 3)
@@ -124,6 +129,30 @@ def test_each_figure_stands_beside_its_limit(replica: Replica, tmp_path: Path) -
     for name in ("DataNode read", "DataNode write", "metastore add_partitions_req"):
         assert load.limit.calls[name] == load.used.calls[name]
     assert dump.ratio == dump.used.seconds / dump.limit.seconds
+
+
+def test_a_dump_that_is_killed_in_the_middle_of_a_table_goes_on_there(
+    replica: Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resume, "INTERVAL", 0)
+    of, sides = Slice("company_1x2300x1", 1, 2_300, 1), connected(replica.source, None, SLICE, tmp_path)
+    put, statement = PackedWriter.put_partition, ReplDump(of.name)
+
+    def dying(writer: PackedWriter, record: PartitionRecord) -> None:
+        if record.name.endswith("=001700"):
+            raise RuntimeError("killed")
+        put(writer, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PackedWriter, "put_partition", dying)
+        with pytest.raises(RuntimeError, match="killed"):
+            repl_dump(sides.source, statement, sides.store)
+    taken, made = used(lambda: repl_dump(sides.source, statement, sides.store), replica.source)
+    assert taken.calls["NameNode getListing"] == 800  # after three batches
+    store = replica.source.hdfs.rstrip("/")
+    found = [record.partition for record in sides.store.open(made.directory).partitions(TABLES[0])]
+    assert (made.partitions, made.files) == (2_300, 2_300)
+    assert found == [formula.partition(of, 0, number, store) for number in range(2_300)]
 
 
 def _stage(name: str, tables: int, units: int, files: int, each: float) -> Stage:

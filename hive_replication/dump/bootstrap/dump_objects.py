@@ -9,10 +9,10 @@ from functools import partial
 
 from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.bootstrap.fold import Fold
-from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
+from hive_replication.dump.bootstrap.table_reader import ObjectReader
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Known, Scope
-from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source
@@ -96,18 +96,14 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
 
 def _read_all(source: Source, reader: ObjectReader, begin: int, left: set[str], progress: Progress) -> None:
     """Reads what an interrupted dump did not; what it had read counts as read then, and the fold does the rest."""
-    writer = reader.writer
-    if writer.done is not None:
-        reader.reads |= {name: Read(*read) for name, read in writer.done.reads.items()}
-        reader.resume()
-    checkpoint = Checkpoint(begin, source.reach(begin)[1])
+    if reader.writer.done is not None:
+        reader.resume(reader.writer.done)
+    reader.checkpoint = Checkpoint(begin, source.reach(begin)[1])
     names = [name for name in reader.names() if name not in {*reader.reads, *left}]
     for _ in progress.count(reader.read_all(names), "tables read", len(names)):
-        with reader.writing:
-            if writer.due():
-                reads = {name: (read.begin, read.end) for name, read in list(reader.reads.items())}
-                writer.keep(replace(checkpoint, reads=reads))
-    writer.seal()
+        pass
+    reader.checkpoint = None
+    reader.writer.seal()
 
 
 def _functions(source: Source, database: str) -> dict[str, Function]:

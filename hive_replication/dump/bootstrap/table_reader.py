@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, Scope, TableRecord
 from hive_replication.dump.listing import Lister
@@ -35,7 +36,9 @@ class ObjectReader:
     """Reads tables of one database into a dump.
 
     ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
-    tables have foreign keys that point at a table. ``writing`` is held while the writer is in use.
+    tables have foreign keys that point at a table. ``begun`` tells of those that are being read the event id before, and the last
+    partition that is in the dump. ``writing`` is held while the writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is
+    noted with them, as long as the dump only grows.
     """
 
     source: Source
@@ -45,7 +48,9 @@ class ObjectReader:
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    begun: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     writing: Lock = field(default_factory=Lock)
+    checkpoint: Checkpoint | None = None
 
     def names(self) -> list[str]:
         """Tables of the scope at this moment.
@@ -65,16 +70,18 @@ class ObjectReader:
         return self.source.threads.unordered(self.read, names)
 
     def read(self, name: str) -> None:
-        """Reads one table, its partitions and files; a table that is no longer there leaves nothing."""
-        begin = self.source.metastore.current_event_id()
+        """Reads one table, its partitions and files, or the rest of them; a table that is no longer there leaves nothing."""
+        begin, last = self.begun.get(name) or (self.source.metastore.current_event_id(), "")
         table = self.source.metastore.table(self.scope.database, name)
         if table is None:
+            self._leave_out(name)
             return
         table = restored(table)
         metadata_only = self.source.policy.metadata_only
         reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
         if reason:
             self.skipped[name] = reason
+            self._leave_out(name)
             return
         listed = has_files(table) and not is_transactional(table)  # those of transactional tables are listed last (snapshot)
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if listed else ()
@@ -82,14 +89,31 @@ class ObjectReader:
             record = self._with_attached(TableRecord(table, files))
             with self.writing:
                 self.writer.put_table(record)
-            for part in self._partitions(table) if table.partitionKeys and not metadata_only else ():
+            for until, parts in self._partitions(table, last) if table.partitionKeys and not metadata_only else ():
                 with self.writing:
-                    self.writer.put_partition(part)
+                    for part in parts:
+                        self.writer.put_partition(part)
+                    self.begun[name] = begin, until
+                    self._keep()
         except NotFound:  # dropped or renamed meanwhile: the fold of that event does the rest
-            with self.writing:
-                self.writer.drop_table(name)
+            self._leave_out(name)
             return
-        self.reads[name] = Read(begin, self.source.metastore.current_event_id())
+        end = self.source.metastore.current_event_id()
+        with self.writing:
+            self.begun.pop(name, None)
+            self.reads[name] = Read(begin, end)
+            self._keep()
+
+    def _leave_out(self, name: str) -> None:
+        with self.writing:
+            self.begun.pop(name, None)
+            self.writer.drop_table(name)
+
+    def _keep(self) -> None:
+        """Notes how far the dump is, where it is time to."""
+        if self.checkpoint is not None and self.writer.due():
+            reads = {name: (read.begin, read.end) for name, read in self.reads.items()}
+            self.writer.keep(replace(self.checkpoint, reads=reads, begun=dict(self.begun)))
 
     def _with_attached(self, record: TableRecord) -> TableRecord:
         """A table with its constraints and column statistics, if it can have any."""
@@ -103,25 +127,33 @@ class ObjectReader:
         self._note_parents(made)
         return made
 
-    def resume(self) -> None:
-        """Restores the foreign keys of the tables that an interrupted dump has read."""
+    def resume(self, done: Checkpoint) -> None:
+        """Goes on where an interrupted dump was, with its tables that are there still."""
+        self.reads |= {name: Read(*read) for name, read in done.reads.items()}
         for record in filter(None, map(self.writer.table, self.reads)):
             self._note_parents(record)
+        self.begun |= done.begun
+        for name in self.begun.keys() - set(self.names()):
+            self._leave_out(name)
 
     def _note_parents(self, record: TableRecord) -> None:
         for parent in filter(None, (one.parent for one in record.constraints)):
             self.children.setdefault(parent[1], set()).add(record.name)
 
-    def _partitions(self, table: Table) -> Iterator[PartitionRecord]:
-        keys, name = [key.name for key in table.partitionKeys], table.tableName.lower()
-        for batch in batches(self.source.metastore.partitions(self.scope.database, name, self.scope.partitions), _BATCH):
-            names = [partition_name(keys, part.values) for part in batch]
-            columns = [column.name for column in table.sd.cols]
-            statistics = self.source.metastore.partition_statistics(self.scope.database, name, columns, names)
-            locations = (None if is_transactional(table) else part.sd.location for part in batch)
-            listed = self.lister.many(locations, kept=not is_external(table))
-            for part_name, part, files in zip(names, batch, listed, strict=True):
-                yield PartitionRecord(name, part_name, with_statistics(part, statistics.get(part_name, ())), files)
+    def _partitions(self, table: Table, last: str) -> Iterator[tuple[str, list[PartitionRecord]]]:
+        """The partitions after one, in order of their names, a batch at a time, each with the name up to which it goes."""
+        keys, name, metastore = [key.name for key in table.partitionKeys], table.tableName.lower(), self.source.metastore
+        columns, kept = [column.name for column in table.sd.cols], not is_external(table)
+        wanted = self.scope.partitions
+        if wanted is None:
+            wanted = metastore.partition_names(self.scope.database, name)
+        for batch in batches(sorted(one for one in wanted if one > last), _BATCH):
+            found = {partition_name(keys, one.values): one for one in metastore.partitions(self.scope.database, name, batch)}
+            names = sorted(found)
+            statistics = metastore.partition_statistics(self.scope.database, name, columns, names)
+            listed = self.lister.many((None if is_transactional(table) else found[one].sd.location for one in names), kept=kept)
+            attached = (with_statistics(found[one], statistics.get(one, ())) for one in names)
+            yield batch[-1], [PartitionRecord(name, *one) for one in zip(names, attached, listed, strict=True)]
 
     def relist(self, table: str, partition: str) -> None:
         """Lists an object's files again, for an event that named none; from then on its table counts as read now."""

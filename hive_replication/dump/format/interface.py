@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,
@@ -14,7 +15,6 @@ from hive_replication.dump.format.record_types import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.storage import Storage
 
 

@@ -9,12 +9,14 @@ files as they are: ``explode(files)`` gives the table of what there is to copy.
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
+from itertools import starmap
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -80,16 +82,13 @@ class Part:
         columns = (self.rows.column(name).to_pylist() for name in Key._fields)
         return list(map(Key, *columns))
 
-    def record(self, key: Key) -> Record:
-        """The record of one row, the only one that is decoded.
-
-        Raises:
-            KeyError: no row is about it.
-        """
+    def __contains__(self, key: Key) -> bool:
         number = bisect_left(self.index, key)
-        if self.index[number : number + 1] != [key]:
-            raise KeyError(key)
-        return _record(key, self.rows.slice(number, 1).to_pylist()[0])
+        return self.index[number : number + 1] == [key]
+
+    def record(self, key: Key) -> Record:
+        """The record of one row, which there has to be: the only one that is decoded."""
+        return _record(key, self.rows.slice(bisect_left(self.index, key), 1).to_pylist()[0])
 
     def stream(self, kind: Kind, table: str = "") -> Iterator[tuple[Key, Record]]:
         """The records of a kind (and table), in order."""
@@ -99,9 +98,24 @@ class Part:
                 key = Key(kind, table, row["name"], row["evid"])
                 yield key, _record(key, row)
 
-    def only(self, keys: set[Key]) -> bytes:
-        """The file with these rows only."""
-        return _text(self.rows.filter(pa.array([key in keys for key in self.index], pa.bool_())))
+    def only(self, wanted: Callable[[Key], bool]) -> bytes:
+        """The file with some of its rows only."""
+        return _text(self.rows.filter(pa.array(map(wanted, self.index), pa.bool_())))
+
+
+def in_order(files: Iterable[tuple[Key, Callable[[], Iterable[tuple[Key, Record]]]]]) -> Iterator[tuple[Key, Record]]:
+    """The rows of several files in order; each file is read only when the next row may be its first.
+
+    Args:
+        files: each with a key that is not after its first row, and what reads it.
+    """
+
+    def rows(first: Key, read: Callable[[], Iterable[tuple[Key, Record]]]) -> Iterator[tuple[Key, Record | None]]:
+        yield first, None
+        yield from read()
+
+    merged = heapq.merge(*starmap(rows, files), key=lambda one: one[0])
+    return ((key, record) for key, record in merged if record is not None)
 
 
 def key_of(record: Record) -> Key:

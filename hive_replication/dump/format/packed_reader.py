@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import cast
 
 from hive_replication.dump.format.ack import Ack
-from hive_replication.dump.format.packed_parquet import Key, Kind, Part, Record, first_rows, read_part
+from hive_replication.dump.format.packed_parquet import Key, Kind, Part, Record, first_rows, in_order, read_part
 from hive_replication.dump.format.reader_base import ReaderBase
 from hive_replication.dump.format.record_types import EventRecord, FunctionRecord, PartitionRecord, TableRecord
 from hive_replication.errors import BadRequest
@@ -62,24 +61,20 @@ class PackedReader(ReaderBase):
             self._expect(kind, found[kind])
 
     def _stream(self, kind: Kind, table: str = "") -> Iterator[Record]:
-        streams = (self._rows(name, first) for name, first in self._first.get((kind, table), {}).items())
-        merged, last = heapq.merge(*streams, key=lambda one: one[0]), Key("event")
+        files = self._first.get((kind, table), {}).items()
+        rows = in_order((first, partial(self._rows, name, first)) for name, first in files)
+        last = Key("event")
         while True:
-            found = self._guard(lambda: next(merged, None))
+            found = self._guard(lambda: next(rows, None))
             if found is None:
                 return
-            key, record = found
-            if record is None:
-                continue
-            if last.kind == kind and key <= last:
+            if last.kind == kind and found[0] <= last:
                 raise self._unreadable(ValueError(f"it has two records of {last}"))
-            last = key
-            yield record
+            last = found[0]
+            yield found[1]
 
-    def _rows(self, name: str, first: Key) -> Iterator[tuple[Key, Record | None]]:
-        """The rows of a Parquet file after a mark, by which the file is not read before its first row is next."""
-        yield first, None
-        yield from self._part(name).stream(first.kind, first.table)
+    def _rows(self, name: str, first: Key) -> Iterator[tuple[Key, Record]]:
+        return self._part(name).stream(first.kind, first.table)
 
     def _read(self, name: str) -> Part:
         part = self._guard(lambda: read_part(self._files.read(name)))

@@ -13,15 +13,27 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterator
-from functools import lru_cache
-from itertools import starmap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import groupby, starmap
 from typing import Any, cast
 
 from hive_replication.dump.format import encoding
+from hive_replication.dump.format.checkpoints import Run
 from hive_replication.dump.format.digests import digest_of
-from hive_replication.dump.format.packed_parquet import Key, Part, Record, key_of, number_of_files, part_of, read_part, weight
+from hive_replication.dump.format.packed_parquet import (
+    Key,
+    Kind,
+    Part,
+    Record,
+    in_order,
+    key_of,
+    number_of_files,
+    part_of,
+    read_part,
+    weight,
+)
 from hive_replication.dump.format.record_types import (
     DumpHeader,
     DumpResult,
@@ -41,6 +53,20 @@ from hive_replication.storage import Storage, paths
 #: Weight of one Parquet file at most: its records, with their files, columns and long messages. So much is held in memory.
 _FULL = 20_000
 _KEPT = 2
+
+
+@dataclass
+class _Live:
+    """What of a Parquet file is wanted still: runs by table, and other rows."""
+
+    keys: set[Key] = field(default_factory=set[Key])
+    runs: dict[str, Run] = field(default_factory=dict[str, Run])
+
+    def has(self, key: Key) -> bool:
+        """Whether a row is wanted."""
+        if key.kind != "partition":
+            return key in self.keys
+        return key.table in self.runs and key.name not in self.runs[key.table].gone
 
 
 class PackedWriter(WriterBase):
@@ -63,8 +89,7 @@ class PackedWriter(WriterBase):
         self._count(claim)
         self._waiting: dict[Key, Record] = {}
         self._weight = 0
-        self._where: dict[Key, str] = {}
-        self._having: dict[str, list[str]] = {}  # Parquet files with partitions of a table, some of them perhaps dropped since
+        self._where: dict[Key, str] = {}  # Parquet files of all but partitions
         self._rows: dict[str, int] = {}
         self._next = 0
         self._part = lru_cache(_KEPT)(self._read)
@@ -78,7 +103,6 @@ class PackedWriter(WriterBase):
         self._put(record)
 
     def put_partition(self, record: PartitionRecord) -> None:
-        self._partitions[record.table, record.name] = len(record.files)
         self._put(record)
 
     def put_function(self, record: FunctionRecord) -> None:
@@ -93,22 +117,27 @@ class PackedWriter(WriterBase):
         return cast("TableRecord | None", self._get(Key("table", name=name)))
 
     def partition(self, table: str, name: str) -> PartitionRecord | None:
-        return cast("PartitionRecord | None", self._get(Key("partition", table, name)))
+        key = Key("partition", table, name)
+        run = self._run(key)
+        found = self._waiting.get(key) if run is None else self._part(run.part).record(key)
+        return cast("PartitionRecord | None", found)
 
     def partitions(self, table: str) -> Iterator[PartitionRecord]:
         # What waits is not written for this: a file for each table that is read back would be as many as the tables.
-        waiting = ((key, record) for key, record in self._waiting.items() if key.kind == "partition" and key.table == table)
-        streams = [sorted(waiting, key=lambda one: one[0]), *(self._live(name, table) for name in self._having.get(table, ()))]
-        return (cast("PartitionRecord", record) for _, record in heapq.merge(*streams, key=lambda one: one[0]))
+        waiting = [(key, one) for key, one in self._waiting.items() if key.kind == "partition" and key.table == table]
+        waiting.sort(key=lambda one: one[0])
+        files = ((Key("partition", table, run.first), partial(self._live, run, table)) for run in self._runs.get(table, ()))
+        rows = in_order([(Key("partition", table), lambda: waiting), *files])
+        return (cast("PartitionRecord", record) for _, record in rows)
 
     def drop_table(self, name: str) -> None:
         self._tables.pop(name, None)
         self._drop(Key("table", name=name))
-        for table, part in [key for key in self._partitions if key[0] == name]:
-            self.drop_partition(table, part)
+        self._runs.pop(name, None)
+        for key in [key for key in self._waiting if key.table == name]:
+            del self._waiting[key]
 
     def drop_partition(self, table: str, name: str) -> None:
-        self._partitions.pop((table, name), None)
         self._drop(Key("partition", table, name))
 
     def finish(self, header: DumpHeader) -> DumpResult:
@@ -116,9 +145,12 @@ class PackedWriter(WriterBase):
             return self._as_tree().finish(header)
         self._close()
         self._flush()
-        live: dict[str, set[Key]] = {name: set() for name in sorted(self._rows)}
+        live: dict[str, _Live] = {name: _Live() for name in sorted(self._rows)}
         for key, name in self._where.items():
-            live[name].add(key)
+            live[name].keys.add(key)
+        for table, runs in self._runs.items():
+            for run in runs:
+                live[run.part].runs[table] = run
         parts = dict(filter(None, starmap(self._settled, live.items())))
         text = encoding.header_text(header)
         self._digests = {"_dumpmetadata": digest_of(text)} | {name: self._digests[name] for name in parts}
@@ -127,7 +159,7 @@ class PackedWriter(WriterBase):
 
     def _as_tree(self) -> TreeWriter:
         """The same dump in the ``tree`` layout."""
-        for written in (self._tables, self._partitions, self._events, self._digests):
+        for written in (self._tables, self._events, self._digests):
             written.clear()  # the other writer counts again, in the same claim
         tree = TreeWriter(self._storage, self.directory, self._scope, self._claim, self._key)
         for record in self._waiting.values():
@@ -169,37 +201,48 @@ class PackedWriter(WriterBase):
     def _drop(self, key: Key) -> None:
         self._waiting.pop(key, None)
         self._where.pop(key, None)
+        if (run := self._run(key)) is not None:
+            run.gone.add(key.name)
+            run.files -= number_of_files(self._part(run.part).record(key))
+            if not run.left:
+                self._runs[key.table].remove(run)
 
-    def _live(self, name: str, table: str) -> Iterator[tuple[Key, Record]]:
-        stream = self._part(name).stream("partition", table)
-        return ((found, record) for found, record in stream if self._where.get(found) == name)
+    def _run(self, key: Key) -> Run | None:
+        """The run that a partition is in; None of any other record."""
+        for run in self._runs.get(key.table, ()):
+            if run.first <= key.name <= run.last and key.name not in run.gone and key in self._part(run.part):
+                return run
+        return None
+
+    def _live(self, run: Run, table: str) -> Iterator[tuple[Key, Record]]:
+        return ((key, record) for key, record in self._part(run.part).stream("partition", table) if key.name not in run.gone)
 
     def _flush(self) -> None:
         if not self._waiting:
             return
         name = self._write(part_of(self._waiting.values()))
-        self._note(name, self._waiting)
+        self._where |= {key: name for key in self._waiting if key.kind != "partition"}
+        for table, found in groupby(sorted(key for key in self._waiting if key.kind == "partition"), lambda key: key.table):
+            keys = list(found)
+            files = sum(number_of_files(self._waiting[key]) for key in keys)
+            self._runs.setdefault(table, []).append(Run(name, keys[0].name, keys[-1].name, len(keys), files))
         self._rows[name] = len(self._waiting)
         self._waiting.clear()
         self._weight = 0
 
-    def _note(self, name: str, keys: Collection[Key]) -> None:
-        """Notes which Parquet file has some records."""
-        self._where |= dict.fromkeys(keys, name)
-        for table in {key.table for key in keys if key.kind == "partition"}:
-            self._having.setdefault(table, []).append(name)
-
-    def _settled(self, name: str, live: set[Key]) -> tuple[str, dict[str, Any]] | None:
+    def _settled(self, name: str, live: _Live) -> tuple[str, dict[str, Any]] | None:
         """What the ack file says of a Parquet file, once it has no rows that nobody wants any more; None if none was left."""
-        if len(live) < self._rows[name]:
+        tables = sorted(table for table, run in live.runs.items() if run.left)
+        rows = len(live.keys) + sum(run.left for run in live.runs.values())
+        if rows < self._rows[name]:
             # The new file comes before the old one goes: a writer that is killed in between leaves no row behind.
-            settled = self._write(self._part(name).only(live)) if live else None
+            settled = self._write(self._part(name).only(live.has)) if rows else None
             self._storage.delete(f"{self.directory}/{name}")
             if settled is None:
                 return None
             name = settled
-        kinds, tables = {key.kind for key in live}, {key.table for key in live if key.kind == "partition"}
-        return name, {"rows": len(live), "kinds": sorted(kinds), "tables": sorted(tables)}
+        kinds = {key.kind for key in live.keys} | ({"partition"} if tables else set[Kind]())
+        return name, {"rows": rows, "kinds": sorted(kinds), "tables": tables}
 
     def _go_on(self) -> None:
         """Restores the index from the files of earlier writers; rows that no checkpoint names count as dropped.
@@ -208,7 +251,6 @@ class PackedWriter(WriterBase):
             BadRequest: a file is not what was written, or lacks what a checkpoint names.
         """
         known = {Key("table", name=name) for name in self._tables}
-        known |= {Key("partition", table, name) for table, name in self._partitions}
         known |= {Key("event", evid=evid) for evid in self._events}
         noted, found = dict(self._digests), sorted(paths.name(status.uri) for status in self._storage.ls(self.directory))
         self._digests.clear()
@@ -222,7 +264,20 @@ class PackedWriter(WriterBase):
             except ValueError as error:
                 raise BadRequest(f"{self.directory}/{name} is not what was written: {error}") from error
             self._rows[name] = len(part)
-            self._note(name, [key for key in part.index if key in known])
+            self._where |= {key: name for key in part.index if key in known}
+            self._adopt(name, part)
             self._next = int(name[len("part-") : -len(".parquet")]) + 1
-        if known - self._where.keys():
+        lost = {run.part for runs in self._runs.values() for run in runs} - self._rows.keys()
+        if known - self._where.keys() or lost or self._partitions:
             raise BadRequest(f"{self.directory} lacks records that its checkpoints name")
+
+    def _adopt(self, name: str, part: Part) -> None:
+        """The runs of a Parquet file by checkpoints of earlier versions, which noted each partition."""
+        if not self._partitions:
+            return
+        for table, found in groupby((key for key in part.index if key.kind == "partition"), lambda key: key.table):
+            names = [key.name for key in found]
+            noted = {one: self._partitions.pop((table, one)) for one in names if (table, one) in self._partitions}
+            if noted:
+                run = Run(name, names[0], names[-1], len(names), sum(noted.values()), set(names) - noted.keys())
+                self._runs.setdefault(table, []).append(run)

@@ -15,16 +15,15 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from pathlib import PurePosixPath
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from hive_replication.bounded_json import MIB, parsed
-from hive_replication.dump.format.digests import FileDigest
+from hive_replication.dump.format.checkpoints import Checkpoint, Note, Number, Written, progress
 from hive_replication.dump.format.tree_reader import Tree
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import about
@@ -43,23 +42,7 @@ _ATTEMPT, _CHECKPOINT = "_attempt_", "_checkpoint_"
 REMOVED = "_removed"
 _MOST_NOTE = 64 * MIB
 
-_Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
 _Kind = TypeVar("_Kind", bound=BaseModel)
-
-
-class _Note(BaseModel):
-    """A checkpoint, or that objects which checkpoints name as whole change again."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
-
-    evid: _Number = 0
-    hash: str = ""
-    reads: dict[str, Annotated[tuple[_Number, _Number], Field(strict=False)]] = {}
-    tables: dict[str, _Number] = {}
-    partitions: list[Annotated[tuple[str, str, _Number], Field(strict=False)]] = []
-    events: dict[Annotated[str, Field(pattern=r"^[0-9]{1,19}$")], _Number] = {}
-    files: dict[str, Annotated[tuple[_Number, str], Field(strict=False)]] = {}
-    sealed: bool = False
 
 
 class _Owner(BaseModel):
@@ -69,32 +52,7 @@ class _Owner(BaseModel):
 
     request: str | None = None
     machine: str = ""
-    pid: _Number = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """How far a dump is.
-
-    Args:
-        evid: last event that was dumped; of a dump of objects the one at which it began.
-        message_hash: of that event, to recognise another history of the source.
-        reads: of a dump of objects, the tables that are whole, with the event ids before and after each was read.
-    """
-
-    evid: int
-    message_hash: str
-    reads: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-
-@dataclass
-class Written:
-    """Records of a dump, each with its number of files, and digests of the files that they were written into."""
-
-    tables: dict[str, int] = field(default_factory=dict[str, int])
-    partitions: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    events: dict[int, int] = field(default_factory=dict[int, int])
-    files: dict[str, FileDigest] = field(default_factory=dict[str, FileDigest])
+    pid: Number = 0
 
 
 class WriterClaim:
@@ -140,13 +98,16 @@ class WriterClaim:
         """
         self.check()
         reads = {name: read for name, read in checkpoint.reads.items() if name not in self._reads}
+        changed = {**reads, **checkpoint.begun}
         written, noted = self.written, self._noted
         values = {
             "evid": checkpoint.evid,
             "hash": checkpoint.message_hash,
             "reads": reads,
-            "tables": {name: written.tables[name] for name in reads if name in written.tables},
+            "begun": checkpoint.begun,
+            "tables": {name: written.tables[name] for name in changed if name in written.tables},
             "partitions": [[*key, files] for key, files in written.partitions.items() if key[0] in reads],
+            "runs": {name: [run.noted for run in written.runs[name]] for name in changed if name in written.runs},
             "events": {evid: files for evid, files in written.events.items() if evid not in noted.events},
             "files": {path: [one.size, one.sha256] for path, one in written.files.items() if noted.files.get(path) != one},
         }
@@ -234,12 +195,12 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Writer
             or not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries)
         ):
             continue
-        found = [_read(storage, f"{directory}/{_CHECKPOINT}{number}", _Note) for number in _numbers(entries, _CHECKPOINT)]
+        found = [_read(storage, f"{directory}/{_CHECKPOINT}{number}", Note) for number in _numbers(entries, _CHECKPOINT)]
         whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
         if not whole or any(note.sealed for note in whole) or any(found[len(whole) :]):
             continue
         try:
-            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *_progress(whole), saved=len(found))
+            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), saved=len(found))
         except AlreadyExists:
             _LOG.info("another process goes on with the dump %s", directory)
             continue
@@ -267,17 +228,6 @@ def _clear(storage: Storage, claim: WriterClaim) -> None:
         for entry in _ls(storage, directory):
             if entry.is_dir and entry.uri.rstrip("/") not in kept:
                 storage.delete(entry.uri, recursive=True)
-
-
-def _progress(notes: Iterable[_Note]) -> tuple[Checkpoint, Written]:
-    written, reads, last = Written(), dict[str, tuple[int, int]](), _Note()
-    for last in notes:
-        reads |= last.reads
-        written.tables |= last.tables
-        written.partitions |= {(table, name): files for table, name, files in last.partitions}
-        written.events |= {int(evid): files for evid, files in last.events.items()}
-        written.files |= {path: FileDigest(size, sha256) for path, (size, sha256) in last.files.items()}
-    return Checkpoint(last.evid, last.hash, reads), written
 
 
 def _left(storage: Storage, claim: str, request: str, entries: Mapping[str, FileStatus]) -> bool:

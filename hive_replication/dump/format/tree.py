@@ -21,9 +21,11 @@ import logging
 import secrets
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import ACK, Ack, read_ack
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.digests import digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
 from hive_replication.dump.format.record_types import (
@@ -196,6 +198,9 @@ class TreeWriter(Tree, WriterBase):
         if self._partitions.pop((table, name), None) is not None:
             self._storage.delete(path, recursive=True)
             self._forget(path)
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        super().keep(replace(checkpoint, begun={}))  # a table is noted once it is whole
 
     def suspend(self) -> None:
         settle(self._writes.values())

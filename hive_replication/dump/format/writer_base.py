@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from hive_replication.dump.format.ack import ACK, ack_text
+from hive_replication.dump.format.checkpoints import Written
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult
-from hive_replication.dump.format.resume import ResumableWriter, WriterClaim, Written
+from hive_replication.dump.format.resume import ResumableWriter, WriterClaim
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage
 
@@ -22,6 +23,7 @@ class WriterBase(ResumableWriter):
         self._claim = claim
         written = claim.written if claim else Written()
         self._tables, self._partitions, self._events = written.tables, written.partitions, written.events
+        self._runs = written.runs
         self._functions: dict[str, int] = {}
         self._digests = written.files
 
@@ -48,8 +50,11 @@ class WriterBase(ResumableWriter):
     def _acknowledge(self, header: DumpHeader, **more: object) -> DumpResult:
         """Writes the ack file, the last one; ``more`` is what the format adds to it."""
         self._close()  # the other writer's files would not be those of the digests
-        counts = {"tables": len(self._tables), "partitions": len(self._partitions), "events": len(self._events)}
+        runs = [run for runs in self._runs.values() for run in runs]
+        partitions = len(self._partitions) + sum(run.left for run in runs)
+        counts = {"tables": len(self._tables), "partitions": partitions, "events": len(self._events)}
         ack = ack_text({**counts, "functions": len(self._functions)}, self._digests, more, self.directory, self._key)
         self._storage.write_once(f"{self.directory}/{ACK}", ack)
         files = sum(sum(numbers.values()) for numbers in (self._tables, self._partitions, self._events, self._functions))
+        files += sum(run.files for run in runs)
         return DumpResult(self.directory, header.to_evid, header, files=files, **counts)

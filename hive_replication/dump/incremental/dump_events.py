@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, EventRecord, MadeWith, Scope
-from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.event_files import EventFiles
 from hive_replication.dump.incremental.newly_included_tables import JoinedTables

@@ -17,11 +17,11 @@ import pytest
 
 from hive_replication.dump.format import packed_writer
 from hive_replication.dump.format.ack import ACK
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpStore, DumpWriter
 from hive_replication.dump.format.packed_parquet import SCHEMA
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
-from hive_replication.dump.format.resume import Checkpoint
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import Notification

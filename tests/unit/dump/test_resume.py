@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.dump.format.resume import Checkpoint, WriterClaim, Written, interrupted, left_over
+from hive_replication.dump.format.checkpoints import Checkpoint, Written
+from hive_replication.dump.format.resume import WriterClaim, interrupted, left_over
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.process import machine

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hive_replication.dump.format.ack import ACK
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, DumpResult, Scope
-from hive_replication.dump.format.resume import Checkpoint, WriterClaim
+from hive_replication.dump.format.resume import WriterClaim
 from hive_replication.dump.format.writer_base import WriterBase
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore.types import Database

@@ -14,7 +14,8 @@ from hive_metastore.ttypes import LockState, ShowLocksResponseElement
 
 from hive_replication.copy.copy_file import copy_file
 from hive_replication.copy.tasks import CopyResult, CopyTask
-from hive_replication.dump.format.resume import Checkpoint, WriterClaim, interrupted
+from hive_replication.dump.format.checkpoints import Checkpoint
+from hive_replication.dump.format.resume import WriterClaim, interrupted
 from hive_replication.errors import Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.log_lookahead import LogLookahead
