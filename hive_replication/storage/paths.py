@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from hive_replication.errors import Refused
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>/.*)?", re.DOTALL)
 
 
+@lru_cache(10_000)  # of each file many calls are about the same few
 def split(uri: str) -> tuple[str, str, str]:
     """Scheme (lowercase), authority and absolute path without trailing slash; ``file:/x`` is ``file:///x``, as Hadoop writes it.
 

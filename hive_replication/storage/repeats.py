@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, after_nothing, retry_if_exception, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
 from hive_replication.logs import repeats
 from hive_replication.policy import Root
@@ -15,19 +16,45 @@ from hive_replication.storage.failures import is_down, is_transient, is_unanswer
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
 
+T = TypeVar("T")
 
-def repeating(uri: str, root: Root, after: Callable[[RetryCallState], None] = after_nothing) -> Retrying:
-    """Repeats a call that meets a passing trouble, a few times; under a nameservice also one without answer, for its patience.
+
+def repeated(
+    call: Callable[[Backend, str], T], store: Backend, path: str, uri: str, root: Root, after: Callable[[RetryCallState], None]
+) -> T:
+    """Makes a call, up to four times where it meets a passing trouble; a nameservice that does not answer has its patience.
 
     ``hdfs-native`` waits for an active NameNode, but does not repeat a change that a NameNode may have made before it died.
 
     Args:
+        call: gets the store and the path.
+        store: of the root.
+        path: on the store.
         uri: what the call is about.
         root: it lies under.
-        after: called after each attempt.
+        after: called after each attempt that met such a trouble.
     """
-    patience = root.patience
+    failed: list[Exception] = []
+    try:
+        return call(store, path)  # without Tenacity: what it notes of each call takes longer than all else here
+    except Exception as error:
+        if not _passes(error, root.patience):
+            raise
+        failed.append(error)
 
+    def again() -> T:
+        if failed:
+            raise failed.pop()  # the first attempt
+        return call(store, path)
+
+    return _repeating(uri, root.patience, after)(again)
+
+
+def _passes(error: BaseException, patience: float) -> bool:
+    return is_transient(error) or (patience > 0 and is_unanswered(error))
+
+
+def _repeating(uri: str, patience: float, after: Callable[[RetryCallState], None]) -> Retrying:
     def enough(state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
         if patience and error and (is_unanswered(error) or is_down(error)):
@@ -35,7 +62,7 @@ def repeating(uri: str, root: Root, after: Callable[[RetryCallState], None] = af
         return state.attempt_number >= _ATTEMPTS
 
     return Retrying(
-        retry=retry_if_exception(lambda error: is_transient(error) or (patience > 0 and is_unanswered(error))),
+        retry=retry_if_exception(lambda error: _passes(error, patience)),
         stop=enough,
         wait=wait_random_exponential(0.2, max=5),
         after=after,

@@ -24,7 +24,7 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
-from hive_replication.storage.repeats import moving, repeating
+from hive_replication.storage.repeats import moving, repeated
 from hive_replication.storage.webhdfs import WebHdfs
 
 _LOG = logging.getLogger(__name__)
@@ -283,7 +283,7 @@ class Storage:
         with translated(uri, root.uri):
             store = self._backend(uri, root)
             after = store.after_attempt if isinstance(store, HdfsBackend) else after_nothing
-            return repeating(uri, root, after)(call, store, path)
+            return repeated(call, store, path, uri, root, after)
 
     def _locate(self, uri: str) -> tuple[str, str, Root]:
         normal = paths.normalise(uri)

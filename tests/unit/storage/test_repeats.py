@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tenacity import RetryCallState, after_nothing
 
 from hive_replication.policy import Root
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.local_backend import LocalBackend
-from hive_replication.storage.repeats import moving, repeating
+from hive_replication.storage.repeats import moving, repeated
 
 
 class Unanswering(LocalBackend):
@@ -39,8 +40,9 @@ def files(tmp_path: Path) -> Path:
 
 
 def move(store: Backend, root: Path) -> None:
-    call = moving(str(root / "from"), str(root))
-    repeating("hdfs://ns/to", Root(uri="hdfs://ns/"))(call, store, str(root / "to"))
+    repeated(
+        moving(str(root / "from"), str(root)), store, str(root / "to"), "hdfs://ns/to", Root(uri="hdfs://ns/"), after_nothing
+    )
 
 
 @pytest.mark.parametrize("done", [True, False])
@@ -56,7 +58,24 @@ def test_a_move_of_what_is_absent_fails_even_where_its_target_is_there(files: Pa
 
 
 def test_a_single_namenode_is_not_waited_for(files: Path) -> None:
+    store, root = Unanswering(files, done=True), Root(uri="hdfs://nn:8020/")
     with pytest.raises(OSError, match="disconnected"):
-        repeating("hdfs://nn:8020/to", Root(uri="hdfs://nn:8020/"))(
-            moving(str(files / "from"), str(files)), Unanswering(files, done=True), str(files / "to")
-        )
+        repeated(moving(str(files / "from"), str(files)), store, str(files / "to"), "hdfs://nn:8020/to", root, after_nothing)
+
+
+def test_a_passing_trouble_is_met_four_times(monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+    """The first attempt is one of them."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    asked: list[str] = []
+    told: list[int] = []
+
+    def after(state: RetryCallState) -> None:
+        told.append(state.attempt_number)
+
+    def down(_: Backend, path: str) -> None:
+        asked.append(path)
+        raise RuntimeError("SafeModeException")
+
+    with pytest.raises(RuntimeError, match="SafeMode"):
+        repeated(down, LocalBackend({}, [str(files)]), "/x", "hdfs://nn:8020/x", Root(uri="hdfs://nn:8020/"), after)
+    assert (asked, told) == (["/x"] * 4, [1, 2, 3, 4])
