@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
-FINISHED_STATUSES = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+FAILED_STATUSES = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+FINISHED_STATUSES = [dg.DagsterRunStatus.SUCCESS, *FAILED_STATUSES]
 NOT_FINISHED_STATUSES = [status for status in dg.DagsterRunStatus if status not in FINISHED_STATUSES]
 
 

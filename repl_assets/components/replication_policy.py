@@ -43,6 +43,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         float, dg.Resolver.default(description="Seconds for which a tick waits for events and looks at the log twice a second")
     ] = SensorSettings.listen
     event_ttl_days: Annotated[float, dg.Resolver.default(description="Days that the source keeps events")] = 10.0
+    max_runs: Annotated[
+        int, dg.Resolver.default(description="Runs of the policy at a time for which the sensor notification_log starts more")
+    ] = SensorSettings.max_runs
     max_tables: Annotated[int, dg.Resolver.default(description="Tables that get assets of their own; all are replicated")] = (
         MOST_TABLES
     )
@@ -109,7 +112,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         made = policy_definitions(
             policy,
             catalog,
-            settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY),
+            settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY, self.max_runs),
             most_tables=self.max_tables,
         )
         return dg.Definitions.merge(made, looking)

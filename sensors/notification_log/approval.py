@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from hive_replication.plans.approval import PlannedWindow
 from repl_assets.catalog.keys import Window
-from sensors.notification_log.decision import RETRY_DELAY, Decision, PastRun, Replica, Start, delay, merged
+from sensors.notification_log.decision import RETRY_DELAY, Replica, delay
+from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
 
 def needed(decision: Decision) -> set[str]:

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from hive_replication.load.replica.held_retries import CATCH_UP_DELAY, delay
 from repl_assets.catalog.keys import Window
+from sensors.notification_log.runs import Decision, PastRun, Start, merged
 
-#: ``plan``: dump and plan of a window that needs an approval.
-Kind = Literal["window", "catch-up", "plan"]
-
+MANY_EVENTS = 200  # of one database: it gets a run of its own, for which no other database waits
 RETRY_DELAY = (10.0, 600.0)  # seconds after the first failure, doubled by each further one, up to the second figure
-
-
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """A finished run. Whether it succeeded is read from the target, not from the run.
-
-    Args:
-        run_id: its id.
-        kind: its purpose.
-        window: the window that it was to load.
-        attempt: 1 for the first run of this window.
-        ended: seconds since the epoch.
-    """
-
-    run_id: str
-    kind: Kind
-    window: Window
-    attempt: int
-    ended: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +32,8 @@ class Replica:
         since: since when there is work: the commit time of its first event, else when a tick first saw it.
         released: whether a held table was released after an undo, so that it is caught up without the delay of failed runs.
         changed: whether the policy takes other tables than the replica was made with: a window without events does, too.
+        events: of the database from the first one on, in the part of the log that was read.
+        loading: end of the window that the unfinished run loads; None if there is none, or it is a bootstrap.
     """
 
     database: str
@@ -69,6 +49,18 @@ class Replica:
     since: float = 0.0
     released: bool = False
     changed: bool = False
+    events: int = 0
+    loading: int | None = None
+
+    @property
+    def stands(self) -> int:
+        """Event id after which the log is read: where the database stands, or is to stand once its run has ended."""
+        return (self.applied or 0) if self.loading is None else self.loading
+
+    @property
+    def waits_since(self) -> float:
+        """Since when it waits for a run: for its work, or from the end of its last run if that left some."""
+        return max(self.since, *(run.ended for run in (self.last, self.last_catch_up) if run), 0.0)
 
     def lost(self, current: int) -> bool:
         """Whether it needs a bootstrap: no replica, or one ahead of the source's log (its metastore was restored)."""
@@ -87,47 +79,34 @@ class Replica:
         return last if self.lost(current) or (self.applied or 0) < last.window.end or empty else None
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A run to request."""
-
-    kind: Kind
-    window: Window
-    attempt: int
-    databases: tuple[str, ...]
-    after: str = ""  # id of the run before it, so that run keys of equal starts at other times differ
-    priority: int = 0
+def needs_log(replica: Replica, current: int) -> bool:
+    """Whether the log has to be read to know if a database has work, or will have when its run has ended."""
+    return replica.first_event is None and replica.scanned < current and _is_read(replica, current)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Runs to request now, and why other databases have none.
+def is_counted(replica: Replica, current: int, most: int) -> bool:
+    """Whether the log is read on near its end for a database that is known to have work: it may have many events by now.
 
     Args:
-        starts: the runs.
-        waiting: reasons, one for each database that waits for a run or a delay.
-        settled: whether nothing can be due before the source's id changes.
-        scheduled: by database that waits for the schedule: since when.
+        replica: the database.
+        current: the source's newest event id.
+        most: events of which that is near.
     """
-
-    starts: tuple[Start, ...]
-    waiting: tuple[str, ...]
-    settled: bool
-    scheduled: Mapping[str, float] = field(default_factory=dict[str, float])
+    return 0 < replica.events <= MANY_EVENTS and current - most <= replica.scanned < current and _is_read(replica, current)
 
 
-def needs_log(replica: Replica, current: int) -> bool:
-    """Whether the log has to be read to know if a database has work."""
-    if replica.busy or replica.lost(current) or replica.unfinished(current):
-        return False
-    return replica.first_event is None and replica.scanned < current
+def _is_read(replica: Replica, current: int) -> bool:
+    if replica.busy:
+        return replica.loading is not None
+    return not replica.lost(current) and not replica.unfinished(current)
 
 
 def decide(now: float, current: int, replicas: Sequence[Replica], max_events: int, due: float = math.inf) -> Decision:
     """Decides what to run.
 
     A window that failed is retried unchanged until it succeeds; its database gets no other window before. New events of several
-    databases share one window of the source's log. Held lanes get catch-up runs of their own, with growing delay.
+    databases share one window of the source's log, unless there are many of one. Held lanes get catch-up runs of their own, with
+    growing delay.
 
     Args:
         now: seconds since the epoch.
@@ -152,8 +131,10 @@ def decide(now: float, current: int, replicas: Sequence[Replica], max_events: in
     fresh = [replica for replica in fresh if replica.database not in scheduled]
     starts += _first_windows(fresh, current)
     starts += _next_windows(fresh, current, max_events)
-    priorities = {replica.database: replica.priority for replica in replicas}
-    starts = [replace(start, priority=priorities[start.databases[0]]) for start in starts]
+    by_name = {replica.database: replica for replica in replicas}
+    starts = [
+        replace(start, priority=one.priority, since=one.waits_since) for start in starts if (one := by_name[start.databases[0]])
+    ]
     settled = not starts and not waiting and not scheduled and all(replica.scanned >= current for replica in replicas)
     return Decision(tuple(merged(starts)), tuple(waiting), settled, scheduled)
 
@@ -196,16 +177,29 @@ def _first_windows(fresh: Iterable[Replica], current: int) -> Iterable[Start]:
 
 
 def _next_windows(fresh: Iterable[Replica], current: int, max_events: int) -> Iterable[Start]:
-    """One window for all databases with new events; it may start with events that belong to none of them."""
-    ready = [
-        (replica, replica.applied, replica.first_event)
-        for replica in fresh
-        if replica.applied is not None and replica.first_event is not None and not replica.lost(current)
-    ]
-    if not ready:
-        return
-    start = min(applied for _, applied, _ in ready)
-    end = min(current, min(first for _, _, first in ready) - 1 + max_events)
+    """A window of its own for each database with many events; one for all others, another one for those that are far behind.
+
+    A window ends ``max_events`` of the log after the first event, or as far as a database is known to have few events of its own.
+    """
+    level: list[tuple[Replica, int, int]] = []
+    behind: list[tuple[Replica, int, int]] = []
+    for replica in fresh:
+        applied, first = replica.applied, replica.first_event
+        if applied is None or first is None or replica.lost(current):
+            continue
+        few = 0 < replica.events <= min(MANY_EVENTS, max_events)
+        end = max(first - 1 + max_events, replica.scanned if few else 0)
+        if replica.events > MANY_EVENTS:
+            yield Start("window", Window(applied, min(current, end)), 1, (replica.database,), _last_run(replica), alone=True)
+        else:
+            (behind if end < current else level).append((replica, applied, first))
+    yield from _shared(level, current)
+    yield from _shared(behind, min((first for _, _, first in behind), default=0) - 1 + max_events)
+
+
+def _shared(ready: Sequence[tuple[Replica, int, int]], end: int) -> Iterable[Start]:
+    """One window for all, to an event id; it may start with events that belong to none of them."""
+    start = min((applied for _, applied, _ in ready), default=0)
     for replica, _, first in ready:
         if first <= end:
             yield Start("window", Window(start, end), 1, (replica.database,), _last_run(replica))
@@ -214,13 +208,3 @@ def _next_windows(fresh: Iterable[Replica], current: int, max_events: int) -> It
 def _last_run(replica: Replica) -> str:
     runs = [run for run in (replica.last, replica.last_catch_up) if run]
     return max(runs, key=lambda run: run.ended).run_id if runs else ""
-
-
-def merged(starts: Iterable[Start]) -> Iterable[Start]:
-    """One run for all databases of the same window, attempt and priority; highest priority first."""
-    groups: defaultdict[tuple[Kind, Window, int, int], list[Start]] = defaultdict(list)
-    for start in sorted(starts, key=lambda start: -start.priority):
-        groups[start.kind, start.window, start.attempt, start.priority].append(start)
-    for (kind, window, attempt, priority), group in groups.items():
-        databases = tuple(database for start in group for database in start.databases)
-        yield Start(kind, window, attempt, databases, max(start.after for start in group), priority)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents, Refused
+from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.load.replica.held_retries import NO_HISTORY
@@ -18,124 +21,168 @@ from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.logs import about
 from hive_replication.policy import Policy
 from hive_replication.recover import history_gap
-from sensors.notification_log.cursor import Cursor
-from sensors.notification_log.decision import Replica, needs_log
+from sensors.notification_log.cursor import Cursor, Reading
+from sensors.notification_log.decision import MANY_EVENTS, Replica, is_counted, needs_log
 from sensors.notification_log.run_history import RunHistory
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LogScan:
-    """The part of the log that was read.
-
-    Args:
-        end: event id up to which it was read.
-        first: by database, id and commit time of its first event.
-    """
-
-    end: int
-    first: dict[str, tuple[int, int]]
+_READING = 5.0  # seconds of a tick, which Dagster ends after 60 s
 
 
 def states(connection: Connection) -> dict[str, ReplicaState]:
-    """States of the databases that exist at the source or have a replica."""
-    policy, source, target = connection.source.policy, connection.source.metastore, connection.target.metastore
+    """States of the databases that exist at the source or have a replica; read in threads, since there may be hundreds."""
+    databases = connection.source.policy.databases
     found: dict[str, ReplicaState] = {}
-    for database, name in policy.databases.items():
-        try:
-            state = replica_state(target.database(name))
-        except Refused as error:  # of this database only
-            _LOG.warning("no run starts for the database: %s", error, extra=about(database))
-            continue
-        if state.applied is not None or source.database(database) is not None:
+    for database, state in zip(databases, connection.source.threads.map(partial(_state, connection), databases), strict=True):
+        if isinstance(state, Refused):  # of this database only
+            _LOG.warning("no run starts for the database: %s", state, extra=about(database))
+        elif state is not None:
             found[database] = state
     return found
 
 
-def replicas(policy: Policy, found: dict[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:
-    """The databases as input of the decision, before the log is read."""
-    return [
+def _state(connection: Connection, database: str) -> ReplicaState | Refused | None:
+    try:
+        state = replica_state(connection.target.metastore.database(connection.source.policy.databases[database]))
+    except Refused as error:
+        return error
+    return state if state.applied is not None or connection.source.metastore.database(database) is not None else None
+
+
+def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:
+    """The databases as input of the decision, with what earlier ticks have read in the log."""
+    found_now = (
         Replica(
             database,
             state.applied,
             held=min((state.at.get(name, state.applied or 0) for name in state.tried), default=None),
             next_attempt=min((state.quarantines.get(name, NO_HISTORY).next_attempt for name in state.tried), default=0),
-            scanned=cursor.scanned(database, state.applied or 0),
             busy=history.busy.get(database, ""),
             last=history.last.get(database),
             last_catch_up=history.last_catch_up.get(database),
             priority=policy.priority(database),
             released=bool(state.released_names()),
             changed=changed(state, policy, database),
+            loading=history.loading.get(database),
         )
         for database, state in found.items()
-    ]
+    )
+    return [with_reading(one, cursor.reading(one.database, one.stands) or Reading(one.stands, one.stands)) for one in found_now]
 
 
-def with_gaps(connection: Connection, found: Sequence[Replica], states: dict[str, ReplicaState], current: int) -> list[Replica]:
+def with_reading(replica: Replica, reading: Reading) -> Replica:
+    """A replica with what was read of it."""
+    first = reading.first[0] if reading.first else None
+    return replace(replica, scanned=reading.scanned, first_event=first, events=reading.events)
+
+
+def with_gaps(
+    connection: Connection, found: Sequence[Replica], states: Mapping[str, ReplicaState], cursor: Cursor, current: int
+) -> list[Replica]:
     """Gives work to replicas that follow another history than the source's log: the run finds the gap and recovers from it.
 
     Otherwise a replica without events in the new history would count as idle; so would one whose policy takes other tables now.
+    One of which the cursor has a reading of this log was looked at before that.
     """
     gaps: dict[tuple[int | None, int, str], bool] = {}
     result: list[Replica] = []
     for replica in found:
         state = states[replica.database]
         key = state.applied, state.applied_time, state.applied_hash
-        if needs_log(replica, current) and key not in gaps:
+        known = replica.busy or cursor.reading(replica.database, replica.stands)
+        if not known and needs_log(replica, current) and key not in gaps:
             gaps[key] = history_gap(connection.source, state, current) is not None
-        has_gap = gaps.get(key, False) or (replica.changed and not replica.lost(current))
+        has_gap = gaps.get(key, False) or (replica.changed and not replica.busy and not replica.lost(current))
         result.append(replace(replica, first_event=min((state.applied or 0) + 1, current)) if has_gap else replica)
     return result
 
 
-def read_log(connection: Connection, found: Sequence[Replica], current: int) -> tuple[list[Replica], LogScan]:
-    """Reads the log as far as the decision depends on it, at most ``max_events`` events in one tick.
+def with_log(
+    connection: Connection, found: Sequence[Replica], cursor: Cursor, current: int, now: float, *, seconds: float = _READING
+) -> tuple[list[Replica], dict[str, Reading]]:
+    """Adds what the log has of the databases; reads it as far as the decision depends on it and no tick has read it.
+
+    Args:
+        connection: both sides.
+        found: the policy's databases.
+        cursor: what earlier ticks have read.
+        current: the source's newest event id.
+        now: seconds since the epoch.
+        seconds: after which no further part is read; the next tick continues.
+
+    Returns:
+        The databases, and all that is known of the log.
+    """
+    policy, until = connection.source.policy, time.monotonic() + seconds
+    seen = {one.database: one for one in found}
+    readings = {one.database: known for one in found if (known := cursor.reading(one.database, one.stands))}
+    while unread := {
+        name: readings.get(name) or Reading(one.stands, one.stands)
+        for name, one in seen.items()
+        if needs_log(one, current) or is_counted(one, current, policy.max_events)
+    }:
+        for after, end, names in parts({name: one.scanned for name, one in unread.items()}, current, policy.max_events):
+            rows = partial(notifications, connection.source.metastore, after, end, policy.max_message_bytes)
+            read = read_part(rows, policy, {name: unread[name] for name in names}, end)
+            readings |= read
+            seen |= {name: with_reading(seen[name], one) for name, one in read.items()}
+        if time.monotonic() >= until:
+            break
+    return with_since([*seen.values()], cursor, readings, now), readings
+
+
+def parts(positions: Mapping[str, int], current: int, most: int) -> Iterator[tuple[int, int, list[str]]]:
+    """The parts of the log to read in one tick, as ``(after, until, databases)`` (pure).
+
+    One for the databases near its end, so that these wait for no others, and one for those that are furthest behind.
+
+    Args:
+        positions: by database, the event id up to which the log was read.
+        current: the source's newest event id.
+        most: events of a part.
+    """
+    near = [name for name, position in positions.items() if position >= current - most]
+    if near:
+        yield min(positions[name] for name in near), current, near
+    behind = [name for name in positions if name not in near]
+    if behind:
+        after = min(positions[name] for name in behind)
+        yield after, after + most, [name for name in behind if positions[name] < after + most]
+
+
+def read_part(
+    rows: Callable[[], Iterable[Notification]], policy: Policy, unread: Mapping[str, Reading], until: int
+) -> dict[str, Reading]:
+    """Reads a part of the log for some databases, on from what was read of them, as long as it may still tell something.
 
     A log that no longer reaches back counts as an event: the run finds the gap and recovers from it.
     """
-    policy = connection.source.policy
-    unread = {replica.database: replica for replica in found if needs_log(replica, current)}
-    if not unread:
-        return list(found), LogScan(current, {})
-    start = min(replica.scanned for replica in unread.values())
-    end = min(current, start + policy.max_events)
-    first: dict[str, tuple[int, int]] = {}
+    first = {name: one.first for name, one in unread.items() if one.first}
+    events = Counter({name: one.events for name, one in unread.items()})
+    asked = set(unread)
     try:
-        rows = notifications(connection.source.metastore, start, end, policy.max_message_bytes)
-        for row in (seen for one in rows for seen in rows_of(one, unread)):
-            if (
-                row.evid > unread[row.database].scanned
-                and row.database not in first
-                and policy.takes(row.type)
-                and of_policy(LogEvent(row, policy.partition_filter), row.database, policy.includes)
-            ):
-                first[row.database] = (row.evid, row.time)
+        for row in (seen for one in rows() for seen in rows_of(one, unread)):
+            name = row.database
+            if row.evid <= unread[name].scanned or not policy.takes(row.type):
+                continue
+            if name not in first and of_policy(LogEvent(row, policy.partition_filter), name, policy.includes):
+                first[name] = (row.evid, row.time)
+            events[name] += name in first
+            if events[name] > MANY_EVENTS:
+                asked.discard(name)
+            if not asked:  # the log may go on for long
+                until = row.evid
+                break
     except MissingEvents:
-        first = {name: (replica.scanned + 1, int(time.time())) for name, replica in unread.items() if replica.scanned < end}
-    return [_scanned(replica, end, first) if replica.database in unread else replica for replica in found], LogScan(end, first)
+        first = {name: (one.scanned + 1, int(time.time())) for name, one in unread.items()} | first
+    return {name: Reading(one.after, until, first.get(name), events[name]) for name, one in unread.items()}
 
 
-def _scanned(replica: Replica, end: int, first: dict[str, tuple[int, int]]) -> Replica:
-    evid = first.get(replica.database, (None, 0))[0]
-    return replace(replica, first_event=evid, scanned=max(end, replica.scanned))
-
-
-def idle(found: Sequence[Replica]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """By database, the part of the log that the next tick need not read again."""
-    for replica in found:
-        if replica.applied is not None and replica.first_event is None and replica.scanned > replica.applied:
-            yield replica.database, (replica.applied, replica.scanned)
-
-
-def with_since(found: Sequence[Replica], scan: LogScan, cursor: Cursor, now: float) -> list[Replica]:
+def with_since(found: Sequence[Replica], cursor: Cursor, readings: Mapping[str, Reading], now: float) -> list[Replica]:
     """Adds since when replicas have had work: the commit time of the first event, else when a tick first saw the work.
 
     Work that came while the sensor rested came before the end of that rest.
     """
     noticed = min(now, (cursor.rests_until or math.inf) - 1)
-    return [
-        replace(one, since=min(scan.first.get(one.database, (0, noticed))[1], cursor.scheduled.get(one.database, noticed)))
-        for one in found
-    ]
+    times = {database: one.first[1] for database, one in readings.items() if one.first}
+    return [replace(one, since=min(times.get(one.database, noticed), cursor.waits_since(one.database, noticed))) for one in found]

@@ -9,12 +9,12 @@ from typing import cast
 import dagster as dg
 
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
-from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES, ended
+from repl_assets.catalog.run_statuses import FAILED_STATUSES, NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
 from repl_assets.jobs.rebuild import rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
 from sensors.dead_runs import is_dead, report_dead
-from sensors.notification_log.decision import Kind, PastRun
+from sensors.notification_log.runs import Kind, PastRun
 
 _LAST_RUNS = 100
 
@@ -25,12 +25,14 @@ class RunHistory:
 
     Args:
         busy: id of the unfinished run.
+        loading: end of the window that it loads; not of a bootstrap, which ends later.
         last: last run of a window.
         last_catch_up: last catch-up run.
         last_plan: last run that planned a window.
     """
 
     busy: dict[str, str] = field(default_factory=dict[str, str])
+    loading: dict[str, int] = field(default_factory=dict[str, int])
     last: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
     last_catch_up: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
     last_plan: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
@@ -39,7 +41,8 @@ class RunHistory:
 def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: Iterable[str]) -> RunHistory:
     """Reads the policy's runs: unfinished ones, whoever started them, and the last hundred that the sensor requested.
 
-    Dead runs are reported as failed first.
+    So are the last hundred that failed: one database's many runs do not hide that the window of another has to come again. Dead
+    runs are reported as failed first.
     """
     history = RunHistory()
     stages: tuple[Stage, ...] = ("load", "plan")
@@ -51,7 +54,10 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
             report_dead(instance, run)
             continue
         history.busy.update((database, run.run_id) for database in databases)
-    for record in instance.get_run_records(dg.RunsFilter(tags={POLICY_TAG: names.policy}), limit=_LAST_RUNS):
+        window = _window(run)
+        if window and window.start is not None:
+            history.loading.update((database, window.end) for database in databases)
+    for record in _last_records(instance, names):
         run = record.dagster_run
         past = _past(record) if run.is_finished else None
         if past is not None:
@@ -59,6 +65,15 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
             for database in _databases(run, loads, names):
                 known.setdefault(database, past)
     return history
+
+
+def _last_records(instance: dg.DagsterInstance, names: Names) -> list[dg.RunRecord]:
+    """Newest first."""
+    ours = {POLICY_TAG: names.policy}
+    last = instance.get_run_records(dg.RunsFilter(tags=ours), limit=_LAST_RUNS)
+    failed = instance.get_run_records(dg.RunsFilter(tags=ours, statuses=FAILED_STATUSES), limit=_LAST_RUNS)
+    records = {record.storage_id: record for record in (*last, *failed)}
+    return [records[number] for number in sorted(records, reverse=True)]
 
 
 def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:
@@ -70,12 +85,19 @@ def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) 
     yield from (loads[key] for key in run.asset_selection or () if key in loads)
 
 
+def _window(run: dg.DagsterRun) -> Window | None:
+    try:
+        return Window.parse(run.tags[PARTITION_NAME_TAG])
+    except (KeyError, ValueError):
+        return None
+
+
 def _past(record: dg.RunRecord) -> PastRun | None:
     run = record.dagster_run
+    window = _window(run)
     try:
-        window = Window.parse(run.tags[PARTITION_NAME_TAG])
         kind = cast("Kind", run.tags[KIND_TAG])
         attempt = int(run.tags[ATTEMPT_TAG])
     except (KeyError, ValueError):
         return None
-    return PastRun(run.run_id, kind, window, attempt, ended(record))
+    return PastRun(run.run_id, kind, window, attempt, ended(record)) if window else None

@@ -7,7 +7,7 @@ records, and what was applied is in the target.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -20,26 +20,25 @@ from hive_replication.load.replica.advance_idle import advance
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, TAG_LENGTH, Names, Stage
-from repl_assets.checks.load_checks import window_checks
-from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
+from repl_assets.catalog.keys import Names, Stage
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval
-from sensors.notification_log.cursor import Cursor, read_cursor
-from sensors.notification_log.decision import Decision, Kind, Replica, Start, decide
+from sensors.notification_log.cursor import Cursor, Reading, read_cursor
+from sensors.notification_log.decision import Replica, decide
 from sensors.notification_log.listening import listen
-from sensors.notification_log.log_scan import LogScan, idle, read_log, replicas, states, with_gaps, with_since
+from sensors.notification_log.log_scan import replicas, states, with_gaps, with_log
 from sensors.notification_log.operator_actions import observations, unobserved
 from sensors.notification_log.run_history import RunHistory, run_history
+from sensors.notification_log.run_requests import forget_old_windows, new_keys, run_request
+from sensors.notification_log.runs import Decision, limited
 
 DAY = 86_400.0
-_KEPT_WINDOWS = 2_000
-_PRUNED_A_TICK = 50
 _KEPT_RECORDS = 200
 _MOST_LISTENING = 40  # seconds
+_ADVANCED_A_TICK = 10
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,22 @@ class SensorSettings:
         interval: minimum seconds between the starts of ticks.
         listen: seconds for which a tick waits for something to do.
         event_ttl: seconds that the source keeps events (Hive's ``metastore.event.db.listener.timetolive``).
+        max_runs: runs of the policy at a time.
     """
 
     interval: int = 4
     listen: float = 9.5
     event_ttl: float = 10 * DAY
+    max_runs: int = 8
 
     def __post_init__(self) -> None:
-        """Checks how long a tick takes.
+        """Checks the settings.
 
         Raises:
-            BadRequest: it would take longer than Dagster lets it.
+            BadRequest: a tick would take longer than Dagster lets it, or no run would ever start.
         """
+        if self.max_runs < 1:
+            raise BadRequest(f"max_runs is {self.max_runs}: at least 1")
         if not 0 <= self.listen <= _MOST_LISTENING:
             raise BadRequest(f"listen_seconds is {self.listen:g}: at most {_MOST_LISTENING}, Dagster ends ticks after 60 s")
 
@@ -107,29 +110,33 @@ def tick(
     current = connection.source.metastore.current_event_id()
     if untouched and cursor.ends_tick(current, now):
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
+    history = run_history(
+        context.instance, names, policy.databases
+    )  # first: a run that ends after this still blocks its databases
+    cursor = cursor.of_log(*connection.source.reach(cursor.event[0]))
     found = states(connection)
     waiting = stopped(policy, found)
     by_hand = bool(waiting) or any(map(_is_undone, found.values()))
     found = {database: state for database, state in found.items() if database not in waiting}
-    history = run_history(context.instance, names, policy.databases)
-    known = with_gaps(connection, replicas(policy, found, history, cursor), found, current)
-    seen, scan = read_log(connection, known, current)
-    seen = with_since(seen, scan, cursor, now)
+    known = with_gaps(connection, replicas(policy, found, history, cursor), found, cursor, current)
+    seen, readings = with_log(connection, known, cursor, current, now)
     decision = decide(now, current, seen, policy.max_events, due(policy, now))
     if policy.approval:
         decision = _with_approval(policy, now, current, seen, decision, history)
+    decision = limited(decision, {one.database: one.since for one in seen}, len({*history.busy.values()}), settings.max_runs)
     _advance_idle(connection, settings, now, seen, found, decision)
     why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
     after = _cursor(cursor, policy, now, current, seen, decision, others=by_hand)
+    after = replace(after, readings=readings, event=(current, *connection.source.reach(current)))
     observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, now)
     context.update_cursor(replace(after, asked=asked, observed=observed).to_json())
     if not decision.starts:
         return dg.SkipReason(_why_nothing(found, current, why))
-    _forget_old_windows(context.instance, names)
+    forget_old_windows(context.instance, names)
     return dg.SensorResult(
-        run_requests=[_request(names, start, policy) for start in decision.starts],
-        dynamic_partitions_requests=[names.windows.build_add_request(_new_keys(context.instance, names, decision))],
-        asset_events=list(_observations(names, seen, scan, current, now)),
+        run_requests=[run_request(names, start, policy) for start in decision.starts],
+        dynamic_partitions_requests=[names.windows.build_add_request(new_keys(context.instance, names, decision))],
+        asset_events=list(_observations(names, seen, readings, decision, current, now)),
     )
 
 
@@ -144,7 +151,8 @@ def _cursor(
     settled = current if decision.settled and not others else None
     events = any(one.first_event is not None for one in seen if one.database in decision.scheduled)
     rests = events and not others and not decision.starts and not decision.waiting
-    return Cursor(before.policy, settled, now, dict(idle(seen)), decision.scheduled, next_due(policy, now) if rests else 0.0)
+    rests_until = next_due(policy, now) if rests else 0.0
+    return Cursor(before.policy, settled, now, scheduled=decision.scheduled, rests_until=rests_until, delayed=decision.delayed)
 
 
 def _observe_by_hand(
@@ -187,50 +195,28 @@ def _with_approval(
     return with_approval(now, decision, planned, history.last_plan)
 
 
-def _why_nothing(found: dict[str, ReplicaState], current: int, waiting: Sequence[str]) -> str:
+def _why_nothing(found: Mapping[str, ReplicaState], current: int, waiting: Sequence[str]) -> str:
     if not found and not waiting:
         return "no database of the policy exists at the source"
     return "; ".join(waiting) or f"no events for this policy up to event {current}"
 
 
-def _request(names: Names, start: Start, policy: Policy) -> dg.RunRequest:
-    stages: dict[Kind, tuple[Stage, ...]] = {
-        "plan": ("dump", "plan"),
-        "window": ("load",) if policy.approval else ("dump", "load"),
-        "catch-up": ("dump", "load"),
-    }
-    loads = [names.database(db, "load") for db in start.databases if "load" in stages[start.kind]]
-    window = str(start.window)
-    priority = str(start.priority) if start.priority else ""
-    return dg.RunRequest(
-        run_key=":".join(filter(None, (names.policy, start.kind, window, f"{start.attempt}:{start.after[:8]}", priority))),
-        partition_key=window,
-        asset_selection=[names.database(db, stage) for db in start.databases for stage in stages[start.kind]],
-        asset_check_keys=[key for load in loads for key in window_checks(policy.checks, load)],
-        tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
-        | {DATABASE_TAG: ", ".join(start.databases)[:TAG_LENGTH]}
-        | ({PRIORITY_TAG: priority} if priority else {}),
-    )
-
-
-def _new_keys(instance: dg.DagsterInstance, names: Names, decision: Decision) -> list[str]:
-    keys = dict.fromkeys(str(start.window) for start in decision.starts)
-    return [key for key in keys if not instance.has_dynamic_partition(str(names.windows.name), key)]
-
-
 def _observations(
-    names: Names, seen: Sequence[Replica], scan: LogScan, current: int, now: float
+    names: Names, seen: Sequence[Replica], readings: Mapping[str, Reading], decision: Decision, current: int, now: float
 ) -> Iterator[dg.AssetObservation]:
+    """How far databases are behind for which a run starts."""
+    starting = decision.databases
     for replica in seen:
-        oldest = scan.first.get(replica.database)
-        if oldest is not None:
+        reading = readings.get(replica.database)
+        if replica.database in starting and reading and reading.first:
+            evid, committed = reading.first
             yield dg.AssetObservation(
                 names.database(replica.database, "source"),
                 metadata={
                     "source event id": current,
                     "applied event id": replica.applied,
-                    "events waiting": max(0, current - oldest[0] + 1),
-                    "behind (s)": dg.MetadataValue.float(max(0.0, now - oldest[1])),
+                    "events waiting": max(0, current - evid + 1),
+                    "behind (s)": dg.MetadataValue.float(max(0.0, now - committed)),
                 },
             )
 
@@ -240,24 +226,19 @@ def _advance_idle(
     settings: SensorSettings,
     now: float,
     seen: Sequence[Replica],
-    found: dict[str, ReplicaState],
+    found: Mapping[str, ReplicaState],
     decision: Decision,
 ) -> None:
     """Raises the applied id of idle databases without a run, before the source purges the event that it names."""
-    policy = connection.source.policy
-    starting = {database for start in decision.starts for database in start.databases}
-    by_name = {one.database: one for one in seen}
-    for name, (applied, scanned) in idle(seen):
-        state, replica = found[name], by_name[name]
-        free = name not in starting and not replica.busy and not replica.unfinished(scanned)
-        old = now - state.applied_time > settings.event_ttl / 4 or scanned - applied >= policy.max_events
-        if free and old:
-            with suppress(Refused):  # a load is running: the database is not idle
-                advance(connection.target, policy.target_of(name), applied, scanned, *connection.source.reach(scanned))
-
-
-def _forget_old_windows(instance: dg.DagsterInstance, names: Names) -> None:
-    """Deletes the oldest windows, a few a tick: each run adds one, and Dagster supports at most 100,000 partitions."""
-    name = str(names.windows.name)
-    keys = instance.get_dynamic_partitions(name)
-    delete_dynamic_partitions(instance, name, keys[: max(0, min(len(keys) - _KEPT_WINDOWS, _PRUNED_A_TICK))])
+    policy, starting = connection.source.policy, decision.databases
+    idle = [one for one in seen if one.applied is not None and one.first_event is None and one.scanned > one.applied]
+    old: list[tuple[int, int, str]] = []
+    for one in idle:
+        scanned, applied = one.scanned, one.applied or 0
+        free = one.database not in starting and not one.busy and not one.unfinished(scanned)
+        age = now - found[one.database].applied_time
+        if free and (age > settings.event_ttl / 4 or scanned - applied >= policy.max_events):
+            old.append((applied, scanned, one.database))
+    for applied, scanned, name in sorted(old)[:_ADVANCED_A_TICK]:
+        with suppress(Refused):  # a load is running: the database is not idle
+            advance(connection.target, policy.target_of(name), applied, scanned, *connection.source.reach(scanned))

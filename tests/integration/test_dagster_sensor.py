@@ -148,6 +148,32 @@ def test_a_failed_window_comes_again_and_nothing_passes_it(sensor: Sensor, statu
     sensor.warehouse.assert_equal()
 
 
+def test_many_runs_of_others_do_not_hide_a_failed_window(sensor: Sensor) -> None:
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    first = sensor.request()
+    sensor.record(first, dg.DagsterRunStatus.FAILURE)
+    others = first.with_replaced_attrs(asset_selection=[dg.AssetKey("of_another_database")])
+    for _ in range(100):
+        sensor.record(others, dg.DagsterRunStatus.SUCCESS)
+    assert "attempt 2 of window" in sensor.reason()
+
+
+def test_what_a_tick_has_read_counts_only_for_the_same_log(sensor: Sensor) -> None:
+    """As after a restore of the source's metastore: the log has other events where a tick had read it."""
+    sensor.replicate()
+    sensor.warehouse.load_data("plain", "2\n")
+    assert sensor.request()
+    cursor, database = json.loads(str(sensor.cursor)), sensor.warehouse.database
+    assert cursor["readings"][database][2]
+    cursor["readings"][database] = [sensor.warehouse.applied(), cursor["event"][0], None, 0]
+    sensor.cursor = json.dumps(cursor)
+    assert sensor.reason().startswith("no")
+    cursor["event"][2] = "0" * 16
+    sensor.cursor = json.dumps(cursor)
+    assert sensor.request()
+
+
 def test_a_failing_run_is_seen_in_the_records(sensor: Sensor) -> None:
     sensor.replicate()
     sensor.warehouse.load_data("plain", "2\n")

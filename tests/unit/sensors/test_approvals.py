@@ -14,7 +14,8 @@ from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage
 from repl_assets.catalog.keys import Window
 from sensors.notification_log.approval import pending, with_approval
-from sensors.notification_log.decision import RETRY_DELAY, Decision, PastRun, Replica, Start
+from sensors.notification_log.decision import RETRY_DELAY, Replica
+from sensors.notification_log.runs import Decision, PastRun, Start
 
 PLANNED = PlannedWindow("100-200", "hdfs://d/1", "incremental", 7, 50.0, "1 operation", ("sales.orders: event 150",))
 NOW = 1_000.0

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repl_assets.catalog.keys import Window
+from sensors.notification_log.approval import with_approval
 from sensors.notification_log.decision import (
     CATCH_UP_DELAY,
+    MANY_EVENTS,
     RETRY_DELAY,
-    Decision,
-    PastRun,
     Replica,
-    Start,
     decide,
     delay,
+    is_counted,
     needs_log,
 )
+from sensors.notification_log.runs import Decision, PastRun, Start, limited
 
 NOW = 1_000_000.0
 LONG_AGO = NOW - 100_000.0
@@ -83,8 +84,51 @@ def test_bootstrap_and_window_are_two_runs() -> None:
 
 
 def test_max_events_cuts_from_the_first_event() -> None:
-    (start,) = decided(Replica("a", 100, first_event=150, scanned=200), moving("b", 190, 195), max_events=10).starts
+    (start,) = decided(Replica("a", 100, first_event=150, scanned=200), moving("b", 110, 160), max_events=10).starts
     assert (start.window, start.databases) == (Window(100, 159), ("a",))
+
+
+def test_databases_near_the_end_do_not_wait_for_those_far_behind() -> None:
+    far = Replica("a", 100, first_event=150, scanned=200)
+    starts = decided(far, moving("b", 190, 195), moving("c", 192, 196), max_events=10).starts
+    assert [(start.window, start.databases) for start in starts] == [
+        (Window(190, 200), ("b", "c")),
+        (Window(100, 159), ("a",)),
+    ]
+
+
+def test_a_database_with_many_events_shares_no_run() -> None:
+    hot = replace(moving("hot", 100), events=MANY_EVENTS + 1)
+    decision = decided(moving("a", 100), hot, moving("b", 100))
+    assert [(start.window, start.databases) for start in decision.starts] == [
+        (Window(100, 200), ("hot",)),
+        (Window(100, 200), ("a", "b")),
+    ]
+    planned = with_approval(NOW, decision, {}, {})
+    assert [(start.kind, start.databases) for start in planned.starts] == [("plan", ("hot",)), ("plan", ("a", "b"))]
+
+
+def test_shares_are_fair() -> None:
+    names = [f"d{number:03}" for number in range(200)]
+    since = {name: NOW - number for number, name in enumerate(names)}
+    replicas = [replace(moving(name), since=since[name]) for name in names]
+    starts = decided(*replicas).starts
+    assert max(len(start.databases) for start in starts) == 10
+    assert [name for start in starts for name in start.databases] == names[::-1]  # who waited longest comes first
+    decision = limited(decided(*replicas), since, running=3, most=8)
+    assert decision.starts == starts[:5]
+    assert decision.delayed == {name: since[name] for name in names[:150]}
+    assert decision.waiting == ("d000, d001, d002 and 147 more: 8 runs at a time (max_runs)",)
+    assert limited(decided(*replicas), since, running=9, most=8).starts == ()
+    assert limited(decided(level()), {}, running=8, most=8) == decided(level())
+
+
+def test_a_database_that_always_has_work_waits_its_turn() -> None:
+    hot = replace(moving("hot"), since=NOW - 1000, last=window(50, 100, ended=NOW - 1), events=1000)
+    quiet = replace(moving("quiet"), since=NOW - 5, last=window(50, 100))
+    urgent = replace(moving("urgent", 150, 160), since=NOW, priority=1)
+    decision = limited(decided(hot, quiet, urgent), {"hot": hot.since}, running=0, most=2)
+    assert [start.databases for start in decision.starts] == [("urgent",), ("quiet",)]
 
 
 def test_a_run_under_way_blocks_its_database_only() -> None:
@@ -185,6 +229,16 @@ def test_the_log_is_read_only_where_it_decides() -> None:
     assert not needs_log(replace(unread, last=window(100, 150)), 200)
     assert not needs_log(replace(unread, scanned=200), 200)
     assert not needs_log(Replica("a", None), 200)
+
+
+def test_events_are_counted_on_near_the_end_of_the_log() -> None:
+    some = Replica("a", 100, first_event=150, scanned=190, events=3)
+    assert is_counted(some, 200, most=10)
+    assert not is_counted(some, 200, most=9)
+    assert not is_counted(replace(some, events=MANY_EVENTS + 1), 200, most=10)
+    assert not is_counted(replace(some, events=0), 200, most=10)  # its work is no event of the log
+    assert not is_counted(replace(some, busy="x"), 200, most=10)
+    assert not is_counted(replace(some, scanned=200), 200, most=10)
 
 
 _IDS = st.integers(0, 300)

@@ -16,6 +16,7 @@ from hive_replication.load.replica.state import ReplicaState, object_id, replica
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, Table
+from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from sensors.notification_log.log_scan import states
 from tests.lags import POLICY
@@ -81,7 +82,10 @@ class Log:
 
 def test_lags_and_sensors_of_other_databases_go_on() -> None:
     policy: Policy = POLICY.model_copy(update={"databases": {"sales": "sales", "other": "other"}})
-    source = cast("Source", SimpleNamespace(metastore=Log(), policy=policy, storage=SimpleNamespace(threads=None)))
+    source = cast(
+        "Source",
+        SimpleNamespace(metastore=Log(), policy=policy, storage=SimpleNamespace(threads=None), threads=Threads(1, "table")),
+    )
     target = cast("Target", SimpleNamespace(metastore=TwoDatabases(), policy=policy))
     assert list(states(cast("Connection", SimpleNamespace(source=source, target=target)))) == ["other"]
     sales, other = _lags(source, target)

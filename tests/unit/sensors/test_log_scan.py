@@ -1,0 +1,103 @@
+"""Which parts of the log a tick reads, and what the cursor keeps of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from hive_replication.errors import MissingEvents
+from hive_replication.events.event_records import Notification
+from sensors.notification_log.cursor import Cursor, Reading, read_cursor
+from sensors.notification_log.decision import MANY_EVENTS
+from sensors.notification_log.log_scan import parts, read_part
+from tests.lags import POLICY
+
+
+def row(evid: int, database: str = "sales", table: str = "t", kind: str = "CREATE_TABLE") -> Notification:
+    return Notification(evid, 1000 + evid, kind, database, table, "{}", "hive")
+
+
+def test_databases_near_the_end_are_read_apart_from_those_far_behind() -> None:
+    assert list(parts({}, 100, 10)) == []
+    assert list(parts({"a": 95, "b": 90}, 100, 10)) == [(90, 100, ["a", "b"])]
+    assert list(parts({"far": 20, "a": 95, "further": 15, "not now": 40}, 100, 10)) == [
+        (95, 100, ["a"]),
+        (15, 25, ["far", "further"]),
+    ]
+    assert list(parts({"far": 89}, 100, 10)) == [(89, 99, ["far"])]
+
+
+def test_events_are_counted_from_the_first_one_of_the_policy() -> None:
+    policy = POLICY.model_copy(update={"exclude": ("left_*",)})
+    unread = {"sales": Reading(100, 101), "other": Reading(90, 103, (95, 1095), 2)}
+    rows = [row(101), row(102, table="left_out"), row(103), row(103, "other"), row(104, table="left_out"), row(105, "other")]
+    assert read_part(lambda: rows, policy, unread, 110) == {
+        "sales": Reading(100, 110, (103, 1103), 2),
+        "other": Reading(90, 110, (95, 1095), 3),
+    }
+
+
+def test_a_part_is_read_no_further_than_it_tells_something() -> None:
+    def endless() -> Iterator[Notification]:
+        yield row(101, "other")
+        evid = 102
+        while True:
+            yield row(evid)
+            evid += 1
+
+    (found,) = read_part(endless, POLICY, {"sales": Reading(100, 100)}, 10**6).values()
+    assert found == Reading(100, 102 + MANY_EVENTS, (102, 1102), MANY_EVENTS + 1)
+
+
+def test_a_hole_in_the_log_is_work() -> None:
+    def hole() -> Iterator[Notification]:
+        yield row(101)
+        raise MissingEvents("purged")
+
+    found = read_part(hole, POLICY, {"sales": Reading(100, 100), "other": Reading(90, 100)}, 110)
+    assert found["sales"].first == (101, 1101)
+    assert found["other"].first
+    assert found["other"].first[0] == 101
+
+
+def test_a_cursor_is_read_as_it_was_written() -> None:
+    empty = read_cursor(None, POLICY)
+    cursor = Cursor(
+        empty.policy,
+        settled=7,
+        readings={"sales": Reading(5, 7), "other": Reading(5, 7, (6, 1006), 1)},
+        event=(7, 1007, "hash"),
+        delayed={"other": 3.5},
+    )
+    assert read_cursor(cursor.to_json(), POLICY) == cursor
+    assert read_cursor(cursor.to_json(), POLICY.model_copy(update={"metadata_only": True})).readings == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"idle": {"sales": [5, 7]}},  # what an earlier version has instead of readings
+        {"readings": {"sales": [5, 7]}},
+        {"readings": {"sales": "5-7"}},
+        {"readings": [5]},
+        {"event": None},
+        {"of a later version": 1},
+    ],
+)
+def test_a_cursor_of_another_version_is_of_use_or_empty(change: dict[str, object]) -> None:
+    known = json.loads(read_cursor(None, POLICY).to_json()) | {"settled": 7}
+    found = read_cursor(json.dumps(known | change), POLICY)
+    assert found.settled in (7, None)
+    assert found.readings in ({}, {"sales": Reading(5, 7)})
+    without = {key: value for key, value in known.items() if key in ("policy", "settled", "checked")}
+    assert read_cursor(json.dumps(without | {"idle": {}}), POLICY).settled == 7
+
+
+def test_what_was_read_counts_only_for_the_same_log() -> None:
+    cursor = Cursor("policy", readings={"sales": Reading(5, 7)}, event=(7, 1007, "hash"))
+    assert cursor.of_log(1007, "hash") == cursor
+    for time, message_hash in ((1008, "hash"), (1007, "other"), (0, "")):
+        assert cursor.of_log(time, message_hash).readings == {}
+    assert Cursor("policy", readings={"sales": Reading(5, 7)}).of_log(0, "").readings == {}
