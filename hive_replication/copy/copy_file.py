@@ -8,13 +8,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import stop_after_attempt, wait_random_exponential
 
 from hive_replication.copy.proof import Crc32c, is_composite, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.process import account
+from hive_replication.retries import with_retries
 from hive_replication.storage import AlreadyExists, Denied, FileStatus, Storage, paths
 from hive_replication.storage.access import Access
 
@@ -53,15 +54,14 @@ def copy_file(
         at_once: write a small file in one request: sooner, but with more work for the servers.
     """
     copying = _Copying(task, source, target, executor, read or source.stream, at_once=at_once)
-    retrying = Retrying(
-        retry=retry_if_exception(_may_pass),
-        stop=stop_after_attempt(_ROUNDS),
-        wait=wait_random_exponential(0.5, max=10),
-        before_sleep=repeats(_LOG, "the copy of %s", task.file.uri, extra=copying.about),
-        reraise=True,
-    )
     try:
-        return retrying(copying.run)
+        return with_retries(
+            copying.run,
+            _may_pass,
+            stop=stop_after_attempt(_ROUNDS),
+            wait=wait_random_exponential(0.5, max=10),
+            before_sleep=repeats(_LOG, "the copy of %s", task.file.uri, extra=copying.about),
+        )
     except (ReplicationError, OSError) as error:
         kind = "unreachable" if isinstance(error, Unreachable) else "failed"
         return copying.failure(f"{task.file.uri} could not be copied to {task.target}: {error}", kind)

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
+from tenacity import RetryCallState, wait_random_exponential
 
 from hive_replication.logs import repeats
 from hive_replication.policy import Root
+from hive_replication.retries import with_retries
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.failures import is_down, is_transient, is_unanswered
 
@@ -34,40 +35,21 @@ def repeated(
         root: it lies under.
         after: called after each attempt that met such a trouble.
     """
-    failed: list[Exception] = []
-    try:
-        return call(store, path)  # without Tenacity: what it notes of each call takes longer than all else here
-    except Exception as error:
-        if not _passes(error, root.patience):
-            raise
-        failed.append(error)
+    patience = root.patience
 
-    def again() -> T:
-        if failed:
-            raise failed.pop()  # the first attempt
-        return call(store, path)
-
-    return _repeating(uri, root.patience, after)(again)
-
-
-def _passes(error: BaseException, patience: float) -> bool:
-    return is_transient(error) or (patience > 0 and is_unanswered(error))
-
-
-def _repeating(uri: str, patience: float, after: Callable[[RetryCallState], None]) -> Retrying:
     def enough(state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
         if patience and error and (is_unanswered(error) or is_down(error)):
             return (state.seconds_since_start or 0) >= patience
         return state.attempt_number >= _ATTEMPTS
 
-    return Retrying(
-        retry=retry_if_exception(lambda error: _passes(error, patience)),
+    return with_retries(
+        lambda: call(store, path),
+        lambda error: is_transient(error) or (patience > 0 and is_unanswered(error)),
         stop=enough,
         wait=wait_random_exponential(0.2, max=5),
-        after=after,
         before_sleep=repeats(_LOG, "a call about %s", uri),
-        reraise=True,
+        after=after,
     )
 
 

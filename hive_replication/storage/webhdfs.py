@@ -12,12 +12,13 @@ from typing import Any, TypedDict, cast
 from urllib.parse import quote, urlencode, urljoin
 
 import urllib3
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import stop_after_attempt, wait_random_exponential
 
 from hive_replication import process
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import repeats, without_secrets
 from hive_replication.policy.warehouse import Account, Tls
+from hive_replication.retries import with_retries
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum, Space
@@ -83,15 +84,14 @@ class WebHdfs:
             StillOpen: the file is being written.
             ReplicationError: another answer, e.g. that blocks are lost.
         """
-        retrying = Retrying(
-            retry=retry_if_exception_type((Busy, Failing)),
+        addresses = cycle(self._addresses)
+        return with_retries(
+            lambda: self._checksum_from(next(addresses), path),
+            lambda error: isinstance(error, Busy | Failing),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
             before_sleep=repeats(_LOG, "the checksum of %s by WebHDFS", path),
-            reraise=True,
         )
-        addresses = cycle(self._addresses)
-        return retrying(lambda: self._checksum_from(next(addresses), path))
 
     def space(self) -> Space | None:
         """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
