@@ -11,11 +11,13 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused
 from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
 from hive_replication.plans import plan_report
 from hive_replication.statements import ReplDump, ReplLoad
+from tests.faults import dying_at
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -208,6 +210,47 @@ def test_a_killed_adoption_goes_on(filled: Warehouse, monkeypatch: pytest.Monkey
     assert table is not None
     assert table.parameters["repl.last.id"] == "0"
     assert warehouse.load(dump.directory).held == ()
+    assert_replicated(warehouse)
+
+
+@pytest.mark.parametrize(
+    ("setting", "what", "call", "after"),
+    [
+        ("replace", "fresh", "create_table", False),
+        ("keep-aside", "fresh", "create_table", False),
+        ("replace", "days", "create_table", False),
+        ("keep-aside", "days", "create_table", False),
+        ("keep-aside", "parts", "drop_partitions", True),
+    ],
+)
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_killed_load_goes_on_with_what_it_copied(
+    filled: Warehouse, setting: str, what: str, call: str, *, after: bool, bootstrap: bool
+) -> None:
+    """Its files were staged, since something was in the way; that is gone when the next load looks at the plain path."""
+    filled.replicate()
+    if bootstrap:  # one that is not finished
+        database = copy_of(filled.connection.target.metastore.database(filled.database))
+        assert database is not None
+        database.parameters = with_state(database.parameters, replace(replica_state(database), applied=None))
+        filled.connection.target.metastore.alter_database(filled.database, database)
+    if what == "parts":
+        filled.load_data("parts PARTITION (ds='7')", "7\n", name="one")
+        partition(filled, "parts", "7")
+    elif what == "days":
+        filled.sql("CREATE TABLE days (a INT) PARTITIONED BY (ds STRING)")
+        filled.load_data("days PARTITION (ds='7')", "7\n", name="one")
+        foreign_table(filled, "days", "parts", ["7", "9"])
+    else:
+        filled.sql("CREATE TABLE fresh (a INT, b STRING)")
+        filled.load_data("fresh", "7\n", name="one")
+        foreign_table(filled, "fresh", "plain")
+    warehouse = with_policy(filled, conflicts=setting)
+    dump = warehouse.dump(filled.applied())
+    with dying_at(call, 1, after=after):
+        warehouse.load(dump.directory)
+    report = warehouse.load(dump.directory)
+    assert (report.held, set(report.files_by_origin)) == ((), {"present"})
     assert_replicated(warehouse)
 
 

@@ -278,6 +278,25 @@ def test_a_bootstrap_shows_what_was_committed_after_an_aborted_write(ledger: Led
     assert ledger.write_ids(source=False).sees(4)
 
 
+@pytest.mark.parametrize(("table", "partition"), [("a", ""), ("p", "ds=1")])
+def test_a_second_bootstrap_that_is_killed_goes_on_with_what_it_copied(ledger: Ledger, table: str, partition: str) -> None:
+    """It drops what the first one left, whose directory is free from then on: it has nothing but files that are wanted."""
+    metastore = ledger.connection.source.metastore
+    metastore.add_partitions(ledger.database, "p", [partition_of(ledger, "1")])
+    for other in {"a", "b", "p"} - {table}:
+        metastore.drop_table(ledger.database, other, delete_data=True)
+    for number in range(2):
+        writer = ledger.begin()
+        writer.insert(table, f"{number}\n", partition)
+        writer.commit()
+        dump = ledger.dump()
+        with dying_at("drop_table" if number else "impress_write_ids", 1, after=bool(number)):
+            ledger.load(dump.directory)
+    report = ledger.load(dump.directory)
+    assert (report.held, report.files_by_origin) == ((), {"present": 2})
+    assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table)
+
+
 def test_a_repair_rebuilds_a_table(ledger: Ledger) -> None:
     connection = ledger.connection
     writer = ledger.begin()

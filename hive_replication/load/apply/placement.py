@@ -2,7 +2,8 @@
 
 New objects take Hive's default path, or their own below ``external_root``, if it is absent or empty. Data that replaces or
 joins visible data is staged under the database's directory in ``.repl/<evid>-<n>/<partition name>``. A directory with nothing
-but files of the same object was left by an earlier attempt: it is used again, so that nothing is copied twice.
+but files of the same object was left by an earlier attempt: it is used again, so that nothing is copied twice. One in ``.repl``
+comes first: the plain path may be free by now only because that attempt has dropped what was there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
+from hive_replication.load.apply.free_places import FreePlaces
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.apply.target_boundary import TargetBoundary
 from hive_replication.load.layout.directories import Layout
@@ -114,8 +116,9 @@ class Placer:
     """
 
     def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations], known: KnownObjects) -> None:
-        self._target, self._database, self._layout, self._kept = target, database, Layout(location), kept
+        self._target, self._database, self._layout = target, database, Layout(location)
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
+        self._free = FreePlaces(target.storage, self._layout, kept)
         self._taken = TakenPlaces(target, database)
 
     def place(self, lane: LanePlan) -> LanePlacement:
@@ -161,12 +164,15 @@ class Placer:
             if isinstance(later, op.AddPartitions) and later.table == operation.table:
                 wanted |= {f"{new.name}/{file.relative}": file for new in later.added for file in new.content.files}
         wanted |= state.committed.get((number, ""), {})
-        directory = operation.plain
+        directory, content, partitioned = operation.plain, operation.content, bool(operation.image.partitionKeys)
         self._boundary.require_free(directory, self._shown(operation, ""))
-        usable = operation.content.plain and self._is_usable(directory, wanted) and not self._taken.is_a_tables(directory)
-        if not (usable and (operation.image.partitionKeys or self._taken.claim(directory, (operation.table, "")))):
-            directory = self._staging(operation.content, "", wanted)
-        self._copy_to(placed, number, "", operation, operation.content, directory)
+        usable = content.plain and self._free.is_free(directory, wanted) and not self._taken.is_a_tables(directory)
+        staged = self._free.staged(content, "", wanted, parts=partitioned) if usable else ""
+        if staged and not self._taken.is_a_tables(staged):
+            directory = staged
+        elif not (usable and (partitioned or self._taken.claim(directory, (operation.table, "")))):
+            directory = self._free.staging(content, "", wanted, parts=partitioned)
+        self._copy_to(placed, number, "", operation, content, directory)
 
     def _place_partitions(self, state: _LaneState, number: int, operation: op.AddPartitions) -> None:
         placed = state.placed
@@ -174,10 +180,19 @@ class Placer:
         untouched = not self._target.storage.exists(base)
         before, _ = state.trail.before(operation.table)
 
+        def files(new: op.NewPartition) -> dict[str, FileRef]:
+            return {**{file.relative: file for file in new.content.files}, **state.committed.get((number, new.name), {})}
+
+        begun = self._free.begun(new.content for new in operation.added if files(new)) - {base}
+
         def directory(new: op.NewPartition) -> str:
-            wanted = {file.relative: file for file in new.content.files}
-            wanted |= state.committed.get((number, new.name), {})
+            wanted = files(new)
             own, plain, owner = directory_of(new.image), f"{base}/{new.name}", (operation.table, new.name)
+            values = new.image.values
+            if self._layout.staging(new.content.staging) in begun:
+                staged = self._free.staged(new.content, new.name, wanted)
+                if staged and not self._taken.is_another_partitions(before, values, staged):
+                    return staged
             # A partition that the lane drops or renames first still uses its directory.
             free = not state.trail.gone(*owner)
             if own and free and self._takes_own(own, owner, wanted):
@@ -185,10 +200,9 @@ class Placer:
             plain_path = new.content.plain and free and self._taken.claim(plain, owner)
             if plain_path and (untouched or not self._target.storage.exists(plain)):
                 return plain
-            values = new.image.values
-            if plain_path and self._has_only(plain, wanted) and not self._taken.is_another_partitions(before, values, plain):
+            if plain_path and self._free.has_only(plain, wanted) and not self._taken.is_another_partitions(before, values, plain):
                 return plain
-            return self._staging(new.content, new.name, wanted)
+            return self._free.staging(new.content, new.name, wanted)
 
         places = self._target.storage.threads.map(directory, operation.added)
         for new, place in zip(operation.added, places, strict=True):
@@ -197,7 +211,7 @@ class Placer:
     def _takes_own(self, own: str, owner: tuple[str, str], wanted: Mapping[str, FileRef]) -> bool:
         """Whether a partition at a location of its own gets that on the target: nobody else has it, or is about to get it."""
         self._boundary.require_free(own, object_name(self._database, *owner))
-        return self._is_usable(own, wanted) and not self._taken.is_live(own) and self._taken.claim(own, owner)
+        return self._free.is_free(own, wanted) and not self._taken.is_live(own) and self._taken.claim(own, owner)
 
     def _place_change(self, placed: LanePlacement, change: _Change) -> None:
         number, operation, thing = change
@@ -205,7 +219,7 @@ class Placer:
         wanted = {file.relative: file for file in operation.content.files}
         mode: FlipMode = "append" if isinstance(operation, op.AppendData) else "replace"
         present: dict[str, CopyResult] = {}
-        found = self._found(live) if live else {}
+        found = self._target.storage.named_files(live) if live else {}
         if live and thing and files_changed(thing, found, wanted):
             placed.changed.append(UnexpectedObject(self._shown(operation, operation.partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
@@ -221,7 +235,7 @@ class Placer:
             placed.live[number, operation.partition] = live
         placed.present.extend(present.values())
         missing = {name: file for name, file in wanted.items() if name not in present}
-        directory = self._staging(operation.content, operation.partition, missing, live)
+        directory = self._free.staging(operation.content, operation.partition, missing, live)
         self._copy_to(placed, number, operation.partition, operation, operation.content, directory, present)
 
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
@@ -267,32 +281,3 @@ class Placer:
 
     def _shown(self, operation: op.Operation, partition: str) -> str:
         return object_name(self._database, operation.table, partition)
-
-    def _staging(self, content: op.Content, partition: str, wanted: Mapping[str, FileRef], live: str = "") -> str:
-        for attempt in range(1_000):
-            token = content.staging + (f"-{attempt}" if attempt else "")
-            directory = self._layout.staging(token, partition)
-            if directory != live and self._is_usable(directory, wanted):
-                return directory
-        raise AssertionError(f"no free staging directory for {content.staging}")
-
-    def _is_usable(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
-        """Whether a directory is absent or empty, or contains nothing but wanted files with the right checksums."""
-        return not self._target.storage.exists(directory) or self._has_only(directory, wanted)
-
-    def _has_only(self, directory: str, wanted: Mapping[str, FileRef]) -> bool:
-        """Whether an existing directory is empty, or contains nothing but wanted files with the right checksums."""
-        if self._kept().contains(directory) or self._kept().any_below(directory):
-            return False
-        found = self._found(directory)
-        return all(name in wanted and self._is_same(status, wanted[name]) for name, status in found.items())
-
-    def _found(self, directory: str) -> dict[str, FileStatus]:
-        """Data files below a directory, by relative path."""
-        return self._target.storage.named_files(directory)
-
-    def _is_same(self, status: FileStatus | None, file: FileRef) -> bool:
-        if status is None or not file.checksum:
-            return False
-        found = self._target.storage.checksum(status.uri)
-        return found is not None and found.value == file.checksum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -11,7 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created
+from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import Placer
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
@@ -20,9 +22,9 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import FileChecksum, Storage
 
 TABLES = 40
 NOWHERE = SimpleNamespace(external_root=None)
@@ -31,8 +33,8 @@ NOWHERE = SimpleNamespace(external_root=None)
 class Metastore:
     """Counts the tables that it hands out."""
 
-    def __init__(self, locations: dict[str, str]) -> None:
-        self.locations, self.read = locations, Counter[str]()
+    def __init__(self, locations: dict[str, str], parts: Sequence[Partition] = ()) -> None:
+        self.locations, self.parts, self.read = locations, parts, Counter[str]()
 
     def table_names(self, _: str) -> list[str]:
         return sorted(self.locations)
@@ -42,6 +44,9 @@ class Metastore:
             if name in self.locations:
                 self.read[name] += 1
                 yield Table(tableName=name, sd=StorageDescriptor(location=self.locations[name]), partitionKeys=[])
+
+    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> list[Partition]:
+        return list(self.parts)
 
 
 def test_a_restarted_bootstrap_reads_the_tables_once(tmp_path: Path) -> None:
@@ -136,3 +141,85 @@ def test_reading_the_partitions_of_a_table_keeps_no_other_lane_waiting(tmp_path:
             metastore.quick_is_placed.set()
         assert slow.result().directories == {(0, "ds=1"): f"{base}/slow/ds=1"}
     assert asked == {f"{base}/{table}{name}": 1 for table in ("slow", "quick") for name in ("", "/ds=1")}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    return f"{tmp_path.as_uri()}/sales.db"
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """Of a local root, with checksums as HDFS has them: the content."""
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    monkeypatch.setattr(storage, "checksum", lambda uri: FileChecksum("content", storage.read(uri).decode()))
+    return storage
+
+
+def placed(
+    storage: Storage, base: str, *operations: op.Operation, tables: dict[str, str] | None = None, parts: Sequence[Partition] = ()
+) -> dict[DataKey, str]:
+    """Where a lane of table t puts its data; the target has some tables already, or partitions of t."""
+    metastore = Metastore(tables or {}, parts)
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE)  # type: ignore[assignment]
+    placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+    return placer.place(LanePlan(("t",), 0, operations)).directories
+
+
+def content(*files: str) -> op.Content:
+    """Files with their names as content."""
+    return op.Content(tuple(FileRef(f"hdfs://src/t/{name}", name) for name in files), staging_name(7, 1, transactional=False))
+
+
+def creation(base: str, *files: str, keys: Iterable[str] = ()) -> op.CreateTable:
+    image = Table(tableName="t", partitionKeys=[FieldSchema(key, "string", "") for key in keys])
+    return op.CreateTable(7, "t", image, content(*files), f"{base}/t")
+
+
+def addition(day: int, *files: str) -> op.AddPartitions:
+    image = Partition(values=[str(day)], sd=StorageDescriptor())
+    return op.AddPartitions(7, "t", (op.NewPartition(f"ds={day}", image, content(*files)),))
+
+
+def test_staged_files_of_an_earlier_attempt_come_before_a_free_plain_path(storage: Storage, base: str) -> None:
+    storage.write(f"{base}/.repl/7-1/two", b"two")
+    storage.write(f"{base}/t/one", b"one")  # left by a table that is dropped by now
+    assert placed(storage, base, creation(base, "one", "two")) == {(0, ""): f"{base}/.repl/7-1"}
+
+
+@pytest.mark.parametrize("staged", [b"", b"other"])
+def test_what_is_staged_but_not_wanted_is_no_reason_to_stage(storage: Storage, base: str, staged: bytes) -> None:
+    if staged:
+        storage.write(f"{base}/.repl/7-1/one", staged)
+    else:
+        storage.mkdirs(f"{base}/.repl/7-1")
+    assert placed(storage, base, creation(base, "one")) == {(0, ""): f"{base}/t"}
+
+
+def test_staged_files_that_another_table_has_are_left_to_it(storage: Storage, base: str) -> None:
+    """A source with another history may have had the same event id."""
+    storage.write(f"{base}/.repl/7-1/one", b"one")
+    assert placed(storage, base, creation(base, "one"), tables={"u": f"{base}/.repl/7-1"}) == {(0, ""): f"{base}/t"}
+
+
+def test_a_partition_goes_where_its_files_are_staged(storage: Storage, base: str) -> None:
+    storage.write(f"{base}/.repl/7-1/ds=1/one", b"one")
+    found = placed(storage, base, addition(1, "one"), addition(2, "one"))
+    assert found == {(0, "ds=1"): f"{base}/.repl/7-1/ds=1", (1, "ds=2"): f"{base}/t/ds=2"}
+
+
+def test_staged_files_of_a_renamed_partition_are_left_to_it(storage: Storage, base: str) -> None:
+    storage.write(f"{base}/.repl/7-1/ds=1/one", b"one")
+    renamed = Partition(values=["2"], sd=StorageDescriptor(location=f"{base}/.repl/7-1/ds=1"))
+    assert placed(storage, base, addition(1, "one"), parts=[renamed]) == {(0, "ds=1"): f"{base}/t/ds=1"}
+
+
+def test_a_large_table_is_staged_where_its_further_partitions_are(storage: Storage, base: str) -> None:
+    """An attempt that drops a table first carries all of it out at once, the next one in parts: this is the first of them."""
+    for name in "12":
+        storage.write(f"{base}/.repl/7-1/ds={name}/{name}", name.encode())
+    first = creation(base, keys=["ds"]), addition(1, "1")
+    found = placed(storage, base, *first)
+    assert found == {(0, ""): f"{base}/.repl/7-1", (1, "ds=1"): f"{base}/.repl/7-1/ds=1"}
+    storage.write(f"{base}/t/ds=1/other", b"other")  # so that the plain path is not free
+    assert placed(storage, base, *first) == found
