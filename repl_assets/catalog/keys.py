@@ -20,6 +20,8 @@ ATTEMPT_TAG = "hive_replication/attempt"
 #: Of runs that can wait for all others.
 AFTER_OTHERS = {PRIORITY_TAG: "-10"}
 DATABASE_TAG = "hive_replication/database"
+#: The metastores of a run that dumps and loads: Dagster's ``tag_concurrency_limits`` limit how many there are of each.
+SOURCE_TAG, TARGET_TAG = "hive_replication/source", "hive_replication/target"
 TAG_LENGTH = 200  # characters of a list of names; Dagster's storage on PostgreSQL indexes tags
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"
@@ -46,6 +48,11 @@ _STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _HEX = re.compile(r"\.([0-9a-f]{2})")
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+
+
+def metastore_tags(policy: Policy) -> dict[str, str]:
+    """Source and target of a run, as the policy names them."""
+    return {SOURCE_TAG: policy.source.metastore[:TAG_LENGTH], TARGET_TAG: policy.target.metastore[:TAG_LENGTH]}
 
 
 @lru_cache(maxsize=10_000)  # definitions ask for each table's a dozen times

@@ -5,7 +5,7 @@ import dagster as dg
 
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Window
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Window, metastore_tags
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.load_checks import check_results
 from repl_assets.checks.not_held import record_held
@@ -57,5 +57,5 @@ def rebuild_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         rebuild,
         name=rebuild_job_name(names, database.name),
         description=f"Dumps the whole database {database.name} and replaces in the replica what differs.",
-        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name} | metastore_tags(specs.policy),
     )

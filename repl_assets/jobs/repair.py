@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import dagster as dg
 
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, metastore_tags
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
@@ -93,5 +93,5 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         repair,
         name=repair_job_name(names, database.name),
         description=f"Dumps partitions of one table of {database.name} as they are now and replaces in the replica what differs.",
-        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name},
+        tags={POLICY_TAG: names.policy, DATABASE_TAG: database.name} | metastore_tags(specs.policy),
     )

@@ -13,6 +13,7 @@ from repl_assets.catalog.keys import (
     TAG_LENGTH,
     Names,
     Stage,
+    metastore_tags,
 )
 from repl_assets.checks.load_checks import window_checks
 from repl_assets.dagster_private import PRIORITY_TAG, delete_dynamic_partitions
@@ -41,6 +42,7 @@ def run_request(names: Names, start: Start, policy: Policy) -> dg.RunRequest:
         asset_check_keys=[key for load in loads for key in window_checks(policy.checks, load)],
         tags={POLICY_TAG: names.policy, KIND_TAG: start.kind, ATTEMPT_TAG: str(start.attempt)}
         | {DATABASE_TAG: ", ".join(start.databases)[:TAG_LENGTH]}
+        | metastore_tags(policy)
         | ({PRIORITY_TAG: priority} if priority else {}),
     )
 
