@@ -115,6 +115,7 @@ def tick(
     )  # first: a run that ends after this still blocks its databases
     cursor = cursor.of_log(*connection.source.reach(cursor.event[0]))
     found = states(connection)
+    current = connection.source.metastore.current_event_id()  # after the states: one that is ahead of it is of another log
     waiting = stopped(policy, found)
     by_hand = bool(waiting) or any(map(_is_undone, found.values()))
     found = {database: state for database, state in found.items() if database not in waiting}

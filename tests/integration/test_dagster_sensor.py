@@ -13,7 +13,7 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents
-from hive_replication.load.replica.state import replica_state, with_state
+from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, NotificationEvent, copy_of
 from hive_replication.process import this_process
@@ -22,6 +22,7 @@ from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 from sensors.notification_log.decision import CATCH_UP_DELAY, RETRY_DELAY
 from sensors.notification_log.listening import listen
+from sensors.notification_log.log_scan import states
 from sensors.notification_log.sensor import SensorSettings
 from tests.policy_sensor import Sensor
 
@@ -172,6 +173,18 @@ def test_what_a_tick_has_read_counts_only_for_the_same_log(sensor: Sensor) -> No
     cursor["event"][2] = "0" * 16
     sensor.cursor = json.dumps(cursor)
     assert sensor.request()
+
+
+def test_a_load_by_hand_during_a_tick_is_no_restored_source(sensor: Sensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    sensor.replicate()
+
+    def after_a_load(connection: Connection) -> dict[str, ReplicaState]:
+        sensor.warehouse.load_data("plain", "2\n")
+        sensor.warehouse.replicate()
+        return states(connection)
+
+    monkeypatch.setattr("sensors.notification_log.sensor.states", after_a_load)
+    assert sensor.reason(later=700.0).startswith("no events")
 
 
 def test_a_failing_run_is_seen_in_the_records(sensor: Sensor) -> None:
