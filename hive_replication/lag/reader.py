@@ -28,11 +28,14 @@ _CHANGED = "the policy takes other tables or partitions than the replica was mad
 class LagReader:
     """Reads lags; of the log only the events since the last reading.
 
+    With ``most_events``, databases that are further behind than that have a reading of their own: it takes many calls until it
+    reaches the log's end, and the lag of the others is to be known meanwhile.
+
     Args:
         source: the source side.
         target: the target side.
         databases: source databases; all of the policy where None.
-        most_events: events of the log to read at a time; None for all.
+        most_events: events of the log to read at a time, for either of them; None for all.
     """
 
     def __init__(
@@ -40,7 +43,10 @@ class LagReader:
     ) -> None:
         self._source, self._target = source, target
         self._databases = tuple(source.policy.databases if databases is None else databases)
-        self._log = WaitingLog(source.metastore, self._kept, most_events, source.policy.max_message_bytes)
+        self._most = most_events
+        self._near, self._far = (
+            WaitingLog(source.metastore, self._kept, most_events, source.policy.max_message_bytes) for _ in range(2)
+        )
         self._sizes = FileSizes(source.storage, _MOST_FILES)
 
     def read(self) -> tuple[Lag, ...]:
@@ -52,17 +58,25 @@ class LagReader:
         policy = self._source.policy
         states, unreadable = self._states()
         current = self._source.metastore.current_event_id()  # after the states, so that it is never lower than them
-        starts = (start_of(state) for state in states.values())
-        reach = self._log.cover((start for start in starts if start is not None), current)
-        events = by_database(self._log.events)
-        waiting = {name: not_applied(state, events.get(name, ())) for name, state in states.items()}
+        reaches: dict[str, Reach] = {}
+        waiting: dict[str, list[WaitingEvent]] = {}
+        for log, far in ((self._near, False), (self._far, True)):
+            some = {name: state for name, state in states.items() if self._is_far(state, current) == far}
+            reach = log.cover((start for state in some.values() if (start := start_of(state)) is not None), current)
+            events = by_database(log.events)
+            reaches |= dict.fromkeys(some, reach)
+            waiting |= {name: not_applied(state, events.get(name, ())) for name, state in some.items()}
         self._sizes.look_up(file for found in waiting.values() for event in found for file in event.files)
         return tuple(
-            self._lag(name, states[name], reach, current, waiting[name])
+            self._lag(name, states[name], reaches[name], current, waiting[name])
             if name in states
             else Lag(name, policy.target_of(name), None, current, None, None, gap=unreadable[name])
             for name in self._databases
         )
+
+    def _is_far(self, state: ReplicaState, current: int) -> bool:
+        start = start_of(state)
+        return self._most is not None and start is not None and start < current - self._most
 
     def _states(self) -> tuple[dict[str, ReplicaState], dict[str, str]]:
         """States by database, and why those of others cannot be read: a parameter edited by hand concerns one database only."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ORIGINS = {"source": "files from source", "cmroot": "files from cmroot", "present": "files present already"}
 _ROWS = 50  # of a table in metadata; all of it is stored with every event
+_TOO_LOW = "events waiting: at least so many, the source's log is still being read"
 _PROOFS = 10  # files; the report has all of them
 _WIDTH = 28  # characters of a name among the proofs: an asset's page cuts off what is wider than its column
 
@@ -224,6 +225,7 @@ def lag_metadata(found: Lag) -> dict[str, Any]:
         metadata["held"] = markdown_table(("table", "why"), found.held, len(found.held))
     texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
     texts["stopped by an operator"] = found.stopped
+    texts["so far"] = "" if found.complete or found.waiting is None else _TOO_LOW
     return metadata | {name: text for name, text in texts.items() if text}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dagster as dg
 import pytest
 
@@ -23,6 +25,7 @@ from repl_assets.recording.metadata import (
     recovery_metadata,
     text_of,
 )
+from tests.lags import LATE, WELL
 
 NAMES = Names("p")
 
@@ -55,6 +58,12 @@ def test_figures_of_a_load_are_numbers() -> None:
 def copied(name: str, evid: int) -> CopyResult:
     file = FileRef(f"hdfs://s/{name}", "aa")
     return CopyResult(CopyTask(file, f"hdfs://t/{name}", evid, name), "source", 5, Proof("CRC32C", "1234abcd", True), 1)
+
+
+def test_a_lag_says_where_its_figures_are_too_low() -> None:
+    assert "so far" not in lag_metadata(WELL)
+    assert "at least" in lag_metadata(replace(LATE, complete=False))["so far"]
+    assert "so far" not in lag_metadata(replace(LATE, complete=False, waiting=None, seconds_behind=None))
 
 
 def test_a_held_table_has_no_file_among_the_proofs() -> None:

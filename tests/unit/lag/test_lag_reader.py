@@ -1,0 +1,69 @@
+"""Which part of a long log is read for the lags of databases that stand at different places in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from hive_replication.dump.source import Source
+from hive_replication.lag import Lag, LagReader
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.policy import Policy
+from tests.lags import POLICY
+
+_END = 100  # event id
+
+
+class Log:
+    """A source's log: all events are of one database, but one near the end."""
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def current_event_id(self) -> int:
+        return _END
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        for evid in range(after + 1, until + 1):
+            self.read.append(evid)
+            row = NotificationEvent(eventId=evid, eventTime=evid, dbName="quiet" if evid == _END - 2 else "hot", tableName="t")
+            row.eventType, row.catName, row.message, row.messageFormat = "DROP_TABLE", "hive", "{}", "json-0.2"
+            yield row
+
+
+def reader(monkeypatch: pytest.MonkeyPatch, log: Log, most: int | None, **applied: int) -> LagReader:
+    def database(name: str) -> Database:
+        return Database(name=name, parameters=ReplicaState(f"uuid/{name}", applied[name]).parameters())
+
+    monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
+    policy: Policy = POLICY.model_copy(update={"databases": {name: name for name in applied}})
+    source = SimpleNamespace(metastore=log, policy=policy, storage=SimpleNamespace(threads=None))
+    target = SimpleNamespace(metastore=SimpleNamespace(database=database), policy=policy)
+    return LagReader(cast("Source", source), cast("Target", target), most_events=most)
+
+
+def test_a_database_far_behind_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    lags = reader(monkeypatch, Log(), 10, hot=5, quiet=95)
+    for waiting in (10, 20, 30):
+        hot, quiet = lags.read()
+        assert (hot.waiting, hot.complete, hot.bytes_waiting) == (waiting, False, None)
+        assert _seconds(hot) - _seconds(quiet) == pytest.approx(_END - 2 - 6, abs=5)
+        assert (quiet.waiting, quiet.complete) == (1, True)
+
+
+def test_each_event_is_read_once_where_none_is_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most in (10, None):
+        log = Log()
+        lags = reader(monkeypatch, log, most, hot=90, quiet=95)
+        assert [(one.waiting, one.complete) for one in (*lags.read(), *lags.read())] == [(9, True), (1, True)] * 2
+        assert log.read == list(range(91, _END + 1))
+
+
+def _seconds(found: Lag) -> float:
+    assert found.seconds_behind is not None
+    return found.seconds_behind
