@@ -148,6 +148,11 @@ def test_a_failed_window_comes_again_where_only_some_of_it_is_done() -> None:
     assert (start.window, start.attempt) == (Window(100, 150), 4)
 
 
+def test_a_failed_window_comes_again_where_its_last_event_alone_is_missing() -> None:
+    (start,) = decided(Replica("a", 149, first_event=150, scanned=200, last=window(100, 150))).starts
+    assert (start.window, start.attempt) == (Window(100, 150), 2)
+
+
 def test_nothing_passes_a_failed_window() -> None:
     failed = replace(moving("a"), last=window(100, 150, ended=NOW - 1))
     decision = decided(failed)
