@@ -19,9 +19,9 @@ _SEVERAL_EVENTS = "overwrite a read-only parameter"  # in its words
 
 
 def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partition]:
-    """Partitions of a table by their names."""
+    """Partitions of a table by their names, without those of another table that has taken its name meanwhile, with other keys."""
     keys = [key.name for key in table.partitionKeys or []]
-    return {partition_name(keys, part.values): part for part in partitions}
+    return {partition_name(keys, part.values): part for part in partitions if len(part.values) == len(keys)}
 
 
 class Partitions(Tables):

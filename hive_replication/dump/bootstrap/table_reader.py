@@ -15,7 +15,7 @@ from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.marked_external import restored
-from hive_replication.metastore.names import partition_name
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
@@ -142,13 +142,13 @@ class ObjectReader:
 
     def _partitions(self, table: Table, last: str) -> Iterator[tuple[str, list[PartitionRecord]]]:
         """The partitions after one, in order of their names, a batch at a time, each with the name up to which it goes."""
-        keys, name, metastore = [key.name for key in table.partitionKeys], table.tableName.lower(), self.source.metastore
+        name, metastore = table.tableName.lower(), self.source.metastore
         columns, kept = [column.name for column in table.sd.cols], not is_external(table)
         wanted = self.scope.partitions
         if wanted is None:
             wanted = metastore.partition_names(self.scope.database, name)
         for batch in batches(sorted(one for one in wanted if one > last), _BATCH):
-            found = {partition_name(keys, one.values): one for one in metastore.partitions(self.scope.database, name, batch)}
+            found = by_name(table, metastore.partitions(self.scope.database, name, batch))
             names = sorted(found)
             statistics = metastore.partition_statistics(self.scope.database, name, columns, names)
             listed = self.lister.many((None if is_transactional(table) else found[one].sd.location for one in names), kept=kept)
