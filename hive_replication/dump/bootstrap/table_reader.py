@@ -72,16 +72,14 @@ class ObjectReader:
     def read(self, name: str) -> None:
         """Reads one table, its partitions and files, or the rest of them; a table that is no longer there leaves nothing."""
         begin, last = self.begun.get(name) or (self.source.metastore.current_event_id(), "")
-        table = self.source.metastore.table(self.scope.database, name)
-        if table is None:
-            self._leave_out(name)
-            return
-        table = restored(table)
+        found = self.source.metastore.table(self.scope.database, name)
+        table = restored(found) if found else None
         metadata_only = self.source.policy.metadata_only
-        reason = why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)
-        if reason:
-            self.skipped[name] = reason
-            self._leave_out(name)
+        if table and (reason := why_skipped(table, metadata_only=metadata_only, acid=self.source.acid)):
+            self.skipped[name], table = reason, None
+        if table is None:
+            if name in self.begun:  # else the dump has nothing of it
+                self._leave_out(name)
             return
         listed = has_files(table) and not is_transactional(table)  # those of transactional tables are listed last (snapshot)
         files = self.lister.files(table.sd.location, kept=not is_external(table)) if listed else ()
