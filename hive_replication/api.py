@@ -21,6 +21,7 @@ from hive_replication.failover import FailoverPlan, FailoverReverse, FailoverSta
 from hive_replication.health import Alarm, DatabaseStatus, HistoryEntry, PolicyStatus
 from hive_replication.lag import Lag
 from hive_replication.load.command import plan_load, repl_load
+from hive_replication.load.privileges.replicate import PrivilegeReport
 from hive_replication.load.records import Record
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.replica.policy_scope import made_with, require_made_with
@@ -29,7 +30,7 @@ from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.load.undo.undo import Undo
 from hive_replication.observe import Report, alarms, doctor, history, lags, policy_status, reports
-from hive_replication.operate import RepairResult, approve, pause, release, repair, resume, undo
+from hive_replication.operate import RepairResult, approve, pause, privileges, release, repair, resume, undo
 from hive_replication.plans import PlanReport, plan_report
 from hive_replication.policy import Policy, load_policy
 from hive_replication.progress import Progress
@@ -54,6 +55,7 @@ __all__ = [
     "PlanReport",
     "Policy",
     "PolicyStatus",
+    "PrivilegeReport",
     "Progress",
     "Record",
     "RepairResult",
@@ -81,6 +83,7 @@ __all__ = [
     "pause",
     "plan",
     "policy_status",
+    "privileges",
     "release",
     "repair",
     "reports",

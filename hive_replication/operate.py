@@ -1,9 +1,9 @@
-"""What operators do to replicas, each recorded with who did it and when: repair, undo, release, pause, resume, approve."""
+"""What operators do to replicas, each recorded with who did it and when: repair, undo, release, pause, approve, privileges."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -11,14 +11,17 @@ from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.layout.directories import new_token
+from hive_replication.load.privileges.replicate import PrivilegeReport, Replica, replicate_privileges
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.records.record import Action
 from hive_replication.load.replica import pause as pausing
+from hive_replication.load.replica.ownership import refuse_failed_over, refuse_second_writer
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.load.undo import undo as undoing
 from hive_replication.load.undo.undo import Undo
+from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.process import actor
 from hive_replication.progress import Progress
@@ -201,6 +204,39 @@ def approve(connection: Connection, name: str, window: str) -> PlannedWindow:
     with recorded(connection, "approve", database, None) as notes:
         notes.text = window
         return Approvals.of(policy).approve(database, window, actor())
+
+
+def privileges(connection: Connection, name: str, *, apply: bool = False) -> PrivilegeReport:
+    """Compares grants on a replica, and the roles that have them, with those of the source, as ``privileges`` of the policy says.
+
+    Args:
+        connection: both sides; only the target's metastore is changed.
+        name: source database.
+        apply: grant and revoke what differs.
+
+    Raises:
+        BadRequest: the source has no such database, or the target no replica of it.
+        Refused: it is a replica of another source, a failover ended this direction, or a load of it is running.
+        ReplicationError: a metastore refuses to tell its grants, or to change any.
+        Unreachable: a metastore does not answer.
+    """
+    source, target, name = connection.source, connection.target, name.lower()
+    database, identity = target.policy.target_of(name), f"{source.identity}/{name}"
+
+    def replicated(check: Callable[[], None]) -> PrivilegeReport:
+        state = _state(target, database)
+        refuse_failed_over(state, database, source.database(name), f"{target.identity}/{database}")
+        refuse_second_writer(state, database, identity, target.policy.name)
+        replica = Replica(name, database, identity, state, target.policy.includes)
+        return replicate_privileges(source.metastore, target, replica, check, apply=apply)
+
+    if not apply:
+        return replicated(lambda: None)
+    with recorded(connection, "privileges", database, None) as notes, MetastoreLock(target.metastore, database) as lock:
+        done = replicated(lock.check)
+        notes.text = ", ".join(f"{what}: {number}" for what, number in done.numbers.items())
+        notes.changed = bool(done.numbers)
+    return done
 
 
 @dataclass

@@ -17,6 +17,7 @@ from hive_replication.cli.commands.metrics import metrics
 from hive_replication.cli.commands.pause import pause, resume
 from hive_replication.cli.commands.plan import plan
 from hive_replication.cli.commands.policy import app as policy
+from hive_replication.cli.commands.privileges import privileges
 from hive_replication.cli.commands.recover import recover
 from hive_replication.cli.commands.repair import repair
 from hive_replication.cli.commands.repl import repl
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "repair": repair,
     "recover": recover,
     "drift": drift,
+    "privileges": privileges,
     "approve": approve,
     "pause": pause,
     "resume": resume,

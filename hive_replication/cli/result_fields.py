@@ -49,6 +49,7 @@ def load_data(report: LoadReport) -> dict[str, Any]:
         "translated": list(report.translated),
         "broken_views": list(report.broken_views),
         "collapsed": asdict(report.collapsed),
+        "privileges": dict(report.privileges),
         "skipped": [asdict(skipped) for skipped in report.skipped],
         "held": [asdict(held) for held in report.held],
         "seconds": dict(report.seconds),
@@ -62,7 +63,8 @@ def load_lines(report: LoadReport) -> Iterator[str]:
     """What REPL LOAD did, for people."""
     from hive_replication.load.records import is_unused
 
-    operations = ", ".join(f"{number} {kind}" for kind, number in sorted(report.applied.items())) or "nothing to do"
+    done = (*sorted(report.applied.items()), *report.privileges.items())
+    operations = ", ".join(f"{number} {kind}" for kind, number in done) or "nothing to do"
     yield f"{report.database} loaded from event {report.from_evid} to {report.to_evid}: {operations}"
     if report.copies:
         origins = ", ".join(f"{number} from {origin}" for origin, number in sorted(report.files_by_origin.items()))

@@ -15,6 +15,7 @@ from hive_replication.load.copy_rate import remember
 from hive_replication.load.dump_prefix import prefix_of, require_not_passed
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.load_boundary import LoadBoundary, load_boundary
+from hive_replication.load.loaded_privileges import with_privileges
 from hive_replication.load.log_lookahead import LogLookahead
 from hive_replication.load.newly_included_tables import with_joined_tables
 from hive_replication.load.plan.lanes import WindowEvent
@@ -121,6 +122,7 @@ class _Load:
                 session = with_rebuilt_tables(session, events, self.store)
             if only is None and self.table is None:
                 session = with_joined_tables(session, self.store)
+            with_privileges(session, source, lock.check)
             report = session.report(began)
             log_report(report)
             if session.exists:

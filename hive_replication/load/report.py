@@ -139,6 +139,7 @@ class LoadReport:
         kept: URI of the whole report as Parquet, "" where it could not be kept.
         window: what ``hive-repl report`` calls the load, e.g. ``170-1400`` or ``repair-1400``.
         broken_views: views among the tables changed that read the database by the name that it has at the source only.
+        privileges: how many privileges and roles were granted, revoked and created (policy ``privileges``).
     """
 
     directory: str
@@ -158,6 +159,7 @@ class LoadReport:
     kept: str = ""
     window: str = ""
     broken_views: tuple[str, ...] = ()
+    privileges: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def unproven(self) -> list[CopyFailure]:

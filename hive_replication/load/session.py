@@ -289,6 +289,7 @@ class Session:
             seconds=spent,
             collapsed=tally.collapsed,
             broken_views=broken_views,
+            privileges=tally.privileges,
         )
 
     def _not_preserved(self) -> Iterator[Skipped]:

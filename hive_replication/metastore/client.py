@@ -8,13 +8,14 @@ from hive_replication.metastore.constraints import Constraints
 from hive_replication.metastore.functions import Functions
 from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
+from hive_replication.metastore.privileges import Privileges
 from hive_replication.metastore.replicated_transactions import Replay
 from hive_replication.metastore.statistics import Statistics
 from hive_replication.metastore.transport import Access
 from hive_replication.policy.warehouse import Warehouse
 
 
-class Metastore(Partitions, Functions, Constraints, Statistics, Replay, NotificationLog):
+class Metastore(Partitions, Functions, Constraints, Statistics, Privileges, Replay, NotificationLog):
     """A Hive metastore. Threads may share one, and its connections, which are opened when needed.
 
     Calls are repeated after transient errors where a repeat does no harm. Errors are

@@ -1,4 +1,4 @@
-"""What Dagster checks of replicas, and how the witness compares both sides: a part of the policy."""
+"""What Dagster checks of replicas, how the witness compares both sides, and when drift is looked for: parts of the policy."""
 
 from __future__ import annotations
 
@@ -53,3 +53,11 @@ class Checks(Settings):
         default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
     )
     sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
+
+
+class Drift(Settings):
+    """When to look for writes that leave no event (Dagster)."""
+
+    every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
+    settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
+    budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")

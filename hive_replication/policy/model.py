@@ -8,11 +8,12 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from hive_replication.errors import BadRequest
-from hive_replication.policy.checks import Checks, Witness
+from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
+from hive_replication.policy.privileges import Privileges
 from hive_replication.policy.scope import PartitionFilters, PolicyScope, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
@@ -61,14 +62,6 @@ def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:
     if what and "mode" not in what:
         raise ValueError("mode is needed beside the others: without it data may be readable by more than at the source")
     return what
-
-
-class Drift(Settings):
-    """When to look for writes that leave no event (Dagster)."""
-
-    every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
-    settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
-    budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
 
 
 class Acid(Settings):
@@ -124,6 +117,7 @@ class Policy(Settings):
         default_factory=dict[str, str],
         description="Owners of databases, tables and functions on the target, by those at the source; others keep their names",
     )
+    privileges: Privileges = Field(default=Privileges(), description="Grants and roles that the metastore keeps")
     external_root: Annotated[str, AfterValidator(valid_directory)] | None = Field(
         default=None,
         description="Where external tables outside their database's directory go, below a root of the target; their path is kept "

@@ -102,7 +102,7 @@ def load_metadata(report: LoadReport, names: Names, database: str) -> dict[str, 
             "files not copied": spared.files,
         }
         metadata |= {"not copied (MB)": round(spared.bytes / 1e6, 6)} if spared.bytes >= 0 else {}
-    return metadata | _details(report, names, database)
+    return metadata | dict(report.privileges) | _details(report, names, database)
 
 
 def report_metadata(report: LoadReport) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hive_replication import api, errors
 
 PAGE = (Path(__file__).parents[2] / "docs/library.md").read_text()
 FAILOVER = {f"failover_{step}" for step in ("finish", "open", "plan", "reverse", "rollback", "start", "status")}
-OPERATING = {"approve", "pause", "release", "repair", "resume", "undo"}
+OPERATING = {"approve", "pause", "privileges", "release", "repair", "resume", "undo"}
 OBSERVING = {"alarms", "doctor", "history", "lags", "policy_status", "reports"}
 FUNCTIONS = {"connect", "dump", "load", "load_policy", "plan", "status", "verify"} | OPERATING | OBSERVING | FAILOVER
 ERRORS = {name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)}

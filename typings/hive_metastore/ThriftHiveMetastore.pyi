@@ -35,15 +35,21 @@ from hive_metastore.ttypes import (
     GetOpenTxnsResponse,
     GetPartitionsByNamesRequest,
     GetPartitionsByNamesResult,
+    GetPrincipalsInRoleRequest,
+    GetPrincipalsInRoleResponse,
     GetTableRequest,
     GetTableResult,
     GetTablesRequest,
     GetTablesResult,
     GetValidWriteIdsRequest,
     GetValidWriteIdsResponse,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeRoleRequest,
     HeartbeatRequest,
     HeartbeatTxnRangeRequest,
     HeartbeatTxnRangeResponse,
+    HiveObjectPrivilege,
+    HiveObjectRef,
     LockRequest,
     LockResponse,
     MaxAllocatedTableWriteIdRequest,
@@ -60,6 +66,7 @@ from hive_metastore.ttypes import (
     PrimaryKeysRequest,
     PrimaryKeysResponse,
     ReplTblWriteIdStateRequest,
+    Role,
     SetPartitionsStatsRequest,
     ShowLocksRequest,
     ShowLocksResponse,
@@ -159,3 +166,11 @@ class Client:
     def get_open_txns_info(self) -> GetOpenTxnsInfoResponse: ...
     def get_open_txns_req(self, getOpenTxnsRequest: GetOpenTxnsRequest) -> GetOpenTxnsResponse: ...
     def repl_tbl_writeid_state(self, rqst: ReplTblWriteIdStateRequest) -> None: ...
+    def list_privileges(
+        self, principal_name: str | None, principal_type: int | None, hiveObject: HiveObjectRef
+    ) -> list[HiveObjectPrivilege]: ...
+    def grant_revoke_privileges(self, request: GrantRevokePrivilegeRequest) -> object: ...
+    def get_role_names(self) -> list[str]: ...
+    def create_role(self, role: Role) -> bool: ...
+    def get_principals_in_role(self, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse: ...
+    def grant_revoke_role(self, request: GrantRevokeRoleRequest) -> object: ...

@@ -694,3 +694,102 @@ class ReplTblWriteIdStateRequest(_Struct):
         tableName: str = ...,
         partNames: list[str] | None = ...,
     ) -> None: ...
+
+class HiveObjectType:
+    GLOBAL: int
+    DATABASE: int
+    TABLE: int
+    PARTITION: int
+    COLUMN: int
+    DATACONNECTOR: int
+
+class GrantRevokeType:
+    GRANT: int
+    REVOKE: int
+
+class HiveObjectRef(_Struct):
+    objectType: int
+    dbName: str | None
+    objectName: str | None
+    partValues: list[str] | None
+    columnName: str | None
+    catName: str | None
+    def __init__(
+        self,
+        objectType: int | None = ...,
+        dbName: str | None = ...,
+        objectName: str | None = ...,
+        partValues: list[str] | None = ...,
+        columnName: str | None = ...,
+        catName: str | None = ...,
+    ) -> None: ...
+
+class PrivilegeGrantInfo(_Struct):
+    privilege: str
+    createTime: int
+    grantor: str | None
+    grantorType: int | None
+    grantOption: bool
+    def __init__(
+        self,
+        privilege: str = ...,
+        createTime: int = ...,
+        grantor: str | None = ...,
+        grantorType: int | None = ...,
+        grantOption: bool = ...,
+    ) -> None: ...
+
+class HiveObjectPrivilege(_Struct):
+    hiveObject: HiveObjectRef
+    principalName: str
+    principalType: int
+    grantInfo: PrivilegeGrantInfo
+    authorizer: str | None
+    def __init__(
+        self,
+        hiveObject: HiveObjectRef = ...,
+        principalName: str = ...,
+        principalType: int = ...,
+        grantInfo: PrivilegeGrantInfo = ...,
+        authorizer: str | None = ...,
+    ) -> None: ...
+
+class PrivilegeBag(_Struct):
+    privileges: list[HiveObjectPrivilege]
+    def __init__(self, privileges: list[HiveObjectPrivilege] = ...) -> None: ...
+
+class GrantRevokePrivilegeRequest(_Struct):
+    def __init__(self, requestType: int = ..., privileges: PrivilegeBag = ..., revokeGrantOption: bool | None = ...) -> None: ...
+
+class Role(_Struct):
+    roleName: str
+    createTime: int
+    ownerName: str | None
+    def __init__(self, roleName: str = ..., createTime: int = ..., ownerName: str | None = ...) -> None: ...
+
+class RolePrincipalGrant(_Struct):
+    roleName: str
+    principalName: str
+    principalType: int
+    grantOption: bool
+    grantTime: int
+    grantorName: str | None
+    grantorPrincipalType: int | None
+
+class GetPrincipalsInRoleRequest(_Struct):
+    def __init__(self, roleName: str = ...) -> None: ...
+
+class GetPrincipalsInRoleResponse(_Struct):
+    principalGrants: list[RolePrincipalGrant] | None
+
+class GrantRevokeRoleRequest(_Struct):
+    def __init__(
+        self,
+        requestType: int = ...,
+        roleName: str = ...,
+        principalName: str = ...,
+        principalType: int = ...,
+        grantor: str | None = ...,
+        grantorType: int | None = ...,
+        grantOption: bool | None = ...,
+    ) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -31,6 +31,7 @@ class Tally:
     access: dict[str, str] = field(default_factory=dict[str, str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     collapsed: Collapsed = field(default_factory=Collapsed)
+    privileges: Mapping[str, int] = field(default_factory=dict[str, int])
     _lock: Lock = field(default_factory=Lock)
 
     def carried_out(self, database: str, operations: Iterable[op.Operation]) -> None:

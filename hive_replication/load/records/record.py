@@ -24,6 +24,7 @@ Action = Literal[
     "pause",
     "resume",
     "approve",
+    "privileges",
     "failover start",
     "failover open",
     "failover finish",

@@ -49,6 +49,17 @@ def test_owners_are_turned_round_where_that_can_be_done() -> None:
         swapped(policy.model_copy(update={"owners": {"alice": "ops", "bob": "ops"}}))
 
 
+def test_principals_are_turned_round_as_owners_are() -> None:
+    privileges = {"replicate": True, "principals": {"analysts": "analysts_dr"}}
+    policy = Policy.model_validate({**SIDES, "databases": {"sales": "sales"}, "privileges": privileges})
+    back = swapped(policy)
+    assert (back.privileges.replicate, back.privileges.principals) == (True, {"analysts_dr": "analysts"})
+    assert swapped(back) == policy
+    two = policy.privileges.model_copy(update={"principals": {"a": "ops", "b": "ops"}})
+    with pytest.raises(BadRequest, match="principals gives two principals one name"):
+        swapped(policy.model_copy(update={"privileges": two}))
+
+
 def test_the_command_prints_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(yaml.safe_dump({**SIDES, "databases": {"sales": "copy"}}))

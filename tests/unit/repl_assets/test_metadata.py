@@ -55,6 +55,12 @@ def test_figures_of_a_load_are_numbers() -> None:
     assert not found.keys() & {"held", "skipped", "changed", "events collapsed"}
 
 
+def test_grants_are_counted_by_what_was_done() -> None:
+    done = {"roles created": 1, "privileges granted": 7, "privileges revoked": 2}
+    found = load_metadata(LoadReport("dir", "db", 5, 9, privileges=done), NAMES, "db")
+    assert {name: found.get(name) for name in done} == done
+
+
 def copied(name: str, evid: int) -> CopyResult:
     file = FileRef(f"hdfs://s/{name}", "aa")
     return CopyResult(CopyTask(file, f"hdfs://t/{name}", evid, name), "source", 5, Proof("CRC32C", "1234abcd", True), 1)
