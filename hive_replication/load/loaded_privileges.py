@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hive_replication.errors import Unreachable
+from hive_replication.load.privileges.pace import Compared, all_due, note
 from hive_replication.load.privileges.replicate import Replica, replicate_privileges
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
@@ -24,25 +25,34 @@ def with_privileges(session: Session, source: Metastore | None, check: Callable[
     Raises:
         Refused: it is lost.
     """
-    target = session.target
-    if not (target.policy.privileges.replicate and session.replica.there):
+    target, replica = session.target, session.replica
+    if not (target.policy.privileges.replicate and replica.there):
         return
-    began, source, scope = time.monotonic(), source or target.source_metastore, session.reader.header.scope
-    replica = Replica(
-        source_database=scope.database,
-        database=session.database,
-        identity=session.identity,
-        state=session.state,
-        includes=session.includes,
-        table=(scope.table, session.mapping.table(scope.table)) if scope.table else None,
-    )
+    began, source, tables = time.monotonic(), source or target.source_metastore, _tables(session)
+    if tables is not None and not tables:
+        return
+    database = session.reader.header.scope.database
+    compared = Replica(database, session.database, session.identity, session.state, session.includes, tables)
     problems: tuple[str, ...] = ("the source's metastore cannot be asked from here",)
     if source is not None:
         try:
-            report = replicate_privileges(source, target, replica, check)
+            report = replicate_privileges(source, target, compared, check)
             session.tally.privileges, problems = report.numbers, report.problems
         except (MetastoreError, Unreachable) as error:
             problems = (f"grants and roles are not replicated: {error}",)
+    if tables is None:
+        note(target.storage, replica.location, Compared(time.time(), time.monotonic() - began), session.database)
     evid = session.reader.header.to_evid
     session.skipped += [Skipped(evid, f"privileges of {session.database}", problem) for problem in problems]
     session.tally.add_time("privileges", began)
+
+
+def _tables(session: Session) -> Mapping[str, str] | None:
+    """The tables whose grants are compared, by their names at the source: that of the load, or those that it changed; or all."""
+    scope = session.reader.header.scope
+    if scope.table is not None:
+        return {scope.table: session.mapping.table(scope.table)}
+    if all_due(session.target.storage, session.replica.location, time.time()):
+        return None
+    touched = (one.table for one in session.tally.touched.sums(None, None) if not one.dropped)
+    return {name: name for name in touched if session.includes(name)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ import hive_replication
 from hive_replication.cli.main import run
 from hive_replication.connect import Connection, connect
 from hive_replication.errors import Refused
+from hive_replication.load.layout.directories import Layout
+from hive_replication.load.privileges.pace import Compared, note
 from hive_replication.load.privileges.replicate import Replica, replicate_privileges
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
@@ -295,6 +298,24 @@ def test_one_that_is_killed_goes_on(pair: Pair) -> None:
     assert pair.members(name) == {"user alice"}
     done = replicate_privileges(pair.source, pair.connection.target, replica, lambda: None)
     assert (done.numbers, done.problems) == ({"privileges granted": 2}, ())
+
+
+def test_loads_compare_what_they_changed_where_all_takes_long(pair: Pair) -> None:
+    pair.step()
+    sides, replica = pair.connection, pair.target.database(pair.replica)
+    assert replica is not None
+    storage, location = sides.target.storage, str(replica.locationUri)
+    assert not storage.exists(Layout(location).privileges), "what takes less than a second is done each time"
+    note(storage, location, Compared(time.time(), 1000.0), pair.replica)
+    on = [Securable(), Securable("orders"), Securable("plain"), Securable("late")]
+    pair.origin.create("late")
+    pair.origin.insert("plain", "1\n")
+    pair.source.grant(pair.database, [granted(user("bob"), on=one) for one in on])
+    assert pair.step().privileges == {"privileges granted": 2}
+    assert [bool(pair.shown(one, "bob")) for one in on] == [False, False, True, True]
+
+    note(storage, location, Compared(time.time() - 10_001, 1000.0), pair.replica)
+    assert pair.step().privileges == {"privileges granted": 2}
 
 
 def test_a_metastore_that_refuses_holds_nothing_else_back(cluster: Cluster, target4: Side, source4: Side, unique: str) -> None:

@@ -60,6 +60,11 @@ class Layout:
         return f"{self._root}/rates.json"
 
     @property
+    def privileges(self) -> str:
+        """The file that says when all grants were compared."""
+        return f"{self._root}/privileges.json"
+
+    @property
     def functions(self) -> str:
         """Resources of functions, unless the policy names a directory for them."""
         return f"{self._root}/functions"

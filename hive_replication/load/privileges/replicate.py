@@ -39,7 +39,7 @@ _ROUNDS = 4  # each revokes a privilege of one grantor; those that have more are
 
 @dataclass(frozen=True)
 class Replica:
-    """What is compared: a target database, or one table of it.
+    """What is compared: a target database, or some tables of it.
 
     Args:
         source_database: its name at the source.
@@ -47,7 +47,7 @@ class Replica:
         identity: what its replicas are stamped with.
         state: of the target database; the grants on a database that is no replica itself are left alone.
         includes: whether a source table belongs to the policy.
-        table: names of one table at the source and on the target; None for the whole database.
+        tables: names on the target of some source tables; None for the whole database.
     """
 
     source_database: str
@@ -55,19 +55,19 @@ class Replica:
     identity: str
     state: ReplicaState
     includes: Callable[[str], bool]
-    table: tuple[str, str] | None = None
+    tables: Mapping[str, str] | None = None
 
     def on_target(self, table: str) -> str | None:
         """Name on the target of a source table, or "" of the database; None where its grants are left alone."""
         if not table:
-            return "" if self.state.source and self.table is None else None
-        name = table if self.table is None else self.table[1]
-        taken = self.includes(table) if self.table is None else table == self.table[0]
-        return name if taken and name not in self.state.held and name not in self.state.left else None
+            return "" if self.state.source and self.tables is None else None
+        name = (table if self.includes(table) else None) if self.tables is None else self.tables.get(table)
+        return None if name in self.state.held or name in self.state.left else name
 
     def of_target(self, table: str) -> bool:
         """Whether grants on a table of the target, or with "" on the database itself, are compared."""
-        return self.on_target(self.table[0] if self.table and table == self.table[1] else table) == table
+        sources = [table] if self.tables is None else [one for one, name in self.tables.items() if name == table]
+        return any(self.on_target(one) == table for one in sources)
 
 
 @dataclass(frozen=True, slots=True)
