@@ -18,7 +18,7 @@ from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
-from hive_replication.policy.model import Drift
+from hive_replication.policy.checks import Drift
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.repair import repair_job_name, repair_request
@@ -82,19 +82,23 @@ def tick(
         return dg.SkipReason(f"the next round starts in {at.begun + drift.every - now:.0f} s")
     if _busy(context.instance, names, database):
         return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
-    scan = DriftScan(connection.source, connection.target, database, drift.settle)
     at, end = Round(now, done=False) if at.done else at, time.monotonic() + drift.budget
-    requests: list[dg.RunRequest] = []
+    scan = DriftScan(connection.source, connection.target, database, drift.settle, begun=at.begun)
+    requests, looked = list[dg.RunRequest](), list[TableDrift]()
     scanned = 0
     for table in (name for name in scan.names() if name > at.after):
         at, scanned = replace(at, after=table), scanned + 1
         found = _scan_table(context, scan, table, names, at)
+        looked += [found] if found is not None else []
         if found is not None and found.drifted:
             requests.append(_request(names, database, found, at))
         if time.monotonic() > end:
             break
     else:
         at = replace(at, done=True)
+        scan.finish()
+    for sentence in scan.told(looked):
+        context.log.info("%s: %s", database, sentence)
     cursor = _ROUND.dump_json(at).decode()
     context.update_cursor(cursor)
     if not requests:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from urllib.parse import urlencode
 
+import urllib3
+
+from hive_replication import process
 from resources.embedded import jars, java
 from resources.embedded.cluster import Side
 
@@ -35,3 +39,10 @@ def attempted(side: Side, command: str, *arguments: str, **environment: str) -> 
     options = (*java.ADD_OPENS, *java.QUICK, *(side.kdc.java_options if side.kdc else ()))
     words = [str(java.java()), *options, "-cp", path, _MAIN[command], *arguments]
     return subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def administered(side: Side, directory: str, op: str, **parameters: str) -> None:
+    """An administrator's operation by WebHDFS, which takes no second as Hadoop's command line does."""
+    query = urlencode({"op": op, "user.name": process.account(), **parameters})
+    answer = urllib3.request("PUT", f"{side.webhdfs}/webhdfs/v1{directory}?{query}")
+    assert answer.status == 200, answer.data

@@ -19,6 +19,7 @@ from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.quotas import quotas
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
+from hive_replication.doctor.snapshots import snapshots
 from hive_replication.doctor.versions import version_findings
 from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
@@ -174,6 +175,7 @@ def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[F
         yield (listed := _listable(source.storage, found.locationUri, f"read {name}"))
         if listed.verdict == "ok":
             yield from kinds(source.storage, "source", name, found.locationUri, source.policy.includes)
+            yield from snapshots(connection, name)
 
 
 def _patterns(connection: Connection) -> Iterator[Finding]:

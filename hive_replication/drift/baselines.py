@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hive_replication.load.layout.directories import Layout
 from hive_replication.logs import about
@@ -25,10 +25,14 @@ class Baseline(NamedTuple):
     Args:
         digest: of the source's listing.
         evid: state id of the replica; after a later load the baseline no longer counts.
+        mark: of the snapshot since which it holds, see :mod:`hive_replication.drift.snapshots`; "" where there is none.
+        listed: when the source was listed, seconds since the epoch; 0 without a mark.
     """
 
     digest: str
     evid: int
+    mark: str = ""
+    listed: int = 0
 
 
 class Memory:
@@ -46,7 +50,7 @@ class Memory:
         """By partition name, "" for the table itself; empty if there is no readable file."""
         try:
             found = json.loads(self._storage.read(f"{self._root}/{escape(table)}.json"))
-            return {name: Baseline(str(digest), int(evid)) for name, (digest, evid) in found.items()}
+            return {name: _baseline(*values) for name, values in found.items()}
         except FileNotFoundError:
             return {}
         except (ValueError, AttributeError, TypeError) as error:
@@ -55,4 +59,9 @@ class Memory:
 
     def write(self, table: str, known: Mapping[str, Baseline]) -> None:
         """Replaces the baselines of a table."""
-        self._storage.write(f"{self._root}/{escape(table)}.json", json.dumps(known, ensure_ascii=False).encode())
+        text = json.dumps({name: base if base.mark else base[:2] for name, base in known.items()}, ensure_ascii=False)
+        self._storage.write(f"{self._root}/{escape(table)}.json", text.encode())
+
+
+def _baseline(digest: object, evid: Any, mark: object = "", listed: Any = 0) -> Baseline:
+    return Baseline(str(digest), int(evid), str(mark), int(listed))

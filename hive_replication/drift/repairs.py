@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hive_replication.copy.tasks import Copier
-from hive_replication.drift.scan import TableDrift
+from hive_replication.drift.findings import TableDrift
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target

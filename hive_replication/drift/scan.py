@@ -12,9 +12,12 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
+from hive_replication.drift.findings import Drifted, Scanned, TableDrift
+from hive_replication.drift.snapshots import Snapshots
+from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.dump.source import Source, is_replica, why_skipped
 from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
@@ -25,6 +28,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.policy.checks import Drift
 from hive_replication.storage import Denied, Storage
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify.listing_digest import Observation, is_being_written, observe
@@ -32,58 +36,11 @@ from hive_replication.verify.listing_digest import Observation, is_being_written
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Drifted:
-    """An object whose files have drifted.
-
-    Args:
-        partition: its name, "" for the table itself.
-        digest: of the listing that was found.
-        reason: how many files are new, gone or changed.
-    """
-
-    partition: str
-    digest: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableDrift:
-    """What was found of a table.
-
-    Args:
-        table: source name.
-        looked: number of partitions scanned (1 for an unpartitioned table).
-        drifted: partitions to replicate again.
-        writing: partitions that a job seems to write to.
-        waiting: why drift is not known now, e.g. because events wait; else "".
-        listings: directories listed, at the source and at the target.
-        seconds: it took.
-    """
-
-    table: str
-    looked: int
-    drifted: tuple[Drifted, ...] = ()
-    writing: tuple[str, ...] = ()
-    waiting: str = ""
-    listings: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Object:
-    """A table or partition that both sides have: its directories, and the replica's state id."""
-
-    source: str
-    target: str
-    evid: int
-
-
 @dataclass
 class _Table:
     """A scan under way."""
 
-    objects: Mapping[str, _Object]
+    objects: Mapping[str, Scanned]
     observed: dict[str, Observation] = field(default_factory=dict[str, Observation])
     equal: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
     writing: set[str] = field(default_factory=set[str])
@@ -92,7 +49,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class DriftScan:
-    """Scans a replicated database for drift. Changes nothing but its own baselines.
+    """Scans a replicated database for drift. Changes nothing but its own baselines, and snapshots where the policy asks for them.
 
     Args:
         source: the source side.
@@ -100,6 +57,7 @@ class DriftScan:
         database: source database.
         settle: seconds between the two listings of a suspect.
         sleep: waits for a number of seconds.
+        begun: when the scan of all tables began of which this is a part, seconds since the epoch.
     """
 
     source: Source
@@ -107,6 +65,21 @@ class DriftScan:
     database: str
     settle: float = 10.0
     sleep: Callable[[float], None] = time.sleep
+    begun: float = field(default_factory=time.time)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Those of this replica, and how many were made and deleted."""
+        return snapshots_of(self.source, self.target, self.database, self.begun)
+
+    def finish(self) -> None:
+        """Deletes the snapshots that no table needs any more; to be called when all tables were scanned."""
+        if self._drift.snapshots:
+            self.snapshots.finish(self._locations)
+
+    def told(self, found: Iterable[TableDrift]) -> list[str]:
+        """What snapshots spared in a scan, and why not more, in sentences; none where the policy asks for no snapshots."""
+        return self.snapshots.told(found) if self._drift.snapshots else []
 
     def names(self) -> list[str]:
         """Tables of the policy on the source, sorted.
@@ -142,7 +115,8 @@ class DriftScan:
         known = memory.read(name)
         drifted: dict[str, Drifted] = {}
         waiting = ""
-        self._observe(scan, scan.objects)
+        spared = Spared(self.snapshots, self._drift, table, scan.objects, known, time.time())
+        self._observe(scan, scan.objects.keys() - spared.names)
         suspects = self._suspects(scan, known)
         if suspects and table.partitionKeys and is_being_written(self.source.storage, table.sd.location or "", time.time()):
             scan.writing |= suspects
@@ -154,10 +128,22 @@ class DriftScan:
         if waiting:
             _LOG.info("what differs is not repaired now: %s", waiting, extra=about(self.database, name))
         kept = {part: base for part, base in known.items() if part in scan.objects and part not in drifted} | scan.equal
+        digests = {part: seen.digest for part, seen in scan.observed.items()}
+        kept = {part: spared.marked(part, base, digests.get(part, "")) for part, base in kept.items()}
         if kept != known:
             memory.write(name, kept)
-        found, seconds = tuple(drifted[part] for part in sorted(drifted)), time.monotonic() - began
-        return TableDrift(name, len(scan.objects), found, tuple(sorted(scan.writing)), waiting, scan.listings, seconds)
+        spared.recorded()
+        return TableDrift(
+            name,
+            len(scan.objects),
+            tuple(drifted[part] for part in sorted(drifted)),
+            tuple(sorted(scan.writing)),
+            waiting,
+            scan.listings,
+            time.monotonic() - began,
+            len(spared.names),
+            spared.why,
+        )
 
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
         """Compares a transactional table as readers see it, if the directories of either side have changed."""
@@ -167,7 +153,7 @@ class DriftScan:
         theirs = self.target.storage.threads.map(partial(_digest, self.target.storage), [one.target for one in objects])
         digest = hashlib.sha256(" ".join([*ours, *theirs]).encode()).hexdigest()[:16]
         answer = TableDrift(name, len(objects), listings=2 * len(objects))
-        if memory.read(name).get("") == (digest, 0):
+        if memory.read(name).get("") == Baseline(digest, 0):
             return answer
         found = self._compared(name)
         if found.repairs:
@@ -189,6 +175,15 @@ class DriftScan:
     def _replica(self) -> str:
         return self.target.policy.target_of(self.database)
 
+    @property
+    def _drift(self) -> Drift:
+        return self.source.policy.drift or Drift()
+
+    def _locations(self) -> list[tuple[str, bool]]:
+        """Of the policy's tables at the source, and whether Hive deletes them with the tables."""
+        tables = self.source.metastore.tables(self.database, self.names())
+        return [(one.sd.location, is_deleted_with_its_table(one)) for one in tables if one.sd.location]
+
     def _location(self) -> str:
         found = self.target.metastore.database(self._replica)
         if found is None or not found.locationUri:
@@ -200,14 +195,14 @@ class DriftScan:
         with_data = not self.source.policy.metadata_only and not why_skipped(table, acid=self.source.acid)
         return ours and with_data and (has_files(table) or bool(table.partitionKeys))
 
-    def _objects(self, table: Table, replica: Table) -> dict[str, _Object]:
+    def _objects(self, table: Table, replica: Table) -> dict[str, Scanned]:
         """Objects in both metastores: a directory without a partition is no drift."""
         if not table.partitionKeys:
-            return {"": _Object(table.sd.location or "", replica.sd.location or "", object_id(replica))}
+            return {"": Scanned(table.sd.location or "", replica.sd.location or "", object_id(replica))}
         theirs = _partitions(self.target.metastore, self._replica, replica)
         ours = _partitions(self.source.metastore, self.database, table)
         return {
-            name: _Object(part.sd.location or "", theirs[name].sd.location or "", object_id(theirs[name]))
+            name: Scanned(part.sd.location or "", theirs[name].sd.location or "", object_id(theirs[name]))
             for name, part in ours.items()
             if name in theirs and part.sd.location
         }
@@ -224,7 +219,7 @@ class DriftScan:
     def _suspects(self, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
         """Objects that differ from their baselines; objects without a baseline are compared with their replicas."""
         current = {name: base for name, base in known.items() if name in scan.objects and base.evid == scan.objects[name].evid}
-        suspects = {name for name, base in current.items() if base.digest != scan.observed[name].digest}
+        suspects = {name for name, seen in scan.observed.items() if name in current and current[name].digest != seen.digest}
         unknown = [name for name in scan.objects if name not in current]
         found = self.target.storage.threads.map(partial(self._as_replica, scan), unknown)
         for name, equal in zip(unknown, found, strict=True):
@@ -309,6 +304,12 @@ class DriftScan:
             return None
         counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
         return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+
+
+def snapshots_of(source: Source, target: Target, database: str, begun: float) -> Snapshots:
+    """The snapshots at the source by which a replica's drift is found."""
+    replica = f"{target.identity}/{target.policy.target_of(database)}"
+    return Snapshots(source.storage, source.policy.name, database, replica, begun)
 
 
 def _digest(storage: Storage, location: str) -> str:

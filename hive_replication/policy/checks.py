@@ -61,3 +61,11 @@ class Drift(Settings):
     every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
     settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
     budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
+    snapshots: bool = Field(
+        default=False,
+        description="Make HDFS snapshots at the source, where it allows them, and list only the directories that have changed "
+        "since the last one",
+    )
+    list_all_every: int = Field(
+        default=86_400, ge=0, description="Seconds after which a directory is listed though snapshots tell of no change in it"
+    )

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count, cycle
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 from urllib.parse import quote, urlencode, urljoin
 
 import urllib3
@@ -22,7 +22,7 @@ from hive_replication.retries import with_retries
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum, Space
-from hive_replication.storage.webhdfs_answers import Busy, Failing, error_of, message, not_webhdfs
+from hive_replication.storage.webhdfs_answers import Busy, Failing, error_of, message, not_webhdfs, object_of
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
 from hive_replication.storage.webhdfs_requests import DataNode, Pieces
@@ -155,7 +155,7 @@ class WebHdfs:
         for address in self._addresses:
             try:
                 status, _, body = self._request("GET", f"{address}/webhdfs/v1/?{self._with_account(_query('GETFILESTATUS'))}")
-                self._answer("/", status, body, "FileStatus")
+                object_of("/", self._required("/", status, body), "FileStatus")
                 found[address] = ACTIVE
             except Busy as error:
                 busy = error
@@ -179,12 +179,18 @@ class WebHdfs:
             OSError: no NameNode answers.
             ReplicationError: another answer, e.g. that this HDFS does not know the operation.
         """
+        return object_of(path, self.told(path, op, parameters), name)
+
+    def told(
+        self, path: str, op: str, parameters: Mapping[str, str] | None = None, *, method: str = "GET", most: int = _MOST
+    ) -> bytes:
+        """The body of what the NameNode answers to an operation, at most so many bytes; raises as :meth:`asked`."""
         busy = Busy("it has no address")
         for address in self._addresses:
             try:
-                query = self._with_account(_query(op, **parameters))
-                status, _, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
-                return self._answer(path, status, body, name)
+                query = self._with_account(_query(op, **(parameters or {})))
+                status, _, body = self._request(method, f"{address}/webhdfs/v1{quote(path)}?{query}", most)
+                return self._required(path, status, body)
             except Busy as error:
                 busy = error
         raise busy
@@ -227,7 +233,7 @@ class WebHdfs:
                 _LOG.debug("the DataNode %s does not take a file, another one is asked for: %s", other, error)
                 lost.append(other)
 
-    def _request(self, method: str, url: str) -> tuple[int, str, bytes]:
+    def _request(self, method: str, url: str, most: int = _MOST) -> tuple[int, str, bytes]:
         """Status, final URL and body; follows redirects within the cluster.
 
         Raises:
@@ -236,7 +242,7 @@ class WebHdfs:
         """
         for _ in range(_REDIRECTS + 1):
             response = self._exchanged(method, url)
-            body = self._body(response)
+            body = self._body(response, most)
             if response.status not in (301, 302, 303, 307, 308):
                 return response.status, url, body
             url = urljoin(url, response.headers.get("Location", ""))
@@ -255,9 +261,9 @@ class WebHdfs:
         except urllib3.exceptions.HTTPError as error:
             raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
 
-    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
+    def _body(self, response: urllib3.BaseHTTPResponse, most: int = _MOST) -> bytes:
         try:
-            return body_of(response, _MOST)
+            return body_of(response, most)
         except TooLong as error:
             raise ReplicationError(f"no WebHDFS answers at {', '.join(self._addresses)}: {error}") from error
         except urllib3.exceptions.HTTPError as error:
@@ -280,7 +286,7 @@ class WebHdfs:
 
     def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
         status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
-        answer = self._answer(path, status, body, "FileChecksum")
+        answer = object_of(path, self._required(path, status, body), "FileChecksum")
         if datanode := DataNode.of(url):
             self._datanodes[datanode] = None
         try:
@@ -289,17 +295,10 @@ class WebHdfs:
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise not_webhdfs(path, body) from error
 
-    def _answer(self, path: str, status: int, body: bytes, name: str) -> Mapping[str, Any]:
-        """The object that an answer holds."""
+    def _required(self, path: str, status: int, body: bytes) -> bytes:
         if status != 200:
             raise self._error(path, status, body)
-        try:
-            answer: Any = json.loads(body)[name]
-        except (LookupError, TypeError, ValueError, RecursionError) as error:
-            raise not_webhdfs(path, body) from error
-        if type(answer) is not dict:
-            raise not_webhdfs(path, body)
-        return cast("Mapping[str, Any]", answer)
+        return body
 
     def _error(self, path: str, status: int, body: bytes) -> Exception:
         """What a refusal means; a token that is not taken any more is given up, so that the next attempt has another."""

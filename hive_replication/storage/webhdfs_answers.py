@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any, cast
 
 from hive_replication.errors import ReplicationError
 from hive_replication.storage.file_status import StillOpen
@@ -25,6 +27,21 @@ def not_webhdfs(path: str, body: bytes) -> ReplicationError:
         f"what was asked about {path} is not answered by WebHDFS but with {text!r}, as by a login page: set webhdfs of the "
         "storage root in the policy to the HTTP address of the NameNode"
     )
+
+
+def object_of(path: str, body: bytes, name: str) -> Mapping[str, Any]:
+    """The object that an answer holds.
+
+    Raises:
+        ReplicationError: it holds none.
+    """
+    try:
+        answer: Any = json.loads(body)[name]
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise not_webhdfs(path, body) from error
+    if type(answer) is not dict:
+        raise not_webhdfs(path, body)
+    return cast("Mapping[str, Any]", answer)
 
 
 def message(body: str) -> str:

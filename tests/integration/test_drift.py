@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dagster as dg
@@ -16,76 +13,21 @@ import yaml
 
 from hive_replication.cli.main import run
 from hive_replication.connect import Connection
-from hive_replication.drift import DriftScan, TableDrift
-from hive_replication.drift.repairs import repair_drift
-from hive_replication.policy.model import Drift
+from hive_replication.policy.checks import Drift
 from repl_assets.catalog.catalog import read_catalog
 from repl_assets.catalog.keys import Names
 from repl_assets.definitions import build_defs
 from sensors.drift import tick
-from tests.origin import Origin
-from tests.warehouse import Warehouse
+from tests.drifting import Drifting
 
 pytestmark = pytest.mark.servers
 
 DAYS = ("1", "2", "3", "4")
 
 
-@dataclass
-class Drifting:
-    """A replicated database, and what others do to its source's files."""
-
-    origin: Origin
-    replica: Warehouse
-
-    @property
-    def connection(self) -> Connection:
-        return self.origin.connection
-
-    def file(self, table: str, day: str = "") -> str:
-        """The first of its files."""
-        return self.connection.source.storage.files(self.origin.location(table, day))[0].uri
-
-    def put(self, table: str, day: str, name: str, rows: bytes = b"9\n") -> str:
-        uri = f"{self.origin.location(table, day)}/{name}"
-        self.connection.source.storage.write(uri, rows)
-        return uri
-
-    def scan(self, table: str, meanwhile: Callable[[], object] = lambda: None) -> TableDrift:
-        def sleep(seconds: float) -> None:
-            meanwhile()
-            time.sleep(seconds)
-
-        found = DriftScan(self.connection.source, self.connection.target, self.origin.database, 0.1, sleep).table(table)
-        assert found is not None
-        return found
-
-    def drifted(self, table: str) -> dict[str, str]:
-        return {one.partition: one.reason for one in self.scan(table).drifted}
-
-    def repair(self, found: TableDrift) -> list[str]:
-        """Why it is not repaired, if it is not."""
-        connection = self.connection
-        sides = connection.source, connection.target, connection.store, connection.copier
-        return repair_drift(*sides, self.origin.database, found)
-
-    def repaired(self, table: str) -> dict[str, str]:
-        """Finds drift and repairs it; then the replica is equal, and nothing is found again."""
-        found = self.scan(table)
-        assert self.repair(found) == []
-        self.replica.assert_equal(only=table)
-        assert self.drifted(table) == {}
-        return {one.partition: one.reason for one in found.drifted}
-
-
 @pytest.fixture(scope="module")
 def drifting(connection: Connection) -> Drifting:
-    name = f"t{uuid.uuid4().hex[:10]}"
-    policy = connection.source.policy.model_copy(update={"databases": {name: name}})
-    source, target = (replace(side, policy=policy) for side in (connection.source, connection.target))
-    connection = replace(connection, source=source, target=target)
-    made = Drifting(Origin(connection, name), Warehouse(connection, None, name))  # type: ignore[arg-type]
-    made.origin.create_database()
+    made = Drifting.of(connection)
     made.origin.create("plain")
     made.origin.insert("plain", "1\n")
     made.origin.create("parts", *DAYS)

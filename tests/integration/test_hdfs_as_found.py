@@ -6,12 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-import urllib3
 
-from hive_replication import process
 from hive_replication.connect import connect
 from hive_replication.copy.proof import Crc32c
 from hive_replication.doctor import examine
@@ -22,7 +19,7 @@ from hive_replication.storage import paths
 from hive_replication.verify.witness import witness
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
-from tests.hadoop import hdfs
+from tests.hadoop import administered, hdfs
 from tests.origin import Origin
 from tests.warehouse import Warehouse
 
@@ -128,10 +125,10 @@ def test_doctor_tells_of_quotas_snapshots_and_erasure_coding(origin: Origin, sou
     replicate(origin)
     replica, policy = f"{path(target.warehouse)}/{origin.database}.db", {"ecpolicy": "XOR-2-1-1024k"}
     for side, table in ((source, path(origin.location("coded"))), (target, f"{replica}/coded")):
-        asked(side, "/", "ENABLEECPOLICY", **policy)
-        asked(side, table, "SETECPOLICY", **policy)
-    asked(target, f"{replica}/kept", "ALLOWSNAPSHOT")
-    asked(target, replica, "SETQUOTA", namespacequota="3", storagespacequota=str(1 << 40))
+        administered(side, "/", "ENABLEECPOLICY", **policy)
+        administered(side, table, "SETECPOLICY", **policy)
+    administered(target, f"{replica}/kept", "ALLOWSNAPSHOT")
+    administered(target, replica, "SETQUOTA", namespacequota="3", storagespacequota=str(1 << 40))
 
     found = list(examine(origin.connection))
     for side in ("source", "target"):
@@ -158,8 +155,8 @@ def test_a_replica_with_snapshots_is_left_by_retention_and_nothing_else(origin: 
         origin.insert(name, "1\n")
     last, _ = replicate(origin)
     replica = f"{path(target.warehouse)}/{origin.database}.db"
-    asked(target, f"{replica}/kept", "ALLOWSNAPSHOT")
-    asked(target, f"{replica}/kept", "CREATESNAPSHOT", snapshotname="s1")
+    administered(target, f"{replica}/kept", "ALLOWSNAPSHOT")
+    administered(target, f"{replica}/kept", "CREATESNAPSHOT", snapshotname="s1")
     for name in ("kept", "gone"):
         origin.connection.source.metastore.drop_table(origin.database, name, delete_data=True)
     replicate(origin, last)
@@ -173,10 +170,3 @@ def test_a_replica_with_snapshots_is_left_by_retention_and_nothing_else(origin: 
     hdfs(target, "dfs", "-deleteSnapshot", f"{replica}/kept", "s1")
     assert not [one for one in sweep(side, origin.database) if one.problem]
     assert not side.storage.exists(f"{target.warehouse}/{origin.database}.db/kept")
-
-
-def asked(side: Side, directory: str, op: str, **parameters: str) -> None:
-    """An administrator's operation by WebHDFS, which takes no second as Hadoop's command line does."""
-    query = urlencode({"op": op, "user.name": process.account(), **parameters})
-    answer = urllib3.request("PUT", f"{side.webhdfs}/webhdfs/v1{directory}?{query}")
-    assert answer.status == 200, answer.data

@@ -10,13 +10,15 @@ from hive_metastore.ttypes import Function, FunctionType, ResourceType, Resource
 from hive_replication.cli.main import run
 from hive_replication.connect import Connection, connect
 from hive_replication.doctor import examine
-from hive_replication.drift import DriftScan
+from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.errors import ReplicationError
+from hive_replication.policy.checks import Drift
 from hive_replication.storage import Denied, paths
 from hive_replication.verify.witness import witness
-from resources.embedded.cluster import Cluster
+from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy, save_policy
 from tests.account import ACCOUNT, Account, acting, held, lacking
+from tests.hadoop import administered
 from tests.warehouse import Warehouse
 
 pytestmark = pytest.mark.servers
@@ -82,6 +84,25 @@ def test_directories_that_may_not_be_read_hold_their_tables(account: Account, pa
         assert lacking(wrong.text, one, "rx")
     assert account.repair("one") == ()
     assert account.unequal() == {}
+
+
+def test_only_the_owner_of_a_directory_makes_snapshots_of_it(account: Account, source: Side) -> None:
+    with acting():
+        account.__dict__["connection"] = connect(account.policy.model_copy(update={"drift": Drift(snapshots=True)}))
+    assert account.replicate().held == ()
+    place = paths.split(paths.parent(account.origin.location("one")))[2]
+    administered(source, place, "ALLOWSNAPSHOT")
+
+    def scanned() -> TableDrift | None:
+        with acting():
+            return DriftScan(account.connection.source, account.connection.target, account.database, settle=0).table("one")
+
+    found = scanned()
+    assert found is not None
+    assert "allows snapshots to this account" in found.whole
+    account.source.set_owner(place, ACCOUNT, ACCOUNT)
+    found = [scanned() for _ in range(2)]
+    assert [(one.spared, one.whole[:11]) for one in found if one] == [(0, "no snapshot"), (1, "")]
 
 
 def test_a_file_that_may_not_be_read_holds_its_table(account: Account) -> None:

@@ -41,7 +41,6 @@ NOT_APPLICABLE = {
 NOT_YET = {
     193: "a bootstrap over a half-made one is struck by tests/crash, not with a managed table in the place of an external one",
     202: "what stays of external data when its database is dropped is not tested by itself",
-    **dict.fromkeys((205, 206, 208, 209, 211, 212), "external data is not copied by differences of HDFS snapshots"),
     217: "clusters whose nameservices have the same name",
     218: "raw copies between encryption zones with the same key",
     223: "the parameter repl.incompatible of a target database, which Hive sets by itself and this replication does not read",
@@ -69,6 +68,12 @@ ELSEWHERE = {
     196: "integration/test_load.py::test_bootstrap_is_consolidated_at_the_source",
     197: "integration/test_odd_neighbours.py::test_another_catalog",
     203: "integration/test_locations.py::test_the_policy_chooses",
+    205: "integration/test_drift_snapshots.py::test_without_the_setting_snapshots_are_removed",  # and made when it is set again
+    206: "integration/test_drift_snapshots.py::test_partitions_elsewhere_and_tables_made_anew",
+    208: "integration/test_drift_snapshots.py::test_directories_without_snapshots_are_listed",
+    209: "integration/test_drift_snapshots.py::test_directories_without_snapshots_are_listed",
+    211: "integration/test_drift_snapshots.py::test_all_changes_are_found_and_nothing_else_is_listed",
+    212: "integration/test_drift_snapshots.py::test_partitions_elsewhere_and_tables_made_anew",
     214: "integration/test_copy.py::test_every_kind_of_file_at_once",
     229: "integration/test_policy_change.py::test_regular_expressions_in_statements",
     230: "unit/statements/test_parser.py::test_broken_statement_names_the_place_and_the_forms",

@@ -40,6 +40,8 @@ def drift(
     with shown() as progress:
         names = [table] if table else scan.names()
         found = [one for one in map(scan.table, progress.over(names, f"drift of {database}")) if one is not None]
+        if not table:
+            scan.finish()
         if table and not found:
             if connection.source.metastore.table(database, table) is None:
                 raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
@@ -49,6 +51,8 @@ def drift(
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
     quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)
-    chosen.output.table(columns, [*rows, *quiet], {"repaired": repair and not held, "tables": [asdict(one) for one in found]})
-    chosen.output.remark(*held)
+    made = {"created": scan.snapshots.created, "deleted": scan.snapshots.deleted}
+    data = {"repaired": repair and not held, "tables": [asdict(one) for one in found], "snapshots": made}
+    chosen.output.table(columns, [*rows, *quiet], data)
+    chosen.output.remark(*scan.told(found), *held)
     raise typer.Exit(1 if held or (not repair and any(one.drifted for one in found)) else 0)

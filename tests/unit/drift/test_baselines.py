@@ -19,7 +19,7 @@ def memory(tmp_path: Path) -> Memory:
 
 def test_baselines_are_read_as_written_for_each_table(memory: Memory, tmp_path: Path) -> None:
     assert memory.read("t") == {}
-    known = {"": Baseline("00ff", 7), "ds=1/country=Österreich %2F": Baseline("11ee", 0)}
+    known = {"": Baseline("00ff", 7), "ds=1/country=Österreich %2F": Baseline("11ee", 0, "22ff", 9)}
     memory.write("t", known)
     assert (memory.read("t"), memory.read("other")) == (known, {})
     memory.write("t", {"ds=2": Baseline("22dd", 9)})
@@ -27,7 +27,9 @@ def test_baselines_are_read_as_written_for_each_table(memory: Memory, tmp_path: 
     assert [path.name for path in (tmp_path / "db" / ".repl" / "listing").iterdir()] == ["t.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"": "digest"}', '{"": ["digest", "seven"]}', '{"": 5}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"": "digest"}', '{"": ["digest", 1, "", "then"]}', '{"": ["digest", "seven"]}', '{"": 5}']
+)
 def test_an_unreadable_file_is_no_baseline_and_is_logged(
     memory: Memory, tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:

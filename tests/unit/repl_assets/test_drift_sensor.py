@@ -11,7 +11,8 @@ import pytest
 
 from hive_replication.errors import Unreachable
 from hive_replication.policy import Policy, Root
-from hive_replication.policy.model import Drift, Warehouse
+from hive_replication.policy.checks import Drift
+from hive_replication.policy.model import Warehouse
 from repl_assets.catalog.keys import Names
 from sensors import drift as sensor
 
@@ -28,14 +29,20 @@ class Ticks:
         self.policy = Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases={"db": "db"})
         self.instance, self.cursor, self.seen = instance, None, list[str]()
         self.slow: dict[str, BaseException] = {}
+        self.rounds = set[float]()
 
-    def scan(self, *_: object) -> Any:
+    def scan(self, *_: object, begun: float) -> Any:
+        self.rounds.add(begun)
+
         def look(table: str) -> None:
             self.seen.append(table)
             if table in self.slow:
                 raise self.slow[table]
 
-        return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look)
+        def finish() -> None:
+            self.seen.append("finished")
+
+        return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look, finish=finish, told=lambda _: [])
 
     def tick(self, now: float) -> None:
         """One tick with time for one table."""
@@ -65,11 +72,12 @@ def test_a_table_that_takes_longer_than_a_tick_does_not_block_the_others(ticks: 
     assert ticks.seen == ["a", "b", "c"]
     for second in range(4, 50):
         ticks.tick(1000.0 + second)
-    assert ticks.seen == ["a", "b", "c"]
+    assert ticks.seen == ["a", "b", "c", "finished"]
     del ticks.slow[slow]
-    for second in range(200, 203):
+    for second in range(200, 204):
         ticks.tick(1000.0 + second)
-    assert ticks.seen == ["a", "b", "c"] * 2
+    assert ticks.seen == ["a", "b", "c", "finished"] * 2
+    assert ticks.rounds == {1000.0, 1200.0}
 
 
 def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> None:
