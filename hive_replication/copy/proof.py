@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 import google_crc32c
 
-from hive_replication.storage import FileStatus
+from hive_replication.storage import FileChecksum, FileStatus
 
 _extend = cast("Callable[[int, bytes], int]", google_crc32c.extend)  # pyright: ignore[reportUnknownMemberType]
+_value = cast("Callable[[bytes], int]", google_crc32c.value)  # pyright: ignore[reportUnknownMemberType]
 # dfs.bytes-per-checksum: 512 nearly everywhere. Other values are proven by CRC32C, which is right too, only slower.
 _BYTES_PER_CRC = 512
 
@@ -53,6 +56,36 @@ def is_composite(checksum: str) -> bool:
         checksum: lowercase hex of the bytes of Hadoop's ``getFileChecksum``.
     """
     return len(checksum) == 8
+
+
+def is_of_one_block(checksum: str) -> bool:
+    """Whether it is Hadoop's MD5-of-MD5-of-CRC of a file that one block holds, so that the content alone decides it."""
+    return len(checksum) == 56 and not int(checksum[8:24], 16)
+
+
+def checksum_of_content(content: bytes, recorded: str) -> FileChecksum | None:
+    """The checksum that HDFS gives a file of this content, if that is the recorded one; None where it is another.
+
+    As ``FileChecksumHelper`` of Hadoop makes it: the MD5 of the CRCs of each 512 bytes (``dfs.bytes-per-checksum``) is the
+    block's; the file's is the MD5 of a buffer of 32 bytes which begins with that. The kind of CRC is not recorded.
+
+    Args:
+        content: of the whole file.
+        recorded: of a file of one block (:func:`is_of_one_block`), lowercase hex.
+    """
+    bytes_per_crc = int(recorded[:8], 16)
+    pieces = [content[at : at + bytes_per_crc] for at in range(0, len(content), bytes_per_crc)] if bytes_per_crc else []
+    if content and not pieces:
+        return None
+    for kind, crc in ("CRC32C", _value), ("CRC32", zlib.crc32):
+        block = _md5(b"".join(crc(piece).to_bytes(4, "big") for piece in pieces)) if content else b""
+        if _md5(block.ljust(32, b"\0")).hex() == recorded[24:]:
+            return FileChecksum(f"MD5-of-0MD5-of-{bytes_per_crc}{kind}", recorded)
+    return None
+
+
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
 
 
 def is_reproducible(recorded: str, file: FileStatus) -> bool:

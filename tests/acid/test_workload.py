@@ -13,9 +13,9 @@ SEED = 3
 
 @pytest.mark.servers
 @pytest.mark.hive
-def test_twenty_transactions_in_three_windows_are_the_same_on_both_sides(cluster: Cluster) -> None:
+def test_twelve_transactions_in_two_windows_are_the_same_on_both_sides(cluster: Cluster) -> None:
     with servers(cluster) as running:
         work = Workload(running, SEED)
-        assert work.run(transactions=20, windows=3) == []
+        assert work.run(transactions=12, windows=2) == []
         print(work.figures)
     assert work.done["reads"] > 2

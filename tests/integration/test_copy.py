@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from hive_replication.copy.copy_file import copy_file
+from hive_replication.copy.proof import checksum_of_content
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.events.files import FileRef
@@ -86,6 +87,17 @@ def test_plain_copy_is_proven_by_the_recorded_checksum(pair: Pair, data: bytes) 
     assert pair.replicas() == {"part-0": data}
     again = pair.copy(task)
     assert (again.origin, again.attempts, again.proof) == ("present", 0, result.proof)
+
+
+@pytest.mark.parametrize("data", [b"", b"1", os.urandom(512), os.urandom(513), os.urandom(256 << 10)], ids=len)
+def test_the_checksum_of_content_is_what_hdfs_says(pair: Pair, data: bytes) -> None:
+    told = pair.source.checksum(pair.put("part-0", data).file.uri)
+    assert told is not None
+    found = checksum_of_content(data, told.value)
+    assert found is not None
+    assert (found.value, found.algorithm) == (told.value, told.algorithm if data else found.algorithm)  # of nothing it says CRC32
+    assert checksum_of_content(data + b"0", told.value) is None
+    assert not data or checksum_of_content(data[:-1] + bytes([data[-1] ^ 1]), told.value) is None
 
 
 def test_many_blocks_keep_their_size(pair: Pair) -> None:
@@ -241,20 +253,26 @@ def test_without_a_recorded_checksum(pair: Pair) -> None:
     assert pair.fail(task).kind == "conflict"
 
 
-def test_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
-    task = pair.put("part-0", b"old")
+@pytest.mark.parametrize(("times", "algorithm"), [(1, "MD5-of-0MD5-of-512CRC32C"), (100_000, "CRC32C")])
+def test_to_a_store_without_checksums(pair: Pair, tmp_path: Path, times: int, algorithm: str) -> None:
+    old = b"old" * times
+    task = pair.put("part-0", old)
     pair.recycle(task)
     pair.put("part-0", b"new")
     local = Storage((Root(uri=tmp_path.as_uri()),))
     task = CopyTask(task.file, f"{tmp_path.as_uri()}/part-0", 42, "sales.orders")
     result = copy_file(task, pair.source, local)
     assert isinstance(result, CopyResult)
-    assert (result.origin, result.proof.algorithm, result.proof.recorded) == ("cmroot", "CRC32C", True)
-    assert (tmp_path / "part-0").read_bytes() == b"old"
+    assert (result.origin, result.proof.algorithm, result.proof.recorded) == ("cmroot", algorithm, True)
+    assert (tmp_path / "part-0").read_bytes() == old
     pair.source.delete(task.file.cm_uri)
-    failure = copy_file(task, pair.source, local)
-    assert isinstance(failure, CopyFailure)
-    assert failure.kind == "gone"  # Nothing is left to prove the replica with.
+    again = copy_file(task, pair.source, local)
+    if algorithm == "CRC32C":  # nothing is left to prove the replica with
+        assert isinstance(again, CopyFailure)
+        assert again.kind == "gone"
+    else:
+        assert isinstance(again, CopyResult)
+        assert (again.origin, again.proof) == ("present", result.proof)
 
 
 def test_replaced_while_being_copied_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
@@ -271,7 +289,7 @@ def test_replaced_while_being_copied_to_a_store_without_checksums(pair: Pair, tm
 class Restoring(Storage):
     """The recorded version comes back after another one was read."""
 
-    old = b"old"
+    old = b"old" * 100_000  # more than is read back instead
 
     def stream(self, uri: str, size: int = 4 * MIB) -> Iterator[bytes]:
         yield from super().stream(uri, size)
@@ -280,7 +298,7 @@ class Restoring(Storage):
 
 def test_restored_while_being_copied_to_a_store_without_checksums(pair: Pair, tmp_path: Path) -> None:
     task = pair.put("part-0", Restoring.old)
-    pair.put("part-0", b"new")
+    pair.put("part-0", b"new" * 100_000)
     local = Storage((Root(uri=tmp_path.as_uri()),))
     answer = copy_file(CopyTask(task.file, f"{tmp_path.as_uri()}/part-0", 42, "x"), Restoring(pair.source.roots), local)
     assert isinstance(answer, CopyFailure)

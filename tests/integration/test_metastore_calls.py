@@ -29,7 +29,7 @@ from tests.statistics import of_column
 
 pytestmark = pytest.mark.servers
 
-SIZES = 5, 40
+SIZES = 5, 20
 TABLE = 6  # calls that each table may add which is created, altered or dropped
 TABLES = "added", "appended", "overwritten", "altered", "renamed", "dropped"
 TOLD = "told"  # a table of which statistics are told, where the metastore writes events of them

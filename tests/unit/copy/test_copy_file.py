@@ -146,7 +146,7 @@ class LikeHdfs(Storage):
 
 
 def test_blocks_that_the_target_refuses_as_too_small(tmp_path: Path, storage: Storage) -> None:
-    put(tmp_path, "source/part-0")
+    put(tmp_path, "source/part-0", b"123456789" * 100_000)  # more than is read back instead
     source, target = LikeHdfs(storage.roots), LikeHdfs(storage.roots)
     recorded = source.checksum(f"{tmp_path.as_uri()}/source/part-0").value
     proofs = {"part-0": "MD5-of-0MD5-of-512CRC32C", "part-1": "CRC32C"}
