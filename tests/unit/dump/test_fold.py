@@ -20,7 +20,7 @@ _DROPPED = [*[("rename", 0, 0, 0)] * 3, ("insert", 2, 0, 0), ("rename", 0, 0, 0)
 
 @example([("insert", 0, 0, 1)], _RENAMED_BACK, [0, 1, 0, 0, 1, 2, 2], frozenset([4]))  # read over what the fold had moved there
 @example([], _DROPPED, [0, 1, 5], frozenset([5]))  # its names were read later than the dump's end
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(model.actions(), model.actions(MOVING_KINDS), paces, st.frozensets(st.integers(1, 12), max_size=3))
 def test_the_dump_stands_at_its_last_event(
     before: model.Actions, meanwhile: model.Actions, pace: list[int], unreadable: frozenset[int]

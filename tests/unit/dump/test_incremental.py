@@ -36,7 +36,7 @@ def window(source: model.Source, after: int, meanwhile: model.Actions, pace: lis
     return result.last_evid, [window_event(record) for record in draft.events]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(
     model.actions(),
     model.actions(KINDS),

@@ -12,7 +12,7 @@ from tests import model
 from tests.moving import MOVING_KINDS, Draft, moving_source, paces
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     model.actions(),
     model.actions(MOVING_KINDS, least=0),

@@ -300,7 +300,7 @@ def plans(source: Source, target: Target, begin: int, until: int, *, collapse: b
     return [collapsed(plan) for plan in made] if collapse else made
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(actions(most=20), actions((*KINDS, "rename out", "exchange"), least=20, most=60), st.integers(0, 2**32), attempts)
 def test_long_windows_with_any_number_of_crashes(before: Actions, window: Actions, seed: int, attempts: list[Attempt]) -> None:
     """Windows of retries only grow; the end is the model's, and all state ids are those of one event at a time."""

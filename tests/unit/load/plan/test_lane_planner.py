@@ -55,7 +55,7 @@ def finish(source: Source, target: Target, state: ReplicaState) -> None:
     assert operations(plans(source, target, done, source.evid, after=state.applied)) == []
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(actions(), actions((*KINDS, "rename out")), st.integers(0, 2**32))
 def test_a_load_killed_after_any_operation_is_finished_by_the_next(before: Actions, window: Actions, seed: int) -> None:
     source, start, state = replicated(before, seed)
@@ -89,7 +89,7 @@ stages = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(actions(), actions(most=20), st.integers(0, 2**32), stages)
 def test_held_and_repaired_lanes_come_to_the_same_end(before: Actions, window: Actions, seed: int, stages: list[Stage]) -> None:
     """Lanes of a short window stop anywhere, then a longer window joins them by renames."""

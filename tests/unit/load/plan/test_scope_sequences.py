@@ -107,7 +107,7 @@ def first(before: Actions, scope: AbstractSet[str], ids: random.Random) -> tuple
     return source, Replica(target, ReplicaState("uuid/db", source.evid, left=left), scope)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(actions(), st.lists(st.tuples(actions(MOVES), scopes), min_size=1, max_size=3), scopes, st.integers(0, 2**32))
 def test_the_end_is_what_the_policy_takes_of_the_source(
     before: Actions, windows: list[tuple[Actions, set[str]]], scope: set[str], seed: int
