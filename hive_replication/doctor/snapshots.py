@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from hive_replication.connect import Connection
 from hive_replication.doctor.finding import Finding, ok, warning
-from hive_replication.drift.scan import snapshots_of
-from hive_replication.drift.snapshots import NoSnapshots
+from hive_replication.drift.snapshots import NoSnapshots, snapshots_of
 from hive_replication.drift.spared import is_deleted_with_its_table
 from hive_replication.metastore.table_kinds import is_external
 from hive_replication.process import account

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.findings import Drifted, Scanned, TableDrift
-from hive_replication.drift.snapshots import Snapshots
+from hive_replication.drift.snapshots import Snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.dump.source import Source, is_replica, why_skipped
 from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
@@ -304,12 +304,6 @@ class DriftScan:
             return None
         counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
         return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-
-
-def snapshots_of(source: Source, target: Target, database: str, begun: float) -> Snapshots:
-    """The snapshots at the source by which a replica's drift is found."""
-    replica = f"{target.identity}/{target.policy.target_of(database)}"
-    return Snapshots(source.storage, source.policy.name, database, replica, begun)
 
 
 def _digest(storage: Storage, location: str) -> str:

@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hive_replication.drift.findings import TableDrift
+from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
+from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.hdfs_snapshots import (
@@ -215,6 +217,25 @@ class Snapshots:
         for name in names:
             self._storage.about_webhdfs(uri, lambda web, path, name=name: delete_snapshot(web, path, name))
             self.deleted += 1
+
+
+def snapshots_of(source: Source, target: Target, database: str, begun: float) -> Snapshots:
+    """The snapshots at the source by which drift from a replica is found.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source database.
+        begun: see :class:`Snapshots`.
+    """
+    replica = f"{target.identity}/{target.policy.target_of(database)}"
+    return Snapshots(source.storage, source.policy.name, database, replica, begun)
+
+
+def remove_snapshots(source: Source, target: Target, database: str) -> None:
+    """Deletes them, if the policy asks for them: the source is to be a replica, whose directories are moved and deleted."""
+    if source.policy.drift and source.policy.drift.snapshots:
+        snapshots_of(source, target, database, 0.0).finish(tuple)
 
 
 def _number(name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
+from hive_replication.drift.snapshots import remove_snapshots
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import abort_replayed, writers
@@ -50,6 +51,7 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
     if sides.source is not None:
         target = failover_marks(connection.target.metastore.database(sides.target_name))
         close_source(connection.source.metastore, name, sides.target_identity, target)
+        remove_snapshots(connection.source, connection.target, name)
     return status(connection, name, reach)
 
 

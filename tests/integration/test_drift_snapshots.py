@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import dagster as dg
 import hdfs_native
 import pytest
+import yaml
 
+from hive_replication import failover
+from hive_replication.cli.main import run
 from hive_replication.connect import Connection
 from hive_replication.doctor import examine
 from hive_replication.drift import DriftScan
@@ -20,7 +27,9 @@ from hive_replication.storage.hdfs_backend import HdfsBackend
 from hive_replication.storage.hdfs_snapshots import create_snapshot, since_snapshot
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.verify.listing_digest import observe
+from repl_assets.catalog.keys import Names
 from resources.embedded.cluster import Side
+from sensors.drift import tick
 from tests.drifting import Drifting
 from tests.hadoop import administered, hdfs
 
@@ -297,17 +306,54 @@ def test_without_the_setting_snapshots_are_removed(parted: Drifting) -> None:
     again.repaired()
 
 
+def test_the_sensor_and_the_command(parted: Drifting, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A round of the sensor makes one snapshot, over as many ticks as it takes."""
+    Round(parted)
+    (before,), drift = ours(parted), Drift(every=100, settle=0.1, budget=0.000001, snapshots=True)
+    names, cursor, now = Names.of(parted.connection.source.policy), None, time.time()
+    with dg.DagsterInstance.ephemeral() as instance:
+        for later, made in enumerate((2, 2, 1)):  # two tables, and the end
+            context = dg.build_sensor_context(instance, cursor=cursor)
+            assert isinstance(tick(context, parted.connection, names, drift, parted.origin.database, now + later), dg.SkipReason)
+            cursor = context.cursor
+            assert len(ours(parted)) == made
+    assert ours(parted) != [before]
+    path = tmp_path / "policy.yaml"
+    policy = parted.connection.source.policy.model_dump(mode="json", exclude_defaults=True)
+    path.write_text(yaml.safe_dump(policy), encoding="utf-8")
+    command = ["drift", parted.origin.database, "--config", str(path)]
+    assert run(command) == 0
+    assert "snapshots: 1 made, 1 deleted; 8 of 8 directories not listed" in capsys.readouterr().err
+    assert run([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["snapshots"], told["tables"][0]["spared"]) == ({"created": 1, "deleted": 1}, 7)
+
+
+def test_a_failover_deletes_them(connection: Connection, source: Side) -> None:
+    made = Drifting.of(connection, drift=WITH)
+    external(made, "plain")
+    made.origin.insert("plain", "1\n")
+    made.replica.replicate()
+    allow(source, paths.parent(made.origin.location("plain")))
+    Round(made)
+    assert len(ours(made)) == 1
+    failover.start(made.connection, made.origin.database)
+    failover.finish(made.connection, made.origin.database)
+    assert ours(made) == []
+
+
 def test_the_calls_for_a_thousand_partitions(connection: Connection, source: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files each: what is asked of the source's HDFS, and how many files and directories it lists."""
     made, storage = Drifting.of(connection, drift=WITH), connection.source.storage
     days = [f"{number:04d}" for number in range(1000)]
     made.origin.create("wide", days[0])
     made.origin.add("wide", *days[1:])
-    root = made.origin.location("wide")
-    list(
-        storage.threads.map(lambda uri: storage.write(uri, b"1\n"), [f"{root}/ds={day}/{name}" for day in days for name in "ab"])
-    )
     made.replica.replicate()
+    root = made.origin.location("wide")
+    for side in (connection.source, connection.target):  # empty files, which no DataNode has to take
+        places = [part.sd.location for part in side.metastore.partitions(made.origin.database, "wide")]
+        files = [f"{place}/{name}" for place in places for name in "ab"]
+        list(side.storage.threads.map(lambda uri, side=side: side.storage.create(uri, ()), files))
     allow(source, paths.parent(root))
     asked, listed = Counter[str](), list[str]()
 
@@ -330,7 +376,7 @@ def test_the_calls_for_a_thousand_partitions(connection: Connection, source: Sid
     def counted(drift: Drift, *touched: str) -> tuple[int, int]:
         """Calls, and entries in what they list; files that are written anew have the same content, so nothing has drifted."""
         for day in touched:
-            storage.write(f"{root}/ds={day}/a", b"1\n")
+            storage.write(f"{root}/ds={day}/a", b"")
         asked.clear()
         listed.clear()
         found = Round(made, drift)
