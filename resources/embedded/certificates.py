@@ -14,7 +14,7 @@ class Certificates:
     """What a data folder's servers are secured with.
 
     Args:
-        folder: with ``ca.pem`` (for clients), ``server.p12`` and ``password``.
+        folder: with ``ca.pem`` and ``trust.p12`` (for clients), ``server.p12`` and ``password``.
     """
 
     folder: Path
@@ -41,6 +41,15 @@ class Certificates:
         store = "ssl.server.keystore"
         names = (f"{store}.password", f"{store}.keypassword")
         return {f"{store}.location": str(self._store), f"{store}.type": "pkcs12"} | dict.fromkeys(names, self._password)
+
+    def ssl_client(self) -> dict[str, str]:
+        """Content of Hadoop's ``ssl-client.xml``: a NameNode on standby reads the edits of a JournalNode by HTTPS."""
+        store = "ssl.client.truststore"
+        return {
+            f"{store}.location": str(self.folder / "trust.p12"),
+            f"{store}.type": "pkcs12",
+            f"{store}.password": self._password,
+        }
 
     def metastore(self) -> dict[str, str]:
         """Settings of a metastore."""
@@ -82,13 +91,10 @@ def make(folder: Path) -> None:
     made = authority.issue_cert(*_NAMES)
     key = load_pem_private_key(made.private_key_pem.bytes(), None)
     certificate = load_pem_x509_certificate(made.cert_chain_pems[0].bytes())
-    store = pkcs12.serialize_key_and_certificates(
-        b"server",
-        key,  # type: ignore[arg-type]
-        certificate,
-        None,
-        BestAvailableEncryption(password.encode()),
-    )
+    encryption = BestAvailableEncryption(password.encode())
+    store = pkcs12.serialize_key_and_certificates(b"server", key, certificate, None, encryption)  # type: ignore[arg-type]
+    trusted = pkcs12.PKCS12Certificate(load_pem_x509_certificate(authority.cert_pem.bytes()), b"ca")
     (place / "password").write_text(password, encoding="utf-8")
     (place / "server.p12").write_bytes(store)
+    (place / "trust.p12").write_bytes(pkcs12.serialize_java_truststore([trusted], encryption))
     authority.cert_pem.write_to_path(place / "ca.pem")  # last: where it is, all is

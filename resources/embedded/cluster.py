@@ -53,8 +53,6 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.directory = self.directory.absolute()
-        if self.ha:
-            nameservice.refuse(self.tls)
 
     def up(self, names: Sequence[str] = DEFAULT_SIDES, progress: Progress | None = None) -> None:
         """Starts what does not run yet of these sides and waits until all of it serves.

@@ -113,6 +113,7 @@ class Hdfs:
         )
         if tls:
             write_xml(self.conf / "ssl-server.xml", tls.ssl_server())
+            write_xml(self.conf / "ssl-client.xml", tls.ssl_client())
 
     def _layout(self) -> dict[str, str]:
         """Which servers there are and where."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, replace
 
-from hive_replication.errors import BadRequest
 from resources.embedded import processes
 from resources.embedded.hdfs import PORTS, Hdfs
 from resources.embedded.processes import Server
@@ -20,6 +19,7 @@ MORE_PORTS = (*_SECOND.values(), "journalnode", "journalnode_http")
 #: Roles of its servers in the order in which they start.
 ROLES = ("journalnode", "namenode", "namenode2", "datanode", "datanode2")
 _NAMENODES = ("namenode", "namenode2")
+_SCHEMES = ("http", "https")  # of which HDFS serves one (dfs.http.policy)
 _HDFS = "org.apache.hadoop.hdfs"
 
 
@@ -115,7 +115,7 @@ class Nameservice(Hdfs):
             "dfs.datanode.data.dir": data,
             "dfs.datanode.address": self._address(role),
             "dfs.datanode.ipc.address": self._address(f"{role}_ipc"),
-            "dfs.datanode.http.address": self._address(f"{role}_http"),
+            **dict.fromkeys(("dfs.datanode.http.address", "dfs.datanode.https.address"), self._address(f"{role}_http")),
         }
         server = self._server(role, f"{_HDFS}.server.datanode.DataNode", (f"{role}_http", role, f"{role}_ipc"), own)
         return replace(server, ready=self._serves_blocks)
@@ -127,9 +127,13 @@ class Nameservice(Hdfs):
             "dfs.namenode.shared.edits.dir": f"qjournal://localhost:{self.ports['journalnode']}/{self.name}",
             "dfs.journalnode.edits.dir": str(self.folder / f"{self.name}.journalnode" / "data"),
             "dfs.journalnode.rpc-address": self._address("journalnode"),
-            "dfs.journalnode.http-address": self._address("journalnode_http"),
+            **{f"dfs.journalnode.{scheme}-address": self._address("journalnode_http") for scheme in _SCHEMES},
             "dfs.ha.fencing.methods": "shell(/bin/true)",
-            **{f"dfs.namenode.http-address.{self.name}.{role}": self._address(f"{role}_http") for role in _NAMENODES},
+            **{
+                f"dfs.namenode.{scheme}-address.{self.name}.{role}": self._address(f"{role}_http")
+                for scheme in _SCHEMES
+                for role in _NAMENODES
+            },
         }
 
     def _serves_blocks(self) -> bool:
@@ -140,13 +144,3 @@ class Nameservice(Hdfs):
             return self._left_safe_mode(active) and all(map(self._registered, ("datanode_http", "datanode2_http")))
         beans = self._beans(f"{active}_http", "Hadoop:service=NameNode,name=FSNamesystemState")
         return any(bean["NumLiveDataNodes"] == 2 and bean["FSState"] == "Operational" for bean in beans)
-
-
-def refuse(tls: bool) -> None:
-    """Raises for what is not offered together.
-
-    Raises:
-        BadRequest: high availability with TLS, with which NameNodes do not trust the JournalNode.
-    """
-    if tls:
-        raise BadRequest("embedded servers with high availability have no TLS: leave out one of them")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.servers
 _THREADS = 128  # files in flight, as many as a copier has by default
 
 
-@pytest.fixture(scope="module", params=["plain", pytest.param("kerberos", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=["plain", *(pytest.param(name, marks=pytest.mark.long) for name in ("tls", "kerberos"))])
 def available(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Source and target with high availability."""
     folder = tmp_path_factory.mktemp("ha")
@@ -38,7 +38,8 @@ def available(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             yield servers
         return
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    servers = Cluster(Path(f"{kept}-ha") if kept else folder, ha=True)
+    tls = request.param == "tls"
+    servers = Cluster(Path(f"{kept}-ha{'-tls' if tls else ''}") if kept else folder, ha=True, tls=tls)
     try:
         servers.up()
         yield servers

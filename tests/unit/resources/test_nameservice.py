@@ -10,11 +10,6 @@ from hive_replication.errors import BadRequest
 from resources.embedded.cluster import Cluster
 
 
-def test_tls_does_not_come_with_high_availability(tmp_path: Path) -> None:
-    with pytest.raises(BadRequest, match="have no TLS"):
-        Cluster(tmp_path, ha=True, tls=True)
-
-
 def test_a_side_with_one_namenode_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "ports.json").write_text('{"source": {"namenode": 1}}')
     with pytest.raises(BadRequest, match=r"source in .* has no high availability"):
