@@ -164,7 +164,7 @@ class _Copying:
         try:
             proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
             if place and self._access:
-                place.finish(self._target, temporary, self._access)
+                place.finish(self._source, uri, self._target, temporary, self._access)
             self._target.rename(temporary, self._task.target)
         except AlreadyExists:
             # A speculative twin was faster, or somebody else took the name.

@@ -1,4 +1,4 @@
-"""Gives a replica the owner, group, mode and ACL of its source, as far as the account may (policy ``preserve``).
+"""Gives a replica the access and the extended attributes of its source, as far as the account may (policy ``preserve``).
 
 Where the group cannot be kept, its bits are left to those who have them in both classes; an ACL that cannot be kept narrows the
 mode likewise (:mod:`hive_replication.storage.access`). What is new is for its owner alone until it has all that it gets, so that
@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.policy import Preserved
 from hive_replication.storage import FileStatus, Storage
 from hive_replication.storage.access import Access
+from hive_replication.storage.hdfs_xattrs import read_xattrs, set_xattrs
+
+_XATTR = ":xattr"
 
 
 @dataclass
@@ -23,7 +27,8 @@ class Preserve:
         what: of the policy.
 
     Attributes:
-        refused: why something is not kept, a sentence for owners, for ACLs and for each group; their keys begin with a colon.
+        refused: why something is not kept, a sentence for owners, for ACLs, for extended attributes and for each group; their
+            keys begin with a colon.
     """
 
     what: frozenset[Preserved]
@@ -76,6 +81,36 @@ class Preserve:
         elif goal.mode != present.mode:
             storage.about_access(uri, lambda store, path: store.set_mode(path, goal.mode))
         return goal
+
+    def give_xattrs(self, source: Storage, origin: str, storage: Storage, uri: str) -> None:
+        """Gives a replica the extended attributes of its source, if they are kept; others stay, as with ``distcp -px``.
+
+        Args:
+            source: storage of the source.
+            origin: its file or directory.
+            storage: of the replica.
+            uri: of the replica.
+
+        Raises:
+            FileNotFoundError: the source is gone.
+            ReplicationError: one of the sides does not answer as it should; OSErrors likewise.
+        """
+        if "xattr" not in self.what or _XATTR in self.refused:
+            return
+        try:
+            values = source.about_webhdfs(origin, read_xattrs)
+            done = values is not None and storage.about_webhdfs(uri, lambda web, path: set_xattrs(web, path, values))
+            why = "" if done else "they are read and set over WebHDFS: set webhdfs of both sides' storage roots in the policy"
+        except PermissionError as error:
+            why = error.strerror
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            if "xattr" not in str(error).lower():
+                raise
+            why = str(error)  # one of the sides has none, or not so many
+        if why:
+            self.refused[_XATTR] = f"extended attributes are not kept: {why}"
 
     def _owned(self, storage: Storage, uri: str, goal: Access, present: Access) -> bool:
         """Sets owner and group; False where the account may not, which is remembered."""
@@ -139,7 +174,16 @@ class Place:
         same = (goal.owner, goal.group) == (self.new.owner, self.new.group) and not (goal.has_acl or self.new.has_acl)
         return goal.mode if same else goal.private().mode
 
-    def finish(self, storage: Storage, uri: str, wanted: Access) -> None:
-        """Gives a file that was made with :meth:`first_mode` the rest."""
+    def finish(self, source: Storage, origin: str, storage: Storage, uri: str, wanted: Access) -> None:
+        """Gives a file that was made with :meth:`first_mode` the rest.
+
+        Args:
+            source: storage of the source.
+            origin: the file that was copied.
+            storage: of the replica.
+            uri: of the replica.
+            wanted: what it should have.
+        """
+        self.preserve.give_xattrs(source, origin, storage, uri)  # while the file is the account's
         first = Access.of_mode(self.new.owner, self.new.group, self.first_mode(wanted))
         self.preserve.give(storage, uri, wanted, replace(first, default=self.new.default), is_dir=False)

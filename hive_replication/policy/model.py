@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -16,11 +16,11 @@ from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
 from hive_replication.policy.scope import PartitionFilters, PolicyScope, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references
-from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations
+from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.yaml_text import parse, place
 
 #: What replicas keep of their source's files and directories on HDFS.
-Preserved = Literal["owner", "group", "mode", "acl"]
+Preserved = Literal["owner", "group", "mode", "acl", "xattr"]
 #: Patterns of names of tables.
 Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns)]
 #: What becomes of the texts of views that name a database which has another name on the target.
@@ -135,9 +135,9 @@ class Policy(Settings):
     )
     without_cmroot: bool = Field(default=False, description="Go on where repl.source.for cannot be set on the source database")
     preserve: Annotated[tuple[Preserved, ...], AfterValidator(_preserved)] = Field(
-        default=get_args(Preserved),
+        default=("owner", "group", "mode", "acl"),
         description="What replicas keep of their source's files and directories on HDFS, as far as the account may; without mode "
-        "they get the target's defaults",
+        "they get the target's defaults. xattr, the extended attributes, costs a request for each file",
     )
     read_only: bool = Field(default=False, description="Target databases get readonly=true, by which HiveServer2 refuses writers")
     append: Literal["files", "atomic"] = Field(
@@ -229,6 +229,11 @@ class Policy(Settings):
         for name in self.partition_filters:
             if not (is_pattern(name) or self.has_database(name)):
                 raise ValueError(f"partition_filters.{name}: no database of the policy has this name")
+        return self
+
+    @model_validator(mode="after")
+    def _with_tokens(self) -> Policy:
+        with_tokens_of_their_own(self.source, self.target)
         return self
 
     @model_validator(mode="after")

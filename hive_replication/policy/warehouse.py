@@ -139,9 +139,15 @@ class Root(Settings):
     @property
     def patience(self) -> float:
         """Seconds that a call waits for a NameNode that can become active; 0 where no other one could."""
+        return self.failover_seconds if self.nameservice else 0
+
+    @property
+    def nameservice(self) -> str:
+        """Of HDFS, or ""."""
         # Hadoop's clients too take an address with a port for a NameNode, and one without for a nameservice.
         scheme, _, rest = self.uri.partition("://")
-        return self.failover_seconds if scheme == "hdfs" and ":" not in rest.partition("/")[0] else 0
+        authority = rest.partition("/")[0]
+        return authority if scheme == "hdfs" and ":" not in authority else ""
 
 
 class Warehouse(Settings):
@@ -172,3 +178,17 @@ class Warehouse(Settings):
     def _account(self) -> Account | None:
         side = self.kerberos
         return Account(principal=side.principal, keytab=side.keytab) if side else None
+
+
+def with_tokens_of_their_own(source: Warehouse, target: Warehouse) -> None:
+    """Both sides may name their HDFS alike, but not with Kerberos: ``hdfs-native`` finds tokens by the name of the nameservice.
+
+    Raises:
+        ValueError: one name means two clusters.
+    """
+    known = {root.nameservice: root.options for root in source.storage_roots if root.kerberos and root.nameservice}
+    for root in target.storage_roots:
+        if root.kerberos and known.get(root.nameservice, root.options) != root.options:
+            raise ValueError(
+                f"the nameservice {root.nameservice} is another one on either side: their tokens (Kerberos) cannot be told apart"
+            )

@@ -1,8 +1,9 @@
-"""Owner, group, mode and ACLs of replicas (policy ``preserve``), on a real HDFS that asks for permissions."""
+"""Owner, group, mode, ACL and extended attributes of replicas (policy ``preserve``), on a real HDFS that asks for permissions."""
 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from hive_replication.doctor import examine
 from hive_replication.events.files import FileRef
 from hive_replication.load.report import LoadReport
 from hive_replication.operate import repair
-from hive_replication.storage import paths
+from hive_replication.storage import Storage, paths
+from hive_replication.storage.hdfs_xattrs import read_xattrs, set_xattrs
 from resources.embedded.cluster import Cluster
 from tests.origin import Origin
 from tests.warehouse import Warehouse
@@ -171,6 +173,33 @@ def test_acls_are_kept_or_narrow_the_mode(pair: Pair) -> None:
     assert not named(replica)
     assert pair.shown(replica)[2] == "700", "the mode's bits of the group are the ACL's mask: the group itself has none"
     assert [mode for _, _, mode in pair.files(replica).values()] == ["700"]
+
+
+def xattrs(storage: Storage, uri: str) -> Mapping[str, str] | None:
+    return storage.about_webhdfs(uri, read_xattrs)
+
+
+def test_extended_attributes_are_kept_where_the_policy_says_so(pair: Pair) -> None:
+    """S148; a file that comes from cmroot has two more, which are not its own."""
+    pair = pair.in_policy(preserve=("mode", "xattr"))
+    origin, source, target = pair.origin, pair.connection.source.storage, pair.connection.target.storage
+    origin.create("parts", "1")
+    given = {"user.class": "0x636f6e66", "user.é &=": "0x", "trusted.level": "0x00ff"}
+    for uri in (origin.location("parts"), origin.location("parts", "1"), origin.insert("parts", "1\n", "1")):
+        source.about_webhdfs(uri, lambda web, path: set_xattrs(web, path, given))
+    report = pair.warehouse.replicate()
+    assert (report.held, told(report)) == ((), [])
+    (part,) = pair.connection.target.metastore.partitions(pair.database, "parts")
+    (copied,) = [file.uri for file in target.files(part.sd.location)]
+    assert [xattrs(target, uri) for uri in (paths.parent(part.sd.location), part.sd.location, copied)] == [given] * 3
+
+    source.about_webhdfs(origin.insert("parts", "2\n", "1"), lambda web, path: set_xattrs(web, path, {"user.class": "0x31"}))
+    dump = pair.warehouse.dump(pair.warehouse.applied())
+    pair.connection.source.metastore.drop_table(pair.database, "parts", delete_data=True)
+    report = pair.warehouse.load(dump.directory)
+    assert report.files_by_origin == {"cmroot": 1}
+    (new,) = [file.uri for file in target.files(part.sd.location) if file.uri != copied]
+    assert xattrs(target, new) == {"user.class": "0x31"}
 
 
 def test_an_account_that_may_not_keep_the_group_takes_its_rights_away(

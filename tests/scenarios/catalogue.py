@@ -24,7 +24,6 @@ NOT_APPLICABLE = {
     134: "the metastore acting as a file's owner when it moves it to cmroot (TestReplChangeManager, recycle with impersonation)",
     139: "how long events are kept, hive.repl.event.db.listener.timetolive (testReplConfiguredCleanupOfNotificationEvents)",
     140: "the wait of the metastore's event cleaner after its start (testCleanerThreadStartupWait)",
-    148: "extended attributes kept by distcp -px (testXAttrsPreserved); files are not copied by distcp here",
     166: "ORC tables copied by distcp on the target (testORCTableDistcpCopyWithCopyOnTarget)",
     175: "the setting hive.repl.clean.tables.from.bootstrap (retryIncBootstrapAcidFromDifferentDumpWithoutCleanTablesConfig)",
     182: "managed tables made external and back: Hive 4 refuses it in a database that is replicated (strict managed tables)",
@@ -49,6 +48,7 @@ NOT_YET = {
 #: Scenarios that are tested in other places: file and test.
 ELSEWHERE = {
     146: "integration/test_transactions.py::test_a_transaction_over_windows",  # housekeeping aborts as anybody does
+    148: "integration/test_preserve.py::test_extended_attributes_are_kept_where_the_policy_says_so",
     149: "integration/test_acid.py::test_bootstrap_and_windows",
     151: "integration/test_transactions.py::test_a_bootstrap_aborts_what_stays_open_here_only",
     152: "integration/test_transactions.py::test_a_bootstrap_aborts_what_stays_open_here_only",

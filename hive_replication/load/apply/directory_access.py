@@ -50,7 +50,8 @@ class DirectoryAccess:
 
     def __init__(self, target: Target, database: str, location: str, told: dict[str, str]) -> None:
         self._storage, self._database, self._told = target.storage, database, told
-        self._source = EffectiveAccess(target.source_storage)
+        self._source_storage = target.source_storage
+        self._source = EffectiveAccess(self._source_storage)
         self._preserve = Preserve(frozenset(target.policy.preserve), told)
         self._location = location
         self._present: dict[str, Access | None] = {}
@@ -93,6 +94,8 @@ class DirectoryAccess:
                 f"the access to {directory} differs from the source's and may not be changed: {error.strerror}"
             )
         self._present[directory] = present
+        with suppress(FileNotFoundError):  # what stands in for a directory that is gone lends its access only
+            self._preserve.give_xattrs(self._source_storage, wanted.origin, self._storage, directory)
         new = Access(self._own, present.group, 6, 0, 0, default=present.default)
         self._places[directory] = Place(self._preserve, new, asks=access is not None and access.has_acl, within=within)
 

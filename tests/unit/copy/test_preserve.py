@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+import pytest
+
 from hive_replication.copy.preserve import Preserve
+from hive_replication.errors import ReplicationError
 from hive_replication.storage import Storage
 from hive_replication.storage.access import Access, AclEntry
 
@@ -37,3 +40,39 @@ def test_a_target_without_acls_narrows_the_mode_and_is_asked_once() -> None:
         assert (given.mode, given.has_acl) == (0o700, False)
     assert (store.asked, store.modes) == (1, [0o700, 0o700])
     assert list(preserve.refused) == [":acl"]
+
+
+class _Web:
+    """A store whose WebHDFS answers the same each time; None: it has none."""
+
+    def __init__(self, answer: Mapping[str, str] | Exception | None) -> None:
+        self.answer, self.asked = answer, 0
+
+    def about_webhdfs(self, *_: object) -> object:
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "why"),
+    [
+        ({"user.a": "0x31"}, PermissionError(errno.EACCES, "etl may not write", "/f"), "etl may not write"),
+        (ReplicationError("Support for XAttrs is off (dfs.namenode.xattrs.enabled)"), None, "dfs.namenode.xattrs.enabled"),
+        (None, None, "set webhdfs of both sides' storage roots"),
+    ],
+)
+def test_extended_attributes_that_cannot_be_kept_are_asked_for_once(source: Any, target: Any, why: str) -> None:
+    preserve, ours, theirs = Preserve.of(["mode", "xattr"]), _Web(source), _Web(target)
+    for _ in range(2):
+        preserve.give_xattrs(cast("Storage", ours), "hdfs://s/f", cast("Storage", theirs), "hdfs://t/f")
+    assert ours.asked == 1
+    assert why in preserve.refused[":xattr"]
+
+
+def test_extended_attributes_are_not_given_up_by_an_outage() -> None:
+    preserve, source = Preserve.of(["mode", "xattr"]), cast("Storage", _Web(ReplicationError("no answer")))
+    with pytest.raises(ReplicationError, match="no answer"):
+        preserve.give_xattrs(source, "hdfs://s/f", source, "hdfs://t/f")
+    assert preserve.refused == {}
