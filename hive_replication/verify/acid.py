@@ -16,6 +16,33 @@ from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import Storage
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The rows of a table or partition that are to be added up; picklable, so that Spark executors can do it.
+
+    Args:
+        storage: the storage with its data.
+        write_ids: what the reader sees.
+        kind: how the files are read.
+        files: those that the reader needs.
+    """
+
+    storage: Storage
+    write_ids: WriteIds
+    kind: Kind
+    files: tuple[FileRef, ...]
+
+    def rows(self) -> Rows:
+        """Adds them up.
+
+        Raises:
+            ValueError: a file is not of its format.
+            FileNotFoundError: one is gone; ReplicationErrors likewise where it cannot be read.
+        """
+        found = [(file.relative, partial(self.storage.read, file.uri)) for file in self.files]
+        return rows_of(found, self.kind, self.write_ids)
+
+
 @dataclass(frozen=True)
 class Seen:
     """A table in the snapshot of a reader that starts now.
@@ -50,11 +77,12 @@ class Seen:
         """Those of several partitions, in order."""
         return self.storage.threads.map(self.files, things)
 
-    def rows(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Callable[[], Rows] | None:
-        """Adds up the rows of such files when called; None where their format cannot be read here."""
+    def reading(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Reading | None:
+        """Of the rows in such files; None where their format cannot be read here."""
         kind = kind_of(thing.sd.inputFormat or "", insert_only=self.insert_only)
-        return None if kind is None else partial(self._rows, files, kind)
+        return None if kind is None else Reading(self.storage, self.write_ids, kind, files)
 
-    def _rows(self, files: tuple[FileRef, ...], kind: Kind) -> Rows:
-        found = [(file.relative, partial(self.storage.read, file.uri)) for file in files]
-        return rows_of(found, kind, self.write_ids)
+    def rows(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Callable[[], Rows] | None:
+        """The same, added up when called."""
+        reading = self.reading(thing, files)
+        return reading and reading.rows

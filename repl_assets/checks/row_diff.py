@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from hive_replication.dump.source import Source
+from hive_replication.errors import BadRequest
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.table_kinds import is_transactional
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import Finding, Partitions
-from repl_assets.checks.spark_rows import Files, read, table_files
+from repl_assets.checks.spark_rows import Files, add_rows, read, table_files, table_of
 from repl_assets.recording.metadata import markdown_table
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class RowDiff:
         source, target: numbers of rows that were compared.
         partitions: partitions whose rows differ.
         only_source, only_target: numbers of rows in the first of them that the other side lacks.
-        rows: some of these rows.
+        rows: some of these rows; none of transactional tables, whose rows are only added up.
+        sample: share of the rows that was compared.
     """
 
     source: int
@@ -62,19 +65,22 @@ class RowDiff:
     only_source: int = 0
     only_target: int = 0
     rows: tuple[DifferentRow, ...] = ()
+    sample: float = 1.0
 
 
 def find_row_diff(examiner: Examiner, table: str, partitions: Partitions) -> Finding:
     """The rows themselves, by a hash of all columns, all or a sample of them."""
     source, target = examiner.connection.source, examiner.connection.target
-    sample = examiner.policy.checks.sample
-    found = diff_rows(examiner.spark, source, target, examiner.database, table, partitions, sample)
+    found = diff_rows(examiner.spark, source, target, examiner.database, table, partitions, examiner.policy.checks.sample)
     metadata: dict[str, Any] = {
         "rows compared at source": found.source,
         "rows compared at target": found.target,
-        "sample (%)": round(100 * sample, 4),
+        "sample (%)": round(100 * found.sample, 4),
     }
-    if found.partitions:
+    text = f"{found.only_source:,} rows are on the source only, {found.only_target:,} on the target only"
+    if found.partitions and not found.rows:
+        text = f"the rows of {', '.join(name or 'the table' for name in found.partitions[:_SHOWN])} differ"
+    elif found.partitions:
         rows = [(row.partition, row.source, row.target, row.row.translate(_CONTROLS)) for row in found.rows]
         metadata |= {
             "partitions that differ": len(found.partitions),
@@ -82,7 +88,6 @@ def find_row_diff(examiner: Examiner, table: str, partitions: Partitions) -> Fin
             "rows at target only": found.only_target,
             "rows that differ": markdown_table(("partition", "times at source", "times at target", "row"), rows, len(rows)),
         }
-    text = f"{found.only_source:,} rows are on the source only, {found.only_target:,} on the target only"
     return Finding(metadata, examiner.at_source(table, found.partitions), (text,) if found.partitions else ())
 
 
@@ -104,24 +109,37 @@ def diff_rows(
         database: source name.
         table: its name.
         partitions: only these.
-        sample: share of the rows to compare, above 0, at most 1.
+        sample: share of the rows to compare, above 0, at most 1; of a transactional table all are compared.
 
     Raises:
-        BadRequest: see :func:`repl_assets.checks.row_counts.table_files`.
+        BadRequest: see :func:`repl_assets.checks.spark_rows.table_files`, or one side's table alone is transactional.
     """
-    files = (
-        table_files(source, database, table, partitions),
-        table_files(target.within_filters(database), target.policy.target_of(database), table, partitions),
-    )
+    sides = (source, database), (target.within_filters(database), target.policy.target_of(database))
+    tables = [table_of(side, name, table) for side, name in sides]
+    match sum(map(is_transactional, tables)):
+        case 1:
+            raise BadRequest(f"{table} is transactional on one side only")
+        case 2:
+            added = [add_rows(spark, side, name, of, partitions) for (side, name), of in zip(sides, tables, strict=True)]
+            return _differing(*({name: (rows.number, rows.digest) for name, rows in some.items()} for some in added))
+        case _:
+            pass
+    files = [table_files(side, name, table, partitions) for side, name in sides]
     ours, theirs = (_side(spark, side, sample) for side in files)
-    differing = tuple(sorted(name for name in {*ours.sums, *theirs.sums} if ours.sums.get(name) != theirs.sums.get(name)))
-    found = RowDiff(*(sum(rows for rows, _ in side.sums.values()) for side in (ours, theirs)), partitions=differing)
+    found = replace(_differing(ours.sums, theirs.sums), sample=sample)
+    differing = found.partitions
     if not differing:
         return found
     first = set(differing[:_SHOWN])
     return _with_rows(
         found, *(_counted(spark, each, side, first, sample) for each, side in zip(files, (ours, theirs), strict=True))
     )
+
+
+def _differing(ours: Mapping[str, tuple[int, int]], theirs: Mapping[str, tuple[int, int]]) -> RowDiff:
+    """Which partitions differ, by numbers of rows and sums of hashes."""
+    differing = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    return RowDiff(*(sum(rows for rows, _ in side.values()) for side in (ours, theirs)), partitions=tuple(differing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +201,7 @@ def _with_rows(found: RowDiff, ours: DataFrame, theirs: DataFrame) -> RowDiff:
     shown = different.orderBy("partition", "row").limit(_SHOWN).collect()
     different.unpersist()
     rows = (DifferentRow(one["partition"], _text(json.loads(one["row"])), one["source"], one["target"]) for one in shown)
-    return RowDiff(found.source, found.target, found.partitions, totals[0] or 0, totals[1] or 0, tuple(rows))
+    return replace(found, only_source=totals[0] or 0, only_target=totals[1] or 0, rows=tuple(rows))
 
 
 def _text(row: Mapping[str, Any]) -> str:

@@ -1,19 +1,26 @@
-"""Reading a table's rows with Spark on either side, by their files' format and not through a metastore; counting them."""
+"""Reading a table's rows with Spark on either side, by their files' format and not through a metastore; counting them.
+
+Of a transactional table they are what a reader sees who starts now, added up in executors by the function that ``verify`` uses.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from hive_replication.acid.rows import Rows
+from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.acid import Reading, Seen
 from repl_assets.catalog.catalog import file_format
 
 if TYPE_CHECKING:
@@ -39,6 +46,18 @@ class Files:
         return self.partitions[re.sub("^file:/+", "file:///", unquote(file_path))]
 
 
+def table_of(side: Source | Target, database: str, table: str) -> Table:
+    """A table of a side.
+
+    Raises:
+        BadRequest: there is none.
+    """
+    found = side.metastore.table(database, table)
+    if found is None:
+        raise BadRequest(f"{side.metastore.uri} has no table {database}.{table}")
+    return found
+
+
 def table_files(side: Source | Target, database: str, table: str, partitions: Collection[str] | None = None) -> list[Files]:
     """Files of a table as they are now, by format.
 
@@ -51,12 +70,7 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
     Raises:
         BadRequest: there is no such table, or its files are in a format that Spark does not read by itself.
     """
-    found = side.metastore.table(database, table)
-    if found is None:
-        raise BadRequest(f"{side.metastore.uri} has no table {database}.{table}")
-    if is_transactional(found):
-        raise BadRequest(f"Spark does not read rows of the transactional table {database}.{table}; the check replica_equal does")
-    parts = {"": found} if not found.partitionKeys else by_name(found, side.metastore.partitions(database, table, partitions))
+    parts = _parts(side, database, table_of(side, database, table), partitions)
     files: dict[str, dict[str, str]] = {}
     for name, part in parts.items():
         for status in side.storage.files(part.sd.location) if part.sd.location else ():
@@ -76,8 +90,45 @@ def count_rows(
     spark: SparkSession, side: Source | Target, database: str, table: str, partitions: Collection[str] | None = None
 ) -> dict[str, int]:
     """Rows of each partition that has files, by its name; "" for a table without partitions. See :func:`table_files`."""
+    found = table_of(side, database, table)
+    if is_transactional(found):
+        return {name: rows.number for name, rows in add_rows(spark, side, database, found, partitions).items()}
     counts: Counter[str] = Counter()
     for files in table_files(side, database, table, partitions):
         for row in read(spark, files).groupBy("_metadata.file_path").count().collect():
             counts[files.partition(row["file_path"])] += row["count"]
     return dict(counts)
+
+
+def add_rows(
+    spark: SparkSession, side: Source | Target, database: str, table: Table, partitions: Collection[str] | None = None
+) -> dict[str, Rows]:
+    """Rows of a transactional table, with their row ids, by partitions that have some.
+
+    Args:
+        spark: the session.
+        side: where.
+        database: its name on that side.
+        table: of that side.
+        partitions: only of these.
+
+    Raises:
+        BadRequest: they are in a format that is not read.
+    """
+    seen = Seen.now(side.metastore, side.storage, Lister(side.storage, ""), database, table)
+    parts = _parts(side, database, table, partitions)
+    readings = [(name, seen.reading(parts[name], files)) for name, files in zip(parts, seen.many(parts.values()), strict=True)]
+    known = [(name, reading) for name, reading in readings if reading]
+    if len(known) < len(readings):
+        raise BadRequest(f"rows of {database}.{table.tableName} cannot be read: only ORC, Parquet and text can")
+    found = spark.sparkContext.parallelize(known).mapValues(Reading.rows).collect()
+    return {name: rows for name, rows in found if rows.number}
+
+
+def _parts(
+    side: Source | Target, database: str, table: Table, partitions: Collection[str] | None
+) -> Mapping[str, Table | Partition]:
+    """A table's partitions by their names, or itself."""
+    return (
+        by_name(table, side.metastore.partitions(database, table.tableName, partitions)) if table.partitionKeys else {"": table}
+    )

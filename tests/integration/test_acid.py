@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.load.report import LoadReport
+from repl_assets.checks.row_diff import diff_rows
+from repl_assets.checks.spark_rows import count_rows
 from resources.embedded.hive import HiveDriver
+from resources.spark_copier import SparkCopier
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -77,3 +80,19 @@ def test_bootstrap_and_windows(acid: Warehouse, hive4_target: HiveDriver) -> Non
         "INSERT INTO u VALUES (3, 'n')",
     )
     replicated(acid, hive4_target)
+    rows_by_spark(acid)
+
+
+def rows_by_spark(acid: Warehouse) -> None:
+    """The checks of rows count what Hive reads, and find what differs."""
+    source, target, database = acid.connection.source, acid.connection.target, acid.database
+    spark = SparkCopier.from_settings({"spark.app.name": "rows"})
+    spark.spark_context()
+    session = spark.pyspark.spark_session
+    for name, expected in {"p": {"d=2": 1}, "k": {"": 2}, "u": {"": 2}, "made": {"": 1}, "m": {}, "mplain": {"": 2}}.items():
+        assert count_rows(session, source, database, name) == count_rows(session, target, database, name) == expected
+        found = diff_rows(session, source, target, database, name)
+        assert (found.source, found.target, found.partitions) == (sum(expected.values()),) * 2 + ((),)
+    acid.sql("UPDATE p SET a = 8")  # as many rows as before
+    found = diff_rows(session, source, target, database, "p")
+    assert (found.source, found.target, found.partitions, found.rows) == (1, 1, ("d=2",), ())
