@@ -115,7 +115,7 @@ def checksum_of(data: bytes) -> str:
     """The checksum of a file of one block in the form of Hadoop's ``MD5-of-0MD5-of-512CRC32C``, as hex."""
     sums = b"".join(struct.pack(">I", google_crc32c.value(data[at : at + _CHUNK])) for at in range(0, len(data), _CHUNK))
     block = hashlib.md5(sums, usedforsecurity=False).digest() if data else b""
-    return (struct.pack(">IQ", _CHUNK, 0) + hashlib.md5(block, usedforsecurity=False).digest()).hex()
+    return (struct.pack(">IQ", _CHUNK, 0) + hashlib.md5(block.ljust(32, b"\0"), usedforsecurity=False).digest()).hex()
 
 
 def database(of: Slice, store: str) -> Database:

@@ -73,8 +73,8 @@ class Seen:
         """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""
         return seen_files(self.storage, self.lister, self.write_ids, self.hidden, thing.sd.location)
 
-    def many(self, things: Iterable[Partition]) -> Iterator[tuple[FileRef, ...]]:
-        """Those of several partitions, in order."""
+    def many(self, things: Iterable[Table | Partition]) -> Iterator[tuple[FileRef, ...]]:
+        """Those of several, in order."""
         return self.storage.threads.map(self.files, things)
 
     def reading(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Reading | None:

@@ -120,8 +120,9 @@ def diff_rows(
         case 1:
             raise BadRequest(f"{table} is transactional on one side only")
         case 2:
-            added = [add_rows(spark, side, name, of, partitions) for (side, name), of in zip(sides, tables, strict=True)]
-            return _differing(*({name: (rows.number, rows.digest) for name, rows in some.items()} for some in added))
+            return _differing(
+                *(add_rows(spark, side, name, of, partitions) for (side, name), of in zip(sides, tables, strict=True))
+            )
         case _:
             pass
     files = [table_files(side, name, table, partitions) for side, name in sides]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from hive_replication.acid.rows import Rows
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
@@ -92,7 +91,7 @@ def count_rows(
     """Rows of each partition that has files, by its name; "" for a table without partitions. See :func:`table_files`."""
     found = table_of(side, database, table)
     if is_transactional(found):
-        return {name: rows.number for name, rows in add_rows(spark, side, database, found, partitions).items()}
+        return {name: rows for name, (rows, _) in add_rows(spark, side, database, found, partitions).items()}
     counts: Counter[str] = Counter()
     for files in table_files(side, database, table, partitions):
         for row in read(spark, files).groupBy("_metadata.file_path").count().collect():
@@ -102,8 +101,8 @@ def count_rows(
 
 def add_rows(
     spark: SparkSession, side: Source | Target, database: str, table: Table, partitions: Collection[str] | None = None
-) -> dict[str, Rows]:
-    """Rows of a transactional table, with their row ids, by partitions that have some.
+) -> dict[str, tuple[int, int]]:
+    """Number of the rows of a transactional table and sum of their hashes, row ids included, by partitions that have some.
 
     Args:
         spark: the session.
@@ -122,7 +121,7 @@ def add_rows(
     if len(known) < len(readings):
         raise BadRequest(f"rows of {database}.{table.tableName} cannot be read: only ORC, Parquet and text can")
     found = spark.sparkContext.parallelize(known).mapValues(Reading.rows).collect()
-    return {name: rows for name, rows in found if rows.number}
+    return {name: (rows.number, rows.digest) for name, rows in found if rows.number}
 
 
 def _parts(

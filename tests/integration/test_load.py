@@ -458,7 +458,7 @@ def test_external_tables_and_paths_in_parameters(replicated: Warehouse) -> None:
 
 def test_a_failed_window_is_not_lost(replicated: Warehouse) -> None:
     """A target that does not answer fails the window as a whole; nothing is held, and the next attempt does it all."""
-    replicated.load_data("plain", "2\n")
+    replicated.load_data("plain", "2\n" * 200_000)  # more than is read back instead
     dump = replicated.dump(replicated.applied())
     connection = replicated.connection
     roots = connection.target.policy.target.roots
