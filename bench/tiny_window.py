@@ -88,11 +88,12 @@ class TinyWindow:
             wait_for("the target has all", lambda: self._files(target) == self._made)
             for _ in range(self._inserts):
                 wait_for("no run is in progress", lambda: all(run.is_finished for run in instance.get_runs()))
+                before = time.time()
                 self._insert()
                 began = time.time()
                 wait_for("the target has the insert", lambda: self._files(target) == self._made, every=_LOOK)
                 ended = time.time()
-                yield _parts(instance, began, ended)
+                yield _parts(instance, _run_of(instance, before), began, ended)
 
     def _files(self, target) -> int:
         name = self._source.name
@@ -102,11 +103,17 @@ class TinyWindow:
         return len(target.storage.files(parts[0].sd.location)) if parts else 0
 
 
-def _parts(instance: dg.DagsterInstance, began: float, ended: float) -> dict[str, float]:
-    """What the log of the newest window's run tells of the time in between."""
-    run = next(run for run in instance.get_runs(limit=20) if ATTEMPT_TAG in run.tags)  # checks have runs of their own
+def _run_of(instance: dg.DagsterInstance, since: float) -> str:
+    """The run that loaded the insert: the first window's since then; checks have runs of their own, and a next run may wait."""
+    records = instance.get_run_records(limit=20)
+    windows = [one for one in records if ATTEMPT_TAG in one.dagster_run.tags and one.create_timestamp.timestamp() >= since]
+    return min(windows, key=lambda one: one.create_timestamp).dagster_run.run_id
+
+
+def _parts(instance: dg.DagsterInstance, run: str, began: float, ended: float) -> dict[str, float]:
+    """What the log of a run tells of the time in between."""
     told: dict[str, float] = {}
-    for entry in instance.all_logs(run.run_id):
+    for entry in instance.all_logs(run):
         kind = entry.dagster_event_type.value if entry.dagster_event_type else ""
         for part, mark in _PARTS.items():
             if kind == mark or (entry.message or "").startswith(mark):

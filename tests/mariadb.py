@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resources.embedded import jars
-from resources.embedded.cluster import _free_port
+from resources.embedded.ports import reserve
 from resources.embedded.postgresql import _as_ordinary_user
 
 _PATIENCE = 120  # seconds until it serves
@@ -62,7 +62,8 @@ def installed() -> bool:
 @contextmanager
 def mariadb(folder: Path) -> Iterator[Mariadb]:
     """Starts a server, and ends it."""
-    server = Mariadb(folder, _free_port(set()), secrets.token_hex(8))
+    with reserve() as reserved:
+        server = Mariadb(folder, reserved.getsockname()[1], secrets.token_hex(8))
     folder.chmod(0o777)
     account = "nobody" if _as_ordinary_user() else None
     user = [f"--user={account}"] if account else []

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import json
-import random
-import socket
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from resources.embedded import certificates, hdfs, jars, java, kerberos, metasto
 from resources.embedded.hdfs import Hdfs
 from resources.embedded.metastore import Metastore
 from resources.embedded.nameservice import Nameservice
+from resources.embedded.ports import reserve
 from resources.embedded.postgresql import Postgresql
 from resources.embedded.processes import Server
 from resources.embedded.side import Side, Status
@@ -26,8 +25,6 @@ from resources.embedded.versions import Software
 
 DEFAULT_SIDES = ("source", "target")
 _ROLES = (*nameservice.ROLES, "database", "metastore", "kdc")
-# Below the range from which systems take ports for outgoing connections: those may be taken while a server is down.
-_PORTS = range(20000, 32000)
 
 
 @dataclass
@@ -72,12 +69,12 @@ class Cluster:
         for name in metastores:
             metastore.require_postgresql(self.directory, name)
         self.directory.mkdir(parents=True, exist_ok=True)
-        with self._locked():
+        with self._locked(), ExitStack() as reserved:
             if self.tls and not certificates.of(self.directory) and self._ports():
                 raise BadRequest(f"the servers in {self.directory} were made without TLS: name another folder")
             if self.tls:
                 certificates.make(self.directory)
-            ports = self._assign_ports(sides)
+            ports = self._assign_ports(sides, reserved)
             if not all(processes.running(self.directory / server) for server in self._servers_of(sides, metastores)):
                 self._start(sides, metastores, ports, progress)
 
@@ -195,7 +192,7 @@ class Cluster:
         kind = Nameservice if "journalnode" in ports[owner] else Hdfs
         return kind(owner, self.directory, ports[owner], jars, kdc)
 
-    def _assign_ports(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    def _assign_ports(self, names: Sequence[str], reserved: ExitStack) -> dict[str, dict[str, int]]:
         ports = self._ports()
         owners = dict.fromkeys(map(_parse, names))
         asked = (self.kerberos, "kdc", "Kerberos"), (self.ha, "journalnode", "high availability")
@@ -207,7 +204,8 @@ class Cluster:
         for owner, roles in wanted:
             for role in roles:
                 if role not in ports.setdefault(owner, {}):
-                    ports[owner][role] = _free_port({port for known in ports.values() for port in known.values()})
+                    held = reserved.enter_context(reserve([port for known in ports.values() for port in known.values()]))
+                    ports[owner][role] = held.getsockname()[1]
         self._state.write_text(json.dumps(ports, indent=2) + "\n", encoding="utf-8")
         return ports
 
@@ -256,7 +254,7 @@ def _start(servers: Sequence[Server], prepare: Callable[[], None], advance: Call
     for server in servers:
         processes.start(server)
     for server in servers:
-        processes.wait(server)
+        processes.wait(server, servers)
         advance(1)
 
 
@@ -282,15 +280,3 @@ def _parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def _parse(name: str) -> str:
     """Name of the HDFS of a side."""
     return versions.parsed(name)[0]
-
-
-def _free_port(taken: set[int]) -> int:
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            if port not in taken:
-                return port
-    raise BadRequest("no free loopback port")

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import psutil
 
 from hive_replication.errors import BadRequest, ReplicationError
 
+_START_SECONDS = 180.0  # two cores that start sixteen servers from a cold disk
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.1
 
@@ -69,18 +70,26 @@ def start(server: Server) -> None:
     _pid_file(server.folder).write_text(json.dumps(record), encoding="utf-8")
 
 
-def wait(server: Server, seconds: float = 90.0) -> None:
+def wait(server: Server, beside: Sequence[Server] = (), seconds: float = _START_SECONDS) -> None:
     """Waits until a started server serves.
 
+    Args:
+        server: what is waited for.
+        beside: servers that were started with it, and without which it may never serve: their end is told as theirs.
+        seconds: patience.
+
     Raises:
-        ReplicationError: it ended, or does not serve in time; the message names its log.
+        ReplicationError: one of them ended, or the server does not serve in time; the message names the log.
     """
     end = time.monotonic() + seconds
     while not (listening(server.ports[0]) and server.ready()):
-        if not running(server.folder):
-            raise ReplicationError(f"{server.name} ended: {_last_error(server.log)} (see {server.log})")
+        for one in (*beside, server):
+            if not running(one.folder):
+                raise ReplicationError(f"{one.name} ended: {_last_error(one.log)} (see {one.log})")
         if time.monotonic() > end:
-            raise ReplicationError(f"{server.name} does not serve after {seconds:.0f} s; see {server.log}")
+            raise ReplicationError(
+                f"{server.name} does not serve after {seconds:.0f} s: {_last_error(server.log)} (see {server.log})"
+            )
         time.sleep(_POLL_SECONDS)
 
 

@@ -1,0 +1,43 @@
+"""Who waits for a server learns which process ended, and what it said last."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hive_replication.errors import ReplicationError
+from resources.embedded import ports, processes
+from resources.embedded.processes import Server
+
+
+def test_the_end_of_a_server_beside_is_told_as_its_own(tmp_path: Path) -> None:
+    """A DataNode does not end with its NameNode, and would be waited for in vain."""
+    with ports.reserve() as reserved:
+        port = reserved.getsockname()[1]
+    first = _server(tmp_path / "first", "raise SystemExit('Error: no space left')", port)
+    second = _server(tmp_path / "second", "import time; time.sleep(60)", port)
+    processes.start(first)
+    processes.start(second)
+    try:
+        with pytest.raises(ReplicationError, match=r"first ended: Error: no space left"):
+            processes.wait(second, (first, second))
+    finally:
+        processes.stop([second.folder])
+
+
+def test_who_waits_too_long_reads_what_the_server_printed(tmp_path: Path) -> None:
+    with ports.reserve() as reserved:
+        server = _server(
+            tmp_path / "slow", "print('Error: asks in vain', flush=True); import time; time.sleep(60)", reserved.getsockname()[1]
+        )
+        processes.start(server)
+        try:
+            with pytest.raises(ReplicationError, match=r"slow does not serve after 2 s: Error: asks in vain"):
+                processes.wait(server, seconds=2)
+        finally:
+            processes.stop([server.folder])
+
+
+def _server(folder: Path, code: str, port: int) -> Server:
+    folder.mkdir()
+    return Server(folder.name, folder, (sys.executable, "-c", code), (port,))
