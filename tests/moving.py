@@ -124,6 +124,7 @@ class Moving:
     pace: Iterator[int]
     unreadable: frozenset[int] = frozenset()
     uri: str = "thrift://moving:9083"
+    views_of_materialized: bool = False
     features: Features = field(default_factory=lambda: Features("3", "uuid"))
     #: One call after another, so that a failing example can be repeated.
     threads: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(map=map))

@@ -83,6 +83,8 @@ def _begin(source: Source, statement: ReplDump, scope: Scope, store: DumpStore, 
     request += "\n" + json.dumps(source.policy.source.paths)
     if texts := source.policy.filters(statement.database).texts:
         request += "\n" + json.dumps(texts)
+    if source.policy.replicates_materialized_views:
+        request += "\n" + json.dumps({"materialized_views": source.policy.materialized_views})
     writer = store.create(scope, request)
     if writer.done is None or source.reach(writer.done.evid)[1] == writer.done.message_hash != "":
         return writer

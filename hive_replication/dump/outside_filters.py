@@ -11,6 +11,7 @@ from hive_replication.dump.source import Source
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.partition_filters import left_out
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy.scope import PartitionFilters
 
 
@@ -39,10 +40,15 @@ class OutsideFilters:
     def count_tables(self, source: Source, names: Iterable[str]) -> None:
         """Counts those of tables, as they are now; a table that is gone by now has none."""
         for name in names:
-            if self.filters.of(name) is not None:
+            if self.filters.of(name) is not None and not self._is_view(source, name):
                 with suppress(NotFound):
                     shown = len(source.metastore.partition_names(self.database, name))
                     self._found[name] += source.metastore.partition_count(self.database, name) - shown
+
+    def _is_view(self, source: Source, name: str) -> bool:
+        """Whether a table is shown as a view: one that is materialized may have partitions nevertheless."""
+        table = source.metastore.table(self.database, name) if source.metastore.views_of_materialized else None
+        return table is not None and is_view(table)
 
     def left_out(self) -> Mapping[str, str]:
         """By table, how much is left out and why."""

@@ -15,6 +15,7 @@ from hive_replication.errors import BadRequest, Refused, ReplicationError, Unrea
 from hive_replication.events.event_records import is_function
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.materialized_views import is_materialized
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database, Table, copy_of
 from hive_replication.parallel import Threads
@@ -32,7 +33,10 @@ _REPLICA = ("repl.last.id", "repl.target.for")
 
 @dataclass(frozen=True)
 class Source:
-    """The source side of a policy, connected; its metastore shows the partitions that the policy's filters include."""
+    """The source side of a policy, connected.
+
+    Its metastore shows the partitions that the policy's filters include, and materialized views as the views that replicas are.
+    """
 
     metastore: Metastore
     storage: Storage
@@ -41,6 +45,8 @@ class Source:
     def __post_init__(self) -> None:
         if self.policy.partition_filters:
             object.__setattr__(self, "metastore", self.metastore.within(self.policy.partition_filter))
+        if self.policy.replicates_materialized_views:
+            object.__setattr__(self, "metastore", self.metastore.with_views_of_materialized())
 
     @cached_property
     def threads(self) -> Threads:
@@ -153,7 +159,7 @@ def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False
     parameters = table.parameters or {}
     if is_function(table.tableName):
         return "a table of this name cannot be told from a function: rename it at the source"
-    if table.tableType == "MATERIALIZED_VIEW":
+    if is_materialized(table):
         return "materialized views are not replicated (as in Hive, hive.repl.include.materialized.views)"
     if is_transactional(table) and not acid:
         return "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"

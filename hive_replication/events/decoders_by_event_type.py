@@ -30,6 +30,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events import statistics, transactions, unpack, untold
 from hive_replication.events.described_objects import CATALOG, elsewhere, mismatch
 from hive_replication.events.files import FileRef
+from hive_replication.events.materialized_views import of_view
 from hive_replication.logs import printable
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, grouped
@@ -57,7 +58,7 @@ class UnreadableMessage(ReplicationError):
     """An event's message cannot be decoded; names the evid."""
 
 
-def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES) -> r.Notification:
+def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES, *, views: bool = False) -> r.Notification:
     """Unpacks a row of the log: ``json-0.2`` is plain JSON, ``gzip(json-2.0)`` is Base64 of its gzip.
 
     A message that is not what its format says, or unpacks to too much, stays as it is: :func:`decode` will not read it, and its
@@ -66,6 +67,7 @@ def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES) -> r.N
     Args:
         event: the row.
         most: bytes that its message may unpack to.
+        views: whether materialized views are shown as ordinary ones (:func:`.materialized_views.of_view`).
     """
     text = event.message or ""
     if (event.messageFormat or "").startswith("gzip"):
@@ -76,7 +78,8 @@ def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES) -> r.N
     nowhere = event.eventType in transactions.TYPES or catalog not in ("", CATALOG)
     database = "" if nowhere else (event.dbName or "").lower()
     table = (event.tableName or "").strip().lower()
-    return r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text, catalog)
+    row = r.Notification(event.eventId, event.eventTime, event.eventType, database, table, text, catalog)
+    return of_view(row) if views else row
 
 
 def decode(row: r.Notification) -> r.Event:

@@ -79,7 +79,8 @@ def notifications(
     Raises:
         MissingEvents: the log has a hole in the range, or no longer reaches back to ``after``.
     """
-    return (as_seen_by(notification(event, most), database) for event in metastore.events(after, until))
+    rows = (notification(event, most, views=metastore.views_of_materialized) for event in metastore.events(after, until))
+    return (as_seen_by(row, database) for row in rows)
 
 
 def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -> bool:

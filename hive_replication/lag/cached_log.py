@@ -95,7 +95,8 @@ class WaitingLog:
         until = current if self._most is None else min(current, after + self._most)
         if after < until:
             events = self._metastore.events(after, until, patience=patience)
-            kept = (one for event in events for one in self._read(notification(event, self._most_bytes)))
+            rows = (notification(one, self._most_bytes, views=self._metastore.views_of_materialized) for one in events)
+            kept = (one for row in rows for one in self._read(row))
             self.events = [*self.events, *kept]
         self._reach = Reach(start, until)
 

@@ -18,6 +18,7 @@ from hive_replication.load.replica.state import LEFT_MARK, TAKEN_IN_REASON, is_o
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
+from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
@@ -94,4 +95,7 @@ def _is_taken(session: Session, table: Table) -> bool:
     if not taken or taken != session.state.scope:
         return False
     scope = PolicyScope.parse(taken)
-    return scope.includes(table.tableName) and (scope.acid or not is_transactional(table))
+    left_out = (is_transactional(table) and not scope.acid) or (
+        is_replica_of_materialized(table) and not scope.materialized_views
+    )
+    return scope.includes(table.tableName) and not left_out

@@ -16,7 +16,9 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
+from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
 
 _WAITS = "and comes whole with the next load: its dump could not be made in time, since its name or its transactions moved on"
@@ -79,17 +81,23 @@ def with_scope(session: Session, state: ReplicaState) -> ReplicaState:
     if not header.taken or header.taken == before.scope or unknown:
         return state
     scope, left = PolicyScope.parse(header.taken), dict(state.left)
-    was_acid = bool(before.scope) and PolicyScope.parse(before.scope).acid
+    leaves = _leaving(PolicyScope.parse(before.scope) if before.scope else scope, scope)
     names = session.target.metastore.table_names(session.database) if session.replica.there else []
-    asked = [name for name in names if not scope.includes(name) or (was_acid and not scope.acid)]
+    asked = [name for name in names if not scope.includes(name) or leaves]
     for name in [name for name in state.held if not (is_function(name) or scope.includes(name))]:
         state = _released(state, name)
     for table in session.target.metastore.tables(session.database, asked):
         name = table.tableName.lower()
-        leaves = not scope.includes(name) or is_transactional(table)
-        if leaves and name not in left and is_ours(table, session.identity):
+        going = not scope.includes(name) or any(is_of_kind(table) for is_of_kind in leaves)
+        if going and name not in left and is_ours(table, session.identity):
             left[name] = max(before.position(name), object_id(table))
     return replace(state, scope=header.taken, left=left)
+
+
+def _leaving(before: PolicyScope, now: PolicyScope) -> list[Callable[[Table], bool]]:
+    """Kinds of replicas that a policy includes no longer, whatever their names."""
+    acid, views = before.acid and not now.acid, before.materialized_views and not now.materialized_views
+    return [*([is_transactional] if acid else []), *([is_replica_of_materialized] if views else [])]
 
 
 def _released(state: ReplicaState, name: str) -> ReplicaState:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Self
 
 from hive_replication.metastore.constraints import Constraints
 from hive_replication.metastore.functions import Functions
+from hive_replication.metastore.materialized_views import as_view
 from hive_replication.metastore.notification_log import NotificationLog
 from hive_replication.metastore.partitions import Partitions
 from hive_replication.metastore.privileges import Privileges
 from hive_replication.metastore.replicated_transactions import Replay
 from hive_replication.metastore.statistics import Statistics
 from hive_replication.metastore.transport import Access
+from hive_replication.metastore.types import Table
 from hive_replication.policy.warehouse import Warehouse
 
 
@@ -28,12 +31,31 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Privileges, Repl
         retries: attempts of one call in all, with growing delays of 0.2 s to 10 s between them, within twice the timeout.
         batch: tables or partitions read in one call.
         connections: the most that there are, and so the most calls at a time; further ones wait.
+
+    ``views_of_materialized`` tells whether materialized views are shown as ordinary ones of the same definition.
     """
+
+    views_of_materialized: bool = False
 
     @classmethod
     def of(cls, side: Warehouse, *, timeout: float = 600, retries: int = 8, connections: int = 64) -> Self:
         """The metastore of a side of the policy, reached as the policy says."""
         return cls(side.metastore, Access.of(side), timeout=timeout, retries=retries, connections=connections)
+
+    def with_views_of_materialized(self) -> Self:
+        """The same metastore, which shows materialized views as ordinary ones of the same definition."""
+        shown = copy(self)
+        shown.views_of_materialized = True
+        return shown
+
+    def table(self, db: str, name: str) -> Table | None:
+        """A table or view, or None if there is none of that name."""
+        found = super().table(db, name)
+        return as_view(found) if found and self.views_of_materialized else found
+
+    def _tables_named(self, db: str, names: list[str]) -> list[Table]:
+        found = super()._tables_named(db, names)
+        return [as_view(table) for table in found] if self.views_of_materialized else found
 
     def __enter__(self) -> Self:
         return self

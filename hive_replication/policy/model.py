@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from hive_replication.errors import BadRequest
+from hive_replication.policy.acid import Acid
 from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.hours import valid_hours, valid_zone
@@ -64,18 +65,6 @@ def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:
     return what
 
 
-class Acid(Settings):
-    """Transactional tables, full ACID and insert-only ones; both sides need a metastore of Hive 4."""
-
-    replicate: bool = Field(default=True, description="Replicate them; where false they are left out")
-    open_txn_timeout: float = Field(
-        default=3600.0, ge=0, description="Seconds for which a bootstrap waits for open transactions of its tables to end"
-    )
-    at_timeout: Literal["abort", "fail"] = Field(
-        default="abort", description="Then abort the transactions that write to the database, or fail and leave them alone"
-    )
-
-
 class Policy(Settings):
     """What is replicated from where to where.
 
@@ -108,6 +97,9 @@ class Policy(Settings):
     renamed_views: RenamedViews = Field(
         default="rewrite",
         description="Views that name databases of other names on the target: rewritten (else held, or as is), as is, or held",
+    )
+    materialized_views: Literal["skip", "definition"] = Field(
+        default="skip", description="Materialized views: left out, or their definition, as ordinary views without data"
     )
     locations: Annotated[dict[str, Annotated[str, AfterValidator(valid_directory)]], AfterValidator(valid_locations)] = Field(
         default_factory=dict[str, str],
@@ -281,7 +273,13 @@ class Policy(Settings):
 
     def scope(self, database: str) -> PolicyScope:
         """Which tables of a source database are replicated, and which of their partitions."""
-        return PolicyScope(self.tables, self.exclude, self.metadata_only, self.acid.replicate, self.filters(database))
+        acid, views = self.acid.replicate, self.replicates_materialized_views
+        return PolicyScope(self.tables, self.exclude, self.metadata_only, acid, self.filters(database), views)
+
+    @property
+    def replicates_materialized_views(self) -> bool:
+        """Whether materialized views are replicated, as ordinary views."""
+        return self.materialized_views == "definition"
 
     def filters(self, database: str) -> PartitionFilters:
         """The partition filters of a source database: of its name, else of the first pattern that it matches."""

@@ -49,6 +49,7 @@ class PolicyScope:
         metadata_only: whether data is left out.
         acid: whether transactional tables are replicated.
         filters: which partitions are.
+        materialized_views: whether materialized views are replicated, as ordinary views.
     """
 
     tables: tuple[str, ...] = ("*",)
@@ -56,6 +57,7 @@ class PolicyScope:
     metadata_only: bool = False
     acid: bool = True
     filters: PartitionFilters = PartitionFilters()
+    materialized_views: bool = False
 
     def includes(self, table: str) -> bool:
         """Whether a table's name belongs to the policy; exclusion wins (as in Hive's table-level policies)."""
@@ -70,8 +72,9 @@ class PolicyScope:
     def text(self) -> str:
         """As JSON, the same for all ways to write the same lists."""
         plain = asdict(self) | {"tables": _folded(self.tables), "exclude": _folded(self.exclude), "filters": self.filters.texts}
-        if not self.filters.texts:  # as earlier versions wrote it
-            del plain["filters"]
+        for name in ("filters", "materialized_views"):
+            if not plain[name]:  # as earlier versions wrote it
+                del plain[name]
         return json.dumps(plain, separators=(",", ":"), sort_keys=True)
 
     @classmethod
@@ -85,7 +88,8 @@ class PolicyScope:
             value = json.loads(text)
             lists = {name: valid_patterns(tuple(map(str, value[name]))) for name in ("tables", "exclude")}
             filters = PartitionFilters.read(value.get("filters", ()))
-            return cls(**lists, metadata_only=bool(value["metadata_only"]), acid=bool(value["acid"]), filters=filters)
+            metadata_only, acid, views = bool(value["metadata_only"]), bool(value["acid"]), bool(value.get("materialized_views"))
+            return cls(**lists, metadata_only=metadata_only, acid=acid, filters=filters, materialized_views=views)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadRequest(f"{text[:100]!r} does not say which tables a replica was made with") from error
 

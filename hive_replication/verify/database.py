@@ -15,6 +15,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.load.replica.state import has_left
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.client import Metastore
@@ -162,7 +163,7 @@ class _Comparison:
     def table(self, name: str) -> TableComparison | None:
         """Compares one table; None where neither side has one that is replicated."""
         source, target = self._source.table(name), self._target.table(name)
-        if source is None and target is None:
+        if source is None and (target is None or has_left(target)):
             return None
         try:
             return self._comparer.table(name, self._pairs(source, target))

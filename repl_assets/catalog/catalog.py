@@ -122,7 +122,8 @@ def read_catalog(metastore: Metastore, policy: Policy, replica: Metastore | None
     Raises:
         Unreachable: the source's metastore does not answer.
     """
-    found = [database for name in sorted(policy.databases) if (database := _database(metastore, policy, name))]
+    shown = metastore.with_views_of_materialized() if policy.replicates_materialized_views else metastore
+    found = [database for name in sorted(policy.databases) if (database := _database(shown, policy, name))]
     if replica is not None:
         try:
             found = [_with_replica(replica, policy.target_of(database.name), database) for database in found]

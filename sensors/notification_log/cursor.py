@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from hive_replication.policy import Policy
 
 _INCLUDES = {
-    "source", "target", "databases", "tables", "exclude", "partition_filters", "metadata_only", "acid", "schedule", "time_zone",
+    "source", "target", "databases", "tables", "exclude", "partition_filters", "metadata_only", "acid", "materialized_views",
+    "schedule", "time_zone",
 }  # fmt: skip
 RECHECK = 600.0  # seconds after which a tick reads the target even if the source has no new event
 

@@ -12,7 +12,7 @@ from hive_metastore import ttypes as t
 
 from hive_replication.connect import Connection, connect
 from hive_replication.metastore.client import Metastore
-from hive_replication.policy.model import Acid
+from hive_replication.policy.acid import Acid
 from resources.embedded.cluster import Cluster
 from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy

@@ -16,7 +16,7 @@ from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import LEFT_MARK, ReplicaState, replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
-from hive_replication.policy.model import Acid
+from hive_replication.policy.acid import Acid
 from repl_assets.checks.up_to_date import is_up_to_date
 from resources.embedded.hive import HiveDriver
 from sensors.notification_log.decision import RETRY_DELAY

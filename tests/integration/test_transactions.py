@@ -20,7 +20,7 @@ from hive_replication.load.undo.undo import undo
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
-from hive_replication.policy.model import Acid
+from hive_replication.policy.acid import Acid
 from hive_replication.recover import recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad

@@ -9,7 +9,7 @@ import pytest
 
 from hive_replication.connect import connect
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
-from hive_replication.policy.model import Acid
+from hive_replication.policy.acid import Acid
 from hive_replication.repair import repair
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy

@@ -20,6 +20,7 @@ from hive_replication.dump.source import Source
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, refiltered, renamed_into
 from hive_replication.logs import about
+from hive_replication.metastore.materialized_views import is_definition
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.policy import PolicyScope
 
@@ -98,9 +99,13 @@ class JoinedTables:
         before = PolicyScope.parse(self.made_with.scope)
         names = {*metastore.table_names(database), *self.locations.moved_after(evid)}
         yield from (name for name in names if now.takes_in(name, before))
-        if now.acid and not before.acid:
+        acid = now.acid and not before.acid
+        views = now.materialized_views and not before.materialized_views
+        if acid or views:
             included = [name for name in names if now.includes(name) and not now.takes_in(name, before)]
-            yield from (table.tableName.lower() for table in metastore.tables(database, included) if is_transactional(table))
+            for table in metastore.tables(database, included):
+                if (acid and is_transactional(table)) or (views and is_definition(table)):
+                    yield table.tableName.lower()
 
     def _settled(self, table: str, evid: int) -> bool:
         with self._lock:

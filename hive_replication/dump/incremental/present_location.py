@@ -80,8 +80,8 @@ class PresentLocations:
             while self._events and self._events[0].evid <= event.eventId:
                 ahead = self._events.popleft()
                 known[ahead.evid] = ahead
-            row = as_seen_by(notification(event, self._most), self.database)
-            found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
+            row = notification(event, self._most, views=self._metastore.views_of_materialized)
+            found.append(known.get(event.eventId) or LogEvent(as_seen_by(row, self.database), self._filter_of))
         self._events.extendleft(reversed([event for event in found if self._moving(event)]))
         self._until = max(self._until, found[-1].evid if found else 0)
         return found

@@ -49,6 +49,7 @@ class Replica:
         present: whether the target has it at this point of the plan.
         state_id: the table's state id before the load.
         found_as: the name under which the target has it before the load, or "".
+        view: whether it is a view at this point of the plan.
         partitions: whether a partition is there at this point, for those the plan has touched.
     """
 
@@ -56,6 +57,7 @@ class Replica:
     present: bool
     state_id: int
     found_as: str
+    view: bool = False
     partitions: dict[str, bool] = field(default_factory=dict[str, bool])
 
 

@@ -24,12 +24,13 @@ from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.partition_filters import why_unfit
-from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.table_kinds import is_transactional, is_view
 from hive_replication.metastore.types import Table
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
 
 _NO_ACID = "transactional tables are not in the dump"
+_VIEW = "the replica is a view, which has no data"
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
 
 
@@ -126,7 +127,7 @@ class LanePlanner:
         incarnation = self._incarnations.tables[event.evid]
         replica = self._replica(incarnation)
         reason = self._not_applied(event) or (_COMES if self._comes(incarnation) else self._gated(event, replica))
-        if reason:
+        if reason := reason or _of_no_view(event.event, replica):
             self._planning.skip(event.evid, what, reason)
         elif not replica.present and incarnation.dropped is not None:
             reason = f"the table is gone at event {incarnation.dropped}, and the target does not have it"
@@ -253,8 +254,9 @@ class LanePlanner:
         if id(incarnation) not in self._replicas:
             found = incarnation.located(self._state_id)
             name = self._mapping.table(found or incarnation.names[0][0])
-            state_id = object_id(self._view.tables[name]) if found else 0
-            self._replicas[id(incarnation)] = Replica(name, bool(found), state_id, name if found else "")
+            there = self._view.tables[name] if found else None
+            view = there is not None and is_view(there)
+            self._replicas[id(incarnation)] = Replica(name, bool(found), object_id(there), name if found else "", view)
         return self._replicas[id(incarnation)]
 
     def _state_id(self, source_name: str) -> int | None:
@@ -266,6 +268,12 @@ class LanePlanner:
 
 def _renames(event: WindowEvent) -> bool:
     return isinstance(event.event, r.AlterTable) and event.event.rename
+
+
+def _of_no_view(event: r.Event | None, replica: Replica) -> str:
+    """Why an event is none of its table's replica, where that is a view: of a materialized one come write ids, for example."""
+    of_view = isinstance(event, r.CreateTable | r.AlterTable | r.DropTable)
+    return _VIEW if replica.present and replica.view and not of_view else ""
 
 
 def _table_of(event: r.Event | None) -> Table | None:

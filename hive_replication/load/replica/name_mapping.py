@@ -14,6 +14,7 @@ from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, reference
+from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
@@ -140,6 +141,7 @@ class NameMapping:
         image.catName = image.id = image.accessType = None  # the target's metastore gives its own
         image.colStats = None  # set by separate operations
         image.parameters = self._parameters(image.parameters, table.sd.location, location, evid)
+        image.parameters |= {MARK: REPLICA} if is_definition(table) else {}
         self._map_storage(image.sd, location)
         image.txnId = None
         return _without_write_id(image)

@@ -303,6 +303,11 @@ def object_id(thing: Table | Partition | None) -> int:
     return _number(((thing.parameters if thing else None) or {}).get(LAST_ID) or "")
 
 
+def has_left(table: Table) -> bool:
+    """Whether a replica is marked as one that the policy no longer includes."""
+    return LEFT_MARK in (table.parameters or {})
+
+
 def is_ours(thing: Table | Partition, source: str) -> bool:
     """Whether an object of the target is a replica of this source."""
     return (thing.parameters or {}).get(SOURCE) == source

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents
-from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_transactional
@@ -129,6 +129,8 @@ class Look:
             yield from self._threads.map(compared, batch)
 
     def _table(self, name: str, source: Table | None, target: Table | None, part: _Part) -> _Found:
+        if source is None and target is not None and has_left(target):
+            target = None
         counts = Counts((int(source is not None), int(target is not None)))
         digests = names_digest([name] if source else ()), names_digest([name] if target else ())
         ours = None if source is None else _held(source, expected_shape(source, self._databases), source)

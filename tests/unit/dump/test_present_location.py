@@ -58,6 +58,8 @@ def test_a_partition_that_is_renamed_with_its_table() -> None:
 class Log:
     """A log that tells from where it was read."""
 
+    views_of_materialized = False
+
     def __init__(self, events: list[NotificationEvent]) -> None:
         self.rows, self.read = events, list[int]()
 

@@ -22,6 +22,8 @@ _END = 100  # event id
 class Log:
     """A source's log: all events are of one database, but one near the end."""
 
+    views_of_materialized = False
+
     def __init__(self) -> None:
         self.read: list[int] = []
 

@@ -24,6 +24,8 @@ class Log:
         purged: whether the last one is missing.
     """
 
+    views_of_materialized = False
+
     def __init__(self, events: list[NotificationEvent], *, purged: bool = False) -> None:
         self._events, self._purged = events, purged
         self.reads = 0

@@ -70,6 +70,14 @@ def test_who_is_taken_in() -> None:
     assert [name for name in "abc" if now.takes_in(name, replace(now, metadata_only=True))] == ["a", "b"]
 
 
+def test_materialized_views_are_part_of_it_where_they_are_replicated() -> None:
+    policy = type(POLICY).model_validate(POLICY.model_dump(mode="json") | {"materialized_views": "definition"})
+    scope = policy.scope("db")
+    assert (scope.materialized_views, PolicyScope.parse(scope.text)) == (True, scope)
+    assert "materialized_views" not in POLICY.scope("db").text  # as replicas of earlier versions have it
+    assert not scope.takes_in("a", POLICY.scope("db"))  # names do not tell
+
+
 def test_partition_filters_are_part_of_it_where_there_are_some() -> None:
     filters = PartitionFilters((("a*", "dt > '2026'"), ("*", "n = 1")))
     scope = PolicyScope(("*",), ("c",), filters=filters)

@@ -70,6 +70,7 @@ class World:
     longest: Counter[str] = field(default_factory=Counter[str])
     number: int = 0
     cursor: str | None = None
+    views_of_materialized: bool = False
 
     def __post_init__(self) -> None:
         self.policy: Policy = POLICY.model_copy(

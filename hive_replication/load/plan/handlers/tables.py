@@ -10,7 +10,7 @@ from hive_replication.load.plan.handlers import transactions
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.types import Table
 
 
@@ -34,14 +34,14 @@ def create_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> No
     image = lane.mapping.new_table(created.after, event.evid)
     content = lane.new_content(event, "", f"CREATE_TABLE {replica.name}")
     lane.add(op.CreateTable(event.evid, replica.name, image, content, plain))
-    replica.present = True
+    replica.present, replica.view = True, is_view(created.after)
     lane.take(replica.name)
 
 
 def _adopt(lane: LanePlanning, event: WindowEvent, created: Table, replica: Replica) -> None:
     """Makes a foreign table that is ours now as the source's: partitions that no event of the window brings go."""
     image = lane.mapping.new_table(created, event.evid)
-    replica.found_as, replica.present = replica.name, True
+    replica.found_as, replica.present, replica.view = replica.name, True, is_view(created)
     lane.take(replica.name)
     brought = {name for _, name in lane.partition_incarnations}
     surplus = tuple(sorted(name for table, name in lane.view.partitions if table == replica.name and name not in brought))

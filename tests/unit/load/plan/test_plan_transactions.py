@@ -103,6 +103,21 @@ def test_without_transactional_tables_nothing_is_done() -> None:
     assert (plan.operations, len(skipped)) == ((), 2)
 
 
+def test_events_of_data_do_nothing_to_a_view() -> None:
+    """The log says neither of write ids nor of deleted statistics that their table is a materialized view."""
+    target = Target.replica(source_of(("create", 0, 0, 0), ("create", 1, 0, 0)), lambda: 0)
+    target.tables["a"].tableType = "VIRTUAL_VIEW"
+    message = json.dumps({"colName": "x"})
+    deleted = window_event(EventRecord(Notification(4, 0, "DELETE_TBL_COL_STAT_EVENT", "db", "a", message)))
+    events = [allocated(3, "a", 7), deleted, allocated(5, "b", 8), ended(6, 7), ended(7, 8, "b")]
+    (segment,) = segments(with_tables(events))
+    settings = LaneSettings(target.view(ReplicaState("uuid/db", applied=2)), MAPPING, lambda _: True, acid=True)
+    (of_view, skipped), (of_table, _) = (LanePlanner(lane, settings).plan() for lane in segment.lanes)
+    assert [(one.evid, one.reason) for one in skipped] == [(n, "the replica is a view, which has no data") for n in (3, 4)]
+    assert ([type(one) for one in of_view.operations], of_view.stop) == ([ReplayCommit], None)  # nothing, where it is not open
+    assert [type(one) for one in of_table.operations] == [AllocateTargetWriteIds, ReplayCommit]
+
+
 def test_a_target_that_cannot_hold_them_refuses() -> None:
     ((plan, _),) = planned([allocated(3, "a", 7), ended(4, 7, "a")], unable="Hive 3")
     assert plan.stop is not None
