@@ -23,6 +23,10 @@ from resources.embedded.policy import policy, write_policy
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
+# Hive 3.1.3 compares a numeric partition key with PostgreSQL's plan of the moment, which may cast other tables' values first:
+# then it fails where it cannot do without that query (a DROP PARTITION).
+_PROPERTIES = {side: {"metastore.try.direct.sql.ddl": "false"} for side in ("source", "target")}
+
 settings.register_profile("shared cores", deadline=None)
 settings.load_profile("shared cores")
 
@@ -42,7 +46,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Source and target, each with its own HDFS and metastore 3.1.3."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    servers = Cluster(Path(kept) if kept else tmp_path_factory.mktemp("cluster"))
+    servers = Cluster(Path(kept) if kept else tmp_path_factory.mktemp("cluster"), _PROPERTIES)
     try:
         servers.up()
         yield servers
@@ -78,26 +82,26 @@ def target4(cluster: Cluster) -> Side:
 @pytest.fixture(scope="session")
 def hive3(source: Side, target: Side) -> Iterator[HiveDriver]:
     """Hive 3.1.3 on the source; DDL, LOAD DATA and REPL, no queries that need a job."""
-    with HiveDriver(source, repl_root=f"{target.hdfs}repl/hive3") as driver:
+    with HiveDriver(source, repl_root=f"{target.hdfs}repl/hive3", quick=True) as driver:
         yield driver
 
 
 @pytest.fixture(scope="session")
 def hive3_target(target: Side) -> Iterator[HiveDriver]:
-    with HiveDriver(target, repl_root=f"{target.hdfs}repl/hive3") as driver:
+    with HiveDriver(target, repl_root=f"{target.hdfs}repl/hive3", quick=True) as driver:
         yield driver
 
 
 @pytest.fixture(scope="session")
 def hive4(source4: Side, target4: Side) -> Iterator[HiveDriver]:
     """Hive 4.2.0 on source4; everything runs, ACID included."""
-    with HiveDriver(source4, repl_root=f"{target4.hdfs}repl/hive4") as driver:
+    with HiveDriver(source4, repl_root=f"{target4.hdfs}repl/hive4", quick=True) as driver:
         yield driver
 
 
 @pytest.fixture(scope="session")
 def hive4_target(target4: Side) -> Iterator[HiveDriver]:
-    with HiveDriver(target4, repl_root=f"{target4.hdfs}repl/hive4") as driver:
+    with HiveDriver(target4, repl_root=f"{target4.hdfs}repl/hive4", quick=True) as driver:
         yield driver
 
 

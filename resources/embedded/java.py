@@ -24,7 +24,13 @@ _OPENED = {
 }
 ADD_OPENS = tuple(f"--add-opens={module}/{name}=ALL-UNNAMED" for module, names in _OPENED.items() for name in names)
 # Servers of a demo should start soon and stay small; nobody needs their peak speed.
-QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+QUICK = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
 
 
 def java() -> Path:

@@ -68,9 +68,9 @@ def servers(cluster: Cluster) -> Generator[Servers]:
         reads, writes = (compacting.side(name) for name in _SIDES)
         root = f"{writes.hdfs}repl/acid"
         drivers = (
-            HiveDriver(reads, root, _WORKER, compacts=True),
-            HiveDriver(writes, root, _WORKER, compacts=True),
-            HiveDriver(writes, root),
+            HiveDriver(reads, root, _WORKER, compacts=True, quick=True),
+            HiveDriver(writes, root, _WORKER, compacts=True, quick=True),
+            HiveDriver(writes, root, quick=True),
         )
         with ThreadPoolExecutor() as pool:
             list(pool.map(stack.enter_context, drivers))

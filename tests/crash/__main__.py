@@ -67,7 +67,7 @@ def servers() -> Generator[tuple[Connection, Connection, HiveDriver]]:
         cluster = Cluster(Path(kept or folder))
         cluster.up()
         try:
-            with HiveDriver(cluster.side("source")) as hive:
+            with HiveDriver(cluster.side("source"), quick=True) as hive:
                 cluster.up(["source4", "target4"])
                 names = {"unused": "unused"}
                 yield connect(policy(cluster, names)), connect(policy(cluster, names, "source4", "target4")), hive
