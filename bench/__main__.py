@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -40,25 +40,26 @@ def main() -> None:
     args = parser.parse_args()
     if unknown := sorted(set(args.workloads) - set(names)):
         parser.error(f"unknown workload {', '.join(unknown)}: one of {', '.join(names)}")
+    found: list[Measurement] = []
     with cluster() as servers:
-        found = [
-            *_against_hive(servers, [name for name in args.workloads if name in _AGAINST_HIVE], args.scale, args.repeat),
-            *(_alone(servers, name, args.scale, args.repeat) for name in args.workloads if name in _ALONE),
-        ]
-    report.show(found)
+        try:
+            found.extend(
+                _against_hive(servers, [name for name in args.workloads if name in _AGAINST_HIVE], args.scale, args.repeat)
+            )
+            found.extend(_alone(servers, name, args.scale, args.repeat) for name in args.workloads if name in _ALONE)
+        finally:  # what was measured is shown, whatever ends the rest
+            report.show(found)
     print(f"written to {', '.join(map(str, report.write(found, args.results)))}")
 
 
-def _against_hive(servers: Cluster, names: Sequence[str], scale: float, repeat: int) -> list[Measurement]:
-    found: list[Measurement] = []
+def _against_hive(servers: Cluster, names: Sequence[str], scale: float, repeat: int) -> Iterator[Measurement]:
     for hive, same in groupby(names, key=lambda name: 4 if name == "ACID" else 3):
         with setting(servers, hive) as where:
             for name in same:
                 if scale > _WARM_UP:
                     _TOLD.log(f"{name}: warming up, so that who comes first does not find cold servers")
                     measure(where, name, *_workload(name, _WARM_UP * scale))
-                found.append(measure(where, name, *_workload(name, scale), repeat=repeat))
-    return found
+                yield measure(where, name, *_workload(name, scale), repeat=repeat)
 
 
 def _workload(name: str, scale: float) -> tuple[Workload, float]:

@@ -23,10 +23,6 @@ from resources.embedded.policy import policy, write_policy
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
 
-# Hive 3.1.3 compares a numeric partition key with PostgreSQL's plan of the moment, which may cast other tables' values first:
-# then it fails where it cannot do without that query (a DROP PARTITION).
-_PROPERTIES = {side: {"metastore.try.direct.sql.ddl": "false"} for side in ("source", "target")}
-
 settings.register_profile("shared cores", deadline=None)
 settings.load_profile("shared cores")
 
@@ -46,7 +42,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Source and target, each with its own HDFS and metastore 3.1.3."""
     kept = os.environ.get("HIVE_REPL_TEST_CLUSTER")
-    servers = Cluster(Path(kept) if kept else tmp_path_factory.mktemp("cluster"), _PROPERTIES)
+    servers = Cluster(Path(kept) if kept else tmp_path_factory.mktemp("cluster"))
     try:
         servers.up()
         yield servers

@@ -23,7 +23,8 @@ _OPENED = {
     "java.sql": ("java.sql",),
 }
 ADD_OPENS = tuple(f"--add-opens={module}/{name}=ALL-UNNAMED" for module, names in _OPENED.items() for name in names)
-# Servers of a demo should start soon and stay small; nobody needs their peak speed.
+# Servers of a demo should start soon and stay small; nobody needs their peak speed. Their jars are the locked ones, by checksum:
+# nobody has to verify their classes again.
 QUICK = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",

@@ -18,6 +18,7 @@ from hive_replication.cli.main import run
 from hive_replication.connect import Connection, connect
 from hive_replication.errors import Refused
 from hive_replication.load.layout.directories import Layout
+from hive_replication.load.privileges import pace
 from hive_replication.load.privileges.pace import Compared, note
 from hive_replication.load.privileges.replicate import Replica, replicate_privileges
 from hive_replication.load.replica.state import replica_state
@@ -112,6 +113,12 @@ class Pair:
     def members(self, name: str) -> set[str]:
         """SHOW PRINCIPALS of a role of the target."""
         return {f"{one.to}" + "*" * one.option for one in self.target.members(name)}
+
+
+@pytest.fixture(autouse=True)
+def compared_by_each_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine all loads would take long, and the next ones not compare everything again."""
+    monkeypatch.setattr(pace, "_SECONDS", 500.0)
 
 
 @pytest.fixture(params=["3 to 3", "4 to 4"])
