@@ -17,6 +17,7 @@ from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partition_filters import FilterOf
+from hive_replication.metastore.types import NotificationEvent
 from hive_replication.policy.partition_filter import PartitionFilter
 
 _LOG = logging.getLogger(__name__)
@@ -79,8 +80,12 @@ def notifications(
     Raises:
         MissingEvents: the log has a hole in the range, or no longer reaches back to ``after``.
     """
-    rows = (notification(event, most, views=metastore.views_of_materialized) for event in metastore.events(after, until))
-    return (as_seen_by(row, database) for row in rows)
+    return (row_of(metastore, event, most, database) for event in metastore.events(after, until))
+
+
+def row_of(metastore: Metastore, event: NotificationEvent, most: int, database: str) -> r.Notification:
+    """One row of :func:`notifications`: unpacked, and as the metastore shows views and the database sees renames."""
+    return as_seen_by(notification(event, most, views=metastore.views_of_materialized), database)
 
 
 def of_policy(event: LogEvent, database: str, includes: Callable[[str], bool]) -> bool:

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hive_replication.events import event_records as r
-from hive_replication.events.decoders_by_event_type import notification
-from hive_replication.events.events_of_policy import LogEvent, notifications
-from hive_replication.events.renames_between_databases import as_seen_by
+from hive_replication.events.events_of_policy import LogEvent, notifications, row_of
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partition_filters import FilterOf
@@ -80,8 +78,8 @@ class PresentLocations:
             while self._events and self._events[0].evid <= event.eventId:
                 ahead = self._events.popleft()
                 known[ahead.evid] = ahead
-            row = notification(event, self._most, views=self._metastore.views_of_materialized)
-            found.append(known.get(event.eventId) or LogEvent(as_seen_by(row, self.database), self._filter_of))
+            row = row_of(self._metastore, event, self._most, self.database)
+            found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
         self._events.extendleft(reversed([event for event in found if self._moving(event)]))
         self._until = max(self._until, found[-1].evid if found else 0)
         return found
