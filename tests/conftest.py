@@ -28,8 +28,17 @@ settings.load_profile("shared cores")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs tests that wait for servers first, so that no worker is left alone with them at the end."""
-    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers")))
+    """Runs tests on servers first, so that no worker is left alone with them at the end, and does not measure their coverage.
+
+    To trace each line doubles the time of Python, and what only a test on servers reaches lacks a unit test.
+    """
+    items.sort(key=lambda item: not _on_servers(item))
+    for item in filter(_on_servers, items):
+        item.add_marker("no_cover")
+
+
+def _on_servers(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers"))
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import shutil
 import subprocess
@@ -150,8 +151,9 @@ class HiveDriver:
     def _run(self, statement: str) -> StatementResult:
         process, _ = self._started()
         pipe = _open(process.stdin)
-        pipe.write(base64.b64encode(statement.encode()).decode() + "\n")
-        pipe.flush()
+        with contextlib.suppress(BrokenPipeError):  # reading tells how it ended
+            pipe.write(base64.b64encode(statement.encode()).decode() + "\n")
+            pipe.flush()
         nanoseconds, error, *rows = self._read().split("\t")
         return StatementResult(int(nanoseconds) / 1e9, statement, tuple(map(_decoded, rows)), _decoded(error))
 
@@ -170,7 +172,7 @@ class HiveDriver:
 
     def _command(self) -> list[str]:
         program = java.java() if self.side.hive == 3 else java.newer_java()
-        memory = "-Xmx3g" if self.compacts else "-Xmx1500m"
+        memory = "-Xmx3g" if self.compacts else "-Xmx1g" if self.quick else "-Xmx1500m"
         options = [*java.ADD_OPENS, *(java.QUICK if self.quick else ()), memory, "-cp", str(compiled(_SOURCE))]
         return [str(program), *options, "HiveDriver", *(["worker"] if self.compacts else [])]
 

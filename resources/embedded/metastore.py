@@ -57,7 +57,7 @@ class Metastore:
             f'ALTER TABLE "{table}" ALTER "{name}" DROP NOT NULL;' for table, names in _NULLABLE.items() for name in names
         )
         more = () if self.software.version.complete else nullable
-        self.database.create(shared(self.name), self.software.schema, "\n".join(more))
+        self.database.create(shared(self.name), self.software.schema, "\n".join((_NULL_IF_NO_NUMBER, *more)))
 
     def _configure(self, folder: Path) -> None:
         settings = {
@@ -134,6 +134,14 @@ _INCOMPLETE = {
     "hive.metastore.schema.verification": "false",
     "metastore.schema.verification": "false",
 }
+
+# Where a partition key is a number, a metastore's SQL casts values of partitions to one: on PostgreSQL, as its planner chooses,
+# also those of other tables, of which the first that is no number fails the call.
+_NULL_IF_NO_NUMBER = """
+CREATE FUNCTION number_or_null(varchar) RETURNS numeric LANGUAGE sql IMMUTABLE
+  AS $$ SELECT CASE WHEN $1 ~ '^ *[-+]?[0-9]+([.][0-9]+)? *$' THEN $1::text::numeric END $$;
+CREATE CAST (varchar AS numeric) WITH FUNCTION number_or_null(varchar);
+"""
 
 # Columns of 4.0.1 that 4.2.0 leaves out when it writes column statistics (its own schema has them no longer).
 _NULLABLE = {

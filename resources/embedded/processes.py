@@ -16,7 +16,7 @@ import psutil
 
 from hive_replication.errors import BadRequest, ReplicationError
 
-_START_SECONDS = 180.0  # two cores that start sixteen servers from a cold disk
+_START_SECONDS = 300.0  # two cores that start sixteen servers from a cold disk, beside other work
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.1
 

@@ -1,4 +1,4 @@
-"""The short form of ``make test-acid``."""
+"""The short form of ``make test-acid``, one of the long tests."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ SEED = 3
 
 @pytest.mark.servers
 @pytest.mark.hive
+@pytest.mark.long
 def test_twelve_transactions_in_two_windows_are_the_same_on_both_sides(cluster: Cluster) -> None:
     with servers(cluster) as running:
         work = Workload(running, SEED)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+import psutil
 import pytest
 
 from hive_replication.metastore.names import partition_name
@@ -60,25 +60,38 @@ def _repair(dagster: Dagster, warehouse: Warehouse) -> None:
 
 def _kill(dagster: Dagster, warehouse: Warehouse) -> None:
     """SIGKILL for the run's process while it copies; the next attempt of the same window ends equal."""
-    _add_partitions(warehouse, 300)
     target, seen = warehouse.connection.target, {run["runId"] for run in dagster.runs()}
     location = target.metastore.database(warehouse.database).locationUri
     before = len(target.storage.files(location, hidden=True))
+    _add_partitions(warehouse, 300)
+    run, process = _new_run(dagster, seen)
 
     def copying() -> bool:
         return len(target.storage.files(location, hidden=True)) > before
 
-    wait_for("the load begins", copying)
-    run = next(run for run in dagster.runs() if run["runId"] not in seen)
-    with dg.DagsterInstance.from_config(str(dagster.home)) as instance:  # Dagster's API leaves hidden tags out
-        found = instance.get_run_by_id(run["runId"])
-    assert found is not None
-    os.kill(int(found.tags[PROCESS_TAG].split()[1]), signal.SIGKILL)
+    wait_for("the load begins", copying, every=0.05)
+    process.kill()
     assert not equal(warehouse)
     wait_for("the killed run is seen", lambda: dagster.run(run["runId"])["status"] == "FAILURE")
     wait_for("the next attempt", lambda: equal(warehouse))
     attempts = [one for one in dagster.runs() if one["tags"].get("dagster/partition") == run["tags"]["dagster/partition"]]
     assert [one["tags"]["hive_replication/attempt"] for one in attempts] == ["2", "1"]
+
+
+def _new_run(dagster: Dagster, seen: Collection[str]) -> tuple[dict[str, Any], psutil.Process]:
+    """The first run that was not seen before, and its process."""
+    found: list[tuple[dict[str, Any], psutil.Process]] = []
+    with dg.DagsterInstance.from_config(str(dagster.home)) as instance:  # Dagster's API leaves hidden tags out
+
+        def works() -> bool:
+            for run in dagster.runs():
+                known = None if run["runId"] in seen else instance.get_run_by_id(run["runId"])
+                if known and PROCESS_TAG in known.tags:
+                    found.append((run, psutil.Process(int(known.tags[PROCESS_TAG].split()[1]))))
+            return bool(found)
+
+        wait_for("a run begins", works, every=0.1)
+    return found[0]
 
 
 def _recorded(dagster: Dagster, warehouse: Warehouse) -> None:

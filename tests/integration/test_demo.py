@@ -70,6 +70,7 @@ def files(printed: str, copied_by: str) -> str:
     return match[1]
 
 
+@pytest.mark.long
 def test_the_replica_is_equal_with_the_source_stopped(demo: Demo) -> None:
     printed = demo.run("--headless")
     assert re.fullmatch(r"(\d+) by spark, \1 from source", files(printed, "bootstrap"))

@@ -342,6 +342,7 @@ def test_a_failover_deletes_them(connection: Connection, source: Side) -> None:
     assert ours(made) == []
 
 
+@pytest.mark.long
 def test_the_calls_for_a_thousand_partitions(connection: Connection, source: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files each: what is asked of the source's HDFS, and how many files and directories it lists."""
     made, storage = Drifting.of(connection, drift=WITH), connection.source.storage

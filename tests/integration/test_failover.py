@@ -113,6 +113,7 @@ def test_a_bootstrap_and_a_window_outlive_the_death_of_a_namenode(
     equal(both, unique, tables)
 
 
+@pytest.mark.long
 def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Connection, unique: str) -> None:
     tables = create_with_files(Origin(both, unique), 20)
     at_source, at_target = Failover(available, "source"), Failover(available, "target")
@@ -142,7 +143,8 @@ def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connecti
 
 
 @pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("side", ["target", pytest.param("source", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("side", ["target", "source"])
 def test_a_bootstrap_outlives_the_death_of_a_datanode(
     available: Cluster, both: Connection, unique: str, side: str, files: int
 ) -> None:

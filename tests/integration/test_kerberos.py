@@ -184,6 +184,7 @@ def test_doctor_says_which_tickets_and_tokens_there_are(connection: Connection) 
         assert found[side, "data transfer"].startswith("dfs.data.transfer.protection=privacy of hdfs://")
 
 
+@pytest.mark.long
 def test_a_load_outlives_tickets_and_tokens(connection: Connection, origin: Origin, tokens: set[str]) -> None:
     """Files are copied so slowly that tickets end, and tokens that are not renewed, and the oldest are replaced."""
     origin.insert("plain", "5\n" * (4 * MIB))

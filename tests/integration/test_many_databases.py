@@ -78,6 +78,7 @@ def test_a_tick_over_many_databases_takes_less_than_a_second(many: Sensor) -> No
     assert many.target.calls == _DATABASES
 
 
+@pytest.mark.long
 def test_a_storm_in_one_database_delays_no_other(many: Sensor) -> None:
     hot, quiet, other = sorted(many.policy.databases)[:3]
     assert many.reason().startswith("no events")

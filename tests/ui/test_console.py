@@ -145,6 +145,7 @@ def test_the_lag_is_plotted(console: Console, shop: Shop) -> None:
     console.picture("lag")
 
 
+@pytest.mark.long
 def test_each_job_starts_by_its_default_launch(console: Console, shop: Shop) -> None:
     database = shop.database
     jobs = {
