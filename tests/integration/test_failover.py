@@ -142,8 +142,8 @@ def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connecti
     assert found.advice.startswith(f"start {addresses[standby]}: ")
 
 
-@pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.long
+@pytest.mark.parametrize("files", [300, 2000])
 @pytest.mark.parametrize("side", ["target", "source"])
 def test_a_bootstrap_outlives_the_death_of_a_datanode(
     available: Cluster, both: Connection, unique: str, side: str, files: int
