@@ -462,9 +462,7 @@ def test_s064_repeat_event_existing_object(run: Run) -> None:
 def test_s065_repeat_event_missing_object(run: Run) -> None:
     """After the objects were dropped, the old dumps do not bring them back."""
     site = run.site
-    site.sql("DROP TABLE renamed_s056", "DROP TABLE keys_s041")
-    # By name: Hive 3.1.3 finds it by a query that casts other tables' values too where PostgreSQL chooses to, and fails then.
-    site.connection.source.metastore.drop_partitions(site.database, "parts_s040", ["p=1"], delete_data=True)
+    site.sql("DROP TABLE renamed_s056", "ALTER TABLE parts_s040 DROP PARTITION (p=1)", "DROP TABLE keys_s041")
     site.step()
     for dump in run.dumps:
         assert dict(site.load(dump.directory).applied) == {}
