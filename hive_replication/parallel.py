@@ -7,15 +7,18 @@ calls, and a call for further calls, with any number of threads.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+_LOG = logging.getLogger(__name__)
 
 # Calls per thread that wait while the first one is slow: the other threads have work, and memory stays bounded.
 _AHEAD = 8
@@ -147,6 +150,51 @@ class Threads:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(self._number, thread_name_prefix=self._name)
             self._executor.submit(do)
+
+
+class ParallelCalls(Protocol):
+    """Makes a call for each of many items. Implementations: threads of this process, Spark executors, or a choice by number."""
+
+    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterable[Value]:
+        """Makes the calls; their results in order.
+
+        Args:
+            do: makes one; it can be pickled.
+            items: one for each call.
+
+        Raises:
+            ReplicationError: a call raised it, as any OSError.
+        """
+        ...
+
+
+class ThresholdCalls:
+    """Makes the first calls in threads, and those beyond a number in Spark: small databases wait for no JVM. Thread-safe.
+
+    Args:
+        threads: make the first ones, and any that come alone.
+        spark_factory: makes the other; called when it is first needed, and then once.
+        most: how many calls are made by threads.
+    """
+
+    def __init__(self, threads: ParallelCalls, spark_factory: Callable[[], ParallelCalls], *, most: int) -> None:
+        self._threads, self._make_spark, self._left = threads, spark_factory, most
+        self._spark: ParallelCalls | None = None
+        self._lock = Lock()
+
+    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterable[Value]:
+        """Makes the calls; their results in order."""
+        return self._by(len(items)).map(do, items)
+
+    def _by(self, number: int) -> ParallelCalls:
+        with self._lock:
+            self._left -= number
+            if self._left >= 0 or number <= 1:
+                return self._threads
+            if self._spark is None:
+                _LOG.info("directories beyond the policy's driver_max_directories are read by Spark executors")
+                self._spark = self._make_spark()
+            return self._spark
 
 
 def settle(calls: Iterable[Call[Value]]) -> None:

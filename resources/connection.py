@@ -13,8 +13,8 @@ from hive_replication.connect import Connection, connect
 from hive_replication.copy.file_sizes import sized
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threshold_copier import ThresholdCopier
+from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
-from hive_replication.verify.witness import DirectoryReader, ThreadReader, ThresholdReader
 from resources.engine_log import in_run
 from resources.spark import Spark
 
@@ -47,6 +47,21 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
         """Both sides; connections open on first use."""
         return connect(self.settings())
 
+    def connect_with(self, spark: Spark) -> Connection:
+        """The same; many directories are read by Spark executors, in dumps and in comparisons."""
+        connection = self.connect()
+        policy, calls = connection.source.policy, connection.source.policy.parallelism.storage_calls
+
+        def executors() -> ParallelCalls:
+            # Imported here, so that loading definitions imports nothing that only Spark needs.
+            from resources.spark_calls import SparkCalls
+
+            return SparkCalls(spark.copier(), calls, f"Repl#{policy.name} directories")
+
+        for storage in (connection.source.storage, connection.target.storage):
+            storage.many = ThresholdCalls(storage.threads, executors, most=policy.driver_max_directories)
+        return connection
+
     def copier(self, connection: Connection, spark: Spark) -> Copier:
         """Driver threads for small windows, Spark executors for others."""
         policy = connection.source.policy
@@ -59,15 +74,3 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
             return spark.copier().copier(*storages, description=description, bandwidth=policy.bandwidth)
 
         return ThresholdCopier(connection.copier, executors, lookup, max_files=files, max_bytes=size)
-
-    def directory_reader(self, connection: Connection, spark: Spark) -> DirectoryReader:
-        """Lists what the witness compares: by driver threads, beyond a number of directories by Spark executors."""
-        policy, storages = connection.source.policy, (connection.source.storage, connection.target.storage)
-
-        def executors() -> DirectoryReader:
-            # Imported here, so that loading definitions imports nothing that only Spark needs.
-            from resources.spark_directories import SparkReader
-
-            return SparkReader(spark.copier(), *storages, f"Repl#{policy.name} same_objects")
-
-        return ThresholdReader(ThreadReader(*storages), executors, most=policy.witness.driver_max_directories)

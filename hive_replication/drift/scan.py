@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -31,7 +31,7 @@ from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.checks import Drift
 from hive_replication.storage import Denied, Storage
 from hive_replication.verify import TableComparison, compare_database
-from hive_replication.verify.listing_digest import Observation, is_being_written, observe
+from hive_replication.verify.listing_digest import Listing, Observation, is_being_written, observe
 
 _LOG = logging.getLogger(__name__)
 
@@ -149,9 +149,9 @@ class DriftScan:
         """Compares a transactional table as readers see it, if the directories of either side have changed."""
         name = table.tableName.lower()
         objects = list(scan.objects.values())
-        ours = self.source.storage.threads.map(partial(_digest, self.source.storage), [one.source for one in objects])
-        theirs = self.target.storage.threads.map(partial(_digest, self.target.storage), [one.target for one in objects])
-        digest = hashlib.sha256(" ".join([*ours, *theirs]).encode()).hexdigest()[:16]
+        ours = _observed(self.source.storage, [one.source for one in objects])
+        theirs = _observed(self.target.storage, [one.target for one in objects])
+        digest = hashlib.sha256(" ".join(one.digest for one in (*ours, *theirs)).encode()).hexdigest()[:16]
         answer = TableDrift(name, len(objects), listings=2 * len(objects))
         if memory.read(name).get("") == Baseline(digest, 0):
             return answer
@@ -209,33 +209,23 @@ class DriftScan:
 
     def _observe(self, scan: _Table, names: Iterable[str]) -> None:
         names = list(names)
-        found = self.source.storage.threads.map(partial(self._listed, scan, time.time()), names)
+        found = _observed(self.source.storage, [scan.objects[name].source for name in names], time.time())
         scan.observed |= dict(zip(names, found, strict=True))
         scan.listings += len(names)
-
-    def _listed(self, scan: _Table, now: float, name: str) -> Observation:
-        return observe(self.source.storage, scan.objects[name].source, now)
 
     def _suspects(self, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
         """Objects that differ from their baselines; objects without a baseline are compared with their replicas."""
         current = {name: base for name, base in known.items() if name in scan.objects and base.evid == scan.objects[name].evid}
         suspects = {name for name, seen in scan.observed.items() if name in current and current[name].digest != seen.digest}
         unknown = [name for name in scan.objects if name not in current]
-        found = self.target.storage.threads.map(partial(self._as_replica, scan), unknown)
-        for name, equal in zip(unknown, found, strict=True):
-            if equal:
+        found = _observed(self.target.storage, [scan.objects[name].target for name in unknown])
+        for name, replica in zip(unknown, found, strict=True):
+            if _is_copy(scan.observed[name].files, replica.files):
                 scan.equal[name] = Baseline(scan.observed[name].digest, scan.objects[name].evid)
             else:
                 suspects.add(name)
         scan.listings += len(unknown)
         return suspects
-
-    def _as_replica(self, scan: _Table, name: str) -> bool:
-        """Whether names and sizes are the replica's, and no file was written after its copy was made."""
-        ours, theirs = scan.observed[name].files, observe(self.target.storage, scan.objects[name].target, 0.0).files
-        return ours.keys() == theirs.keys() and all(
-            size == theirs[file][0] and modified < theirs[file][1] for file, (size, modified) in ours.items()
-        )
 
     def _unchanged(self, scan: _Table, suspects: set[str]) -> set[str]:
         """Those that do not change for some seconds, and that no job seems to write to."""
@@ -273,8 +263,9 @@ class DriftScan:
     def _drifted(self, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
         """Compares suspects with their replicas by checksum; equal ones get a new baseline."""
         found: dict[str, Drifted] = {}
-        differences = self.target.storage.threads.map(partial(self._difference, scan), suspects)
-        for name, differs in zip(suspects, differences, strict=True):
+        difference = partial(_difference, self.source.storage, self.target.storage)
+        asked = [(scan.objects[name], scan.observed[name].files) for name in suspects]
+        for name, differs in zip(suspects, self.target.storage.many.map(difference, asked), strict=True):
             digest = scan.observed[name].digest
             if differs is None:
                 scan.writing.add(name)
@@ -285,29 +276,38 @@ class DriftScan:
         scan.listings += len(suspects)
         return found
 
-    def _difference(self, scan: _Table, name: str) -> str | None:
-        """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
-        place, ours = scan.objects[name], scan.observed[name].files
-        theirs = observe(self.target.storage, place.target, 0.0).files
-        try:
-            sums = {file: self.source.storage.checksum(f"{place.source}/{file}") for file in ours}
-            common = ours.keys() & theirs.keys()
-            changed = {file for file in common if ours[file][0] != theirs[file][0]}
-            for file in common - changed:
-                copy = self.target.storage.checksum(f"{place.target}/{file}")
-                if sums[file] is None or copy is None or sums[file] != copy:
-                    changed.add(file)
-        except Unreachable:
-            raise
-        except (ReplicationError, FileNotFoundError) as error:
-            _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(self.database))
-            return None
-        counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
-        return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+
+def _observed(storage: Storage, locations: Sequence[str], now: float = 0.0) -> list[Observation]:
+    """Directories as they are listed; with a time, files that are being written are told from those left behind."""
+    return list(storage.many.map(partial(observe, storage, now=now), locations))
 
 
-def _digest(storage: Storage, location: str) -> str:
-    return observe(storage, location, 0.0).digest
+def _is_copy(source: Listing, replica: Listing) -> bool:
+    """Whether names and sizes are the replica's, and no file was written after its copy was made."""
+    return source.keys() == replica.keys() and all(
+        size == replica[file][0] and modified < replica[file][1] for file, (size, modified) in source.items()
+    )
+
+
+def _difference(source: Storage, target: Storage, asked: tuple[Scanned, Listing]) -> str | None:
+    """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
+    place, ours = asked
+    theirs = observe(target, place.target, 0.0).files
+    try:
+        sums = {file: source.checksum(f"{place.source}/{file}") for file in ours}
+        common = ours.keys() & theirs.keys()
+        changed = {file for file in common if ours[file][0] != theirs[file][0]}
+        for file in common - changed:
+            copy = target.checksum(f"{place.target}/{file}")
+            if sums[file] is None or copy is None or sums[file] != copy:
+                changed.add(file)
+    except Unreachable:
+        raise
+    except (ReplicationError, FileNotFoundError) as error:
+        _LOG.info("%s cannot be compared now: %s", place.source, error)
+        return None
+    counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
+    return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
 
 
 def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:

@@ -87,8 +87,8 @@ class Lister:
         return self._boundary.why_outside(location) if self._boundary else ""
 
     def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
-        """Lists several directories in parallel; results in order."""
-        return self._storage.threads.map(partial(self.files, kept=kept), locations)
+        """Lists several directories in parallel, many of them in Spark executors where the storage has some; results in order."""
+        return iter(self._storage.many.map(partial(self.files, kept=kept), list(locations)))
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:

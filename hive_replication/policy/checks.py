@@ -21,9 +21,6 @@ class Witness(Settings):
         default=5_000, ge=0, description="Most partitions of a database that one round describes; it compares the names of all"
     )
     directories: int = Field(default=500, ge=0, description="Most directories of a database whose files one round lists")
-    driver_max_directories: int = Field(
-        default=2_000, ge=0, description="Directories beyond so many are listed in Spark executors (Dagster)"
-    )
     checksums: int = Field(default=100, ge=0, description="Most files of a database whose checksums one round compares")
 
 

@@ -172,6 +172,11 @@ class Policy(Settings):
     )
     driver_max_files: int = Field(default=200, ge=0, description="Windows with more files are copied in Spark executors")
     driver_max_bytes: int = Field(default=64 * 2**20, ge=0, description="Windows with more bytes are copied in Spark executors")
+    driver_max_directories: int = Field(
+        default=2_000,
+        ge=0,
+        description="Directories beyond so many are listed in Spark executors (Dagster)",
+    )
     schedule: Annotated[str, AfterValidator(valid_cron)] | None = Field(
         default=None,
         description="When windows start: a cron expression in time_zone, e.g. */15 * * * *; where absent, when there are events",

@@ -12,7 +12,7 @@ from typing import TypeVar
 from tenacity import after_nothing
 
 from hive_replication.errors import Refused
-from hive_replication.parallel import Threads
+from hive_replication.parallel import ParallelCalls, Threads
 from hive_replication.policy import Root
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.secrets import resolved_options
@@ -52,12 +52,14 @@ class Storage:
 
     Attributes:
         threads: make calls in parallel, for all users of this storage.
+        many: reads many directories, by functions that can be pickled; ``threads``, where nobody sets another.
     """
 
     def __init__(self, roots: tuple[Root, ...], calls: int | None = None, grants: Grants | None = None) -> None:
         self.roots = roots
         self._calls = calls or Parallelism().storage_calls
         self.threads = Threads(self._calls, "storage")
+        self.many: ParallelCalls = self.threads
         self._prefixes = [(paths.normalise(root.uri), root) for root in roots]
         self._backends: dict[tuple[int, str], Backend] = {}
         self._grants = grants or {}

@@ -71,11 +71,14 @@ class Seen:
 
     def files(self, thing: Table | Partition) -> tuple[FileRef, ...]:
         """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""
-        return seen_files(self.storage, self.lister, self.write_ids, self.hidden, thing.sd.location)
+        return self._listed(thing.sd.location)
 
     def many(self, things: Iterable[Table | Partition]) -> Iterator[tuple[FileRef, ...]]:
         """Those of several, in order."""
-        return self.storage.threads.map(self.files, things)
+        return iter(self.storage.many.map(self._listed, [thing.sd.location for thing in things]))
+
+    def _listed(self, location: str | None) -> tuple[FileRef, ...]:
+        return seen_files(self.storage, self.lister, self.write_ids, self.hidden, location)
 
     def reading(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Reading | None:
         """Of the rows in such files; None where their format cannot be read here."""

@@ -51,8 +51,7 @@ def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: s
     last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
     earlier = remembered(last.evaluation.metadata if last and last.evaluation else {})
     try:
-        sides = engine.connection.source, engine.connection.target
-        found = round_finding(witness(*sides, database, earlier=earlier, reader=engine.directories))
+        found = round_finding(witness(engine.connection.source, engine.connection.target, database, earlier=earlier))
     except ReplicationError as error:
         return Finding(undecided=str(error))
     for text in found.differences:

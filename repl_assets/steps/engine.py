@@ -26,7 +26,6 @@ from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
 from hive_replication.repair import bring_up
 from hive_replication.statements import ReplDump, ReplLoad
-from hive_replication.verify.witness import DirectoryReader
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures
 
@@ -71,10 +70,9 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
         context.instance.add_run_tags(run.run_id, new)
     resource = connection_resource(context, names)
     with as_dagster_failure():
-        connection = resource.connect()
         spark: Spark = getattr(context.resources, names.spark)
-        copier, directories = resource.copier(connection, spark), resource.directory_reader(connection, spark)
-        return Engine(connection, copier, directories, context.log, f"Dagster run {context.run.run_id}")
+        connection = resource.connect_with(spark)
+        return Engine(connection, resource.copier(connection, spark), context.log, f"Dagster run {context.run.run_id}")
 
 
 def _databases(run: dg.DagsterRun, names: Names) -> str:
@@ -90,14 +88,12 @@ class Engine:
     Args:
         connection: both sides.
         copier: copies files, in threads or with Spark.
-        directories: lists what the witness compares, in threads or with Spark.
         log: the run's log.
         by: who acts, for the records of loads.
     """
 
     connection: Connection
     copier: Copier
-    directories: DirectoryReader
     log: Log
     by: str = ""
 

@@ -25,6 +25,8 @@ from tests.origin import Origin
 pytestmark = pytest.mark.servers
 
 DATABASE = "gaps"
+#: Their metastores are ours; HDFS is that of all tests.
+SIDES = ("source-gaps", "target-gaps")
 
 
 class Killed(BaseException):
@@ -48,7 +50,7 @@ class DyingCopier:
 
 @dataclass
 class World:
-    """Servers of our own, a source database, a replica of it, and backups of both metastores from the beginning.
+    """Metastores of our own, a source database, a replica of it, and backups of both metastores from the beginning.
 
     ``bootstrap`` is the dump that the replica began with.
     """
@@ -61,7 +63,7 @@ class World:
 
     @classmethod
     def of(cls, cluster: Cluster, replica: str) -> World:
-        connection = connect(policy(cluster, {DATABASE: replica}))
+        connection = connect(policy(cluster, {DATABASE: replica}, *SIDES))
         return cls(cluster, connection, Origin(connection, DATABASE), replica)
 
     def stopped(self, name: str, meanwhile: Callable[[Postgresql], object]) -> None:
@@ -128,11 +130,12 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    cluster = Cluster(tmp_path_factory.mktemp("gaps"))
+def world(cluster: Cluster) -> Iterator[World]:
+    servers = Cluster(cluster.directory)
+    metastores = [f"{name}.metastore" for name in SIDES]
     try:
-        cluster.up()
-        made = World.of(cluster, DATABASE)
+        servers.up(SIDES)
+        made = World.of(servers, DATABASE)
         made.origin.create_database()
         made.origin.create("plain")
         made.origin.create("parts", "1", "2")
@@ -141,13 +144,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             made.origin.insert(table, "1\n", day)
         made.bootstrap = made.dump(None)
         made.load(made.bootstrap)
-        cluster.down(["source.metastore", "target.metastore"])
-        for name in ("source", "target"):
-            _copy(cluster.database(name), name, f"{name}-backup")
-        cluster.up()
+        servers.down(metastores)
+        for name in SIDES:
+            _copy(servers.database(name), name, f"{name}-backup")
+        servers.up(SIDES)
         yield made
     finally:
-        cluster.down()
+        servers.down(metastores)
 
 
 def states(found: Recovery) -> dict[str, str]:
@@ -158,12 +161,12 @@ def test_a_restored_source(world: World) -> None:
     """One replica is looked at as soon as the source is back, the other when its log has passed the applied event again."""
     late = World.of(world.cluster, f"{DATABASE}_late")
     world.origin.create("gone")
-    for number in range(15):
+    for number in range(5):
         world.origin.insert("parts", f"{number}\n", "1")
     world.replicate()
     late.replicate()
     before = world.applied
-    world.restore("source")
+    world.restore(SIDES[0])
     _state_ids_of_the_other_history_are_overwritten(world, before)
     _passing_the_event_again_is_noticed(late, before)
 
@@ -204,7 +207,7 @@ def test_a_hole_in_the_log(world: World) -> None:
     world.origin.insert("plain", "5\n")
     world.origin.insert("parts", "5\n", "1")
     world.origin.insert("parts", "5\n", "2")
-    world.stopped("source", lambda database: _delete_event(database, first + 2))
+    world.stopped(SIDES[0], lambda database: _delete_event(database, first + 2))
     with pytest.raises(MissingEvents, match=f"lacks the events {first + 2} to {first + 2}; hive-repl recover"):
         world.dump(first)
     with pytest.raises(Killed):
@@ -233,7 +236,7 @@ def test_a_restored_target(world: World) -> None:
     world.origin.insert("plain", "6\n", overwrite=True)
     world.replicate()
     before = world.applied
-    world.restore("target")
+    world.restore(SIDES[1])
     assert world.applied < before
     connection = world.connection
     with pytest.raises(Refused, match="was loaded up to"):
@@ -248,8 +251,8 @@ def test_a_restored_target(world: World) -> None:
 def test_purged_events(world: World) -> None:
     """The retention of events is shorter than the replica was idle."""
     world.origin.insert("plain", "6\n")
-    world.cluster.properties = {"source": {"metastore.event.db.listener.timetolive": "1s"}}
-    world.stopped("source", lambda _: time.sleep(2))
+    world.cluster.properties = {SIDES[0]: {"metastore.event.db.listener.timetolive": "1s"}}
+    world.stopped(SIDES[0], lambda _: time.sleep(2))
     end = time.monotonic() + 90
     while world.connection.source.metastore.event(world.applied + 1) is not None:
         assert time.monotonic() < end
@@ -268,5 +271,5 @@ def _copy(server: Postgresql, database: str, copy: str) -> None:
 
 
 def _delete_event(server: Postgresql, evid: int) -> None:
-    deleted = server.run(f'DELETE FROM "NOTIFICATION_LOG" WHERE "EVENT_ID" = {evid} RETURNING "EVENT_ID"', "source")
+    deleted = server.run(f'DELETE FROM "NOTIFICATION_LOG" WHERE "EVENT_ID" = {evid} RETURNING "EVENT_ID"', SIDES[0])
     assert deleted == [str(evid)]

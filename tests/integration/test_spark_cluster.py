@@ -13,13 +13,17 @@ import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
-from hive_replication.errors import ReplicationError
+from hive_replication.drift.findings import Drifted
+from hive_replication.drift.scan import DriftScan
+from hive_replication.dump.listing import Lister
+from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
-from hive_replication.verify.witness import ThreadReader, ThresholdReader, witness
-from hive_replication.verify.witness.files import Directories
+from hive_replication.parallel import ThresholdCalls
+from hive_replication.verify import TableComparison, compare_database
+from hive_replication.verify.witness import Round, witness
 from resources.embedded.java import QUICK
+from resources.spark_calls import SparkCalls
 from resources.spark_copier import SparkCopier
-from resources.spark_directories import SparkReader
 from tests.dagster_dev import wait_for
 from tests.origin import Origin
 from tests.spark_cluster import SparkCluster, events, packed_environment
@@ -183,7 +187,10 @@ def twins(log: Path) -> list[dict[str, Any]]:
     return [event for event in events(log, "SparkListenerTaskStart") if event["Task Info"]["Speculative"]]
 
 
-def test_the_witness_reads_directories_in_executors(settings: dict[str, str], connection: Connection, unique: str) -> None:
+def test_directories_are_read_in_executors(
+    settings: dict[str, str], connection: Connection, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the witness, ``verify``, a scan for drift and a dump, all with the results of threads."""
     origin, warehouse = Origin(connection, unique), Warehouse(connection, None, unique)  # type: ignore[arg-type]
     days = [str(day) for day in range(70)]
     origin.create_database()
@@ -192,23 +199,36 @@ def test_the_witness_reads_directories_in_executors(settings: dict[str, str], co
         origin.insert("parts", "1\n", day)
     warehouse.replicate()
     side = connection.target
-    (part,) = side.metastore.partitions(unique, "parts", ["ds=1"])
-    (replica,) = side.storage.files(str(part.sd.location))
-    side.storage.write(replica.uri, b"22\n")
-    (part,) = side.metastore.partitions(unique, "parts", ["ds=2"])
-    (replica,) = side.storage.files(str(part.sd.location))
-    side.storage.write(replica.uri, b"2\n")  # as long as before
-    sides = connection.source, connection.target
-    by_threads = witness(*sides, unique)
+    for day, text in (("1", b"22\n"), ("2", b"2\n")):  # longer than before, and as long
+        (part,) = side.metastore.partitions(unique, "parts", [f"ds={day}"])
+        (replica,) = side.storage.files(str(part.sd.location))
+        side.storage.write(replica.uri, text)
+    here, compared, drifted, dumped = _read(connection, warehouse)
     with session(settings) as spark:
-        threads = ThreadReader(connection.source.storage, connection.target.storage)
-        executors = SparkReader(spark, connection.source.storage, connection.target.storage, "Repl#test witness")
-        by_spark = witness(*sides, unique, reader=ThresholdReader(threads, lambda: executors, most=0))
-        assert spark.spark_context().statusTracker().getJobIdsForGroup("Repl#test witness")
-        outside = [Directories("file:///nowhere/x", "", 0)] * 2
-        with pytest.raises(ReplicationError, match="lies outside the storage roots of the policy"):
-            executors.read(outside)
-    assert {(one.table, one.partition) for one in by_spark.wrong} == {("parts", "ds=1"), ("parts", "ds=2")}
-    assert {one.text for one in by_spark.wrong} == {one.text for one in by_threads.wrong}
-    assert (by_spark.counts, by_spark.digests) == (by_threads.counts, by_threads.digests)
-    assert by_spark.counts.directories == 70
+        executors = SparkCalls(spark, 4, "Repl#test directories")
+        for storage in (connection.source.storage, connection.target.storage):
+            monkeypatch.setattr(storage, "many", ThresholdCalls(storage.threads, lambda: executors, most=0))
+        there, *others = _read(connection, warehouse)
+        assert len(spark.spark_context().statusTracker().getJobIdsForGroup("Repl#test directories")) >= 5
+        with pytest.raises(Refused, match="lies outside the storage roots of the policy"):
+            list(executors.map(Lister(connection.source.storage, "").files, ["file:///nowhere/x"] * 2))
+    assert others == [compared, drifted, dumped]
+    assert {(one.table, one.partition) for one in there.wrong} == {("parts", "ds=1"), ("parts", "ds=2")}
+    assert {one.text for one in there.wrong} == {one.text for one in here.wrong}
+    assert (there.counts, there.digests) == (here.counts, here.digests)
+    assert there.counts.directories == 70
+    assert compared[0].repairs == ("ds=1", "ds=2")
+    assert [one.partition for one in drifted] == ["ds=1"]  # the other was written after its source, as a copy is
+    assert sum(len(files) for files in dumped.values()) == 3
+
+
+def _read(
+    connection: Connection, warehouse: Warehouse
+) -> tuple[Round, list[TableComparison], set[Drifted], dict[str, tuple[FileRef, ...]]]:
+    """What all that lists many directories finds."""
+    sides, database = (connection.source, connection.target), warehouse.database
+    scanned = DriftScan(*sides, database, settle=0.1).table("parts")
+    assert scanned is not None
+    partitions = connection.store.open(warehouse.dump().directory).partitions("parts")
+    files = {one.name: one.files for one in partitions}
+    return witness(*sides, database), list(compare_database(*sides, database)), set(scanned.drifted), files

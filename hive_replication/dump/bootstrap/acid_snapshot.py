@@ -96,7 +96,7 @@ class Snapshot:
             files = listed(record.table.sd.location) if has_files(record.table) else ()
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             for batch in batches(writer.partitions(name), _BATCH):
-                found = self.source.storage.threads.map(listed, [part.partition.sd.location for part in batch])
+                found = self.source.storage.many.map(listed, [part.partition.sd.location for part in batch])
                 for part, part_files in zip(batch, found, strict=True):
                     writer.put_partition(replace(part, files=part_files))
 

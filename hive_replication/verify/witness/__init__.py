@@ -7,7 +7,6 @@ replication believes that it is.
 """
 
 from hive_replication.verify.witness.comparison import Counts, Difference, Remembered, Round
-from hive_replication.verify.witness.files import DirectoryReader, ThreadReader, ThresholdReader
 from hive_replication.verify.witness.rounds import witness
 
-__all__ = ["Counts", "Difference", "DirectoryReader", "Remembered", "Round", "ThreadReader", "ThresholdReader", "witness"]
+__all__ = ["Counts", "Difference", "Remembered", "Round", "witness"]

@@ -1,25 +1,15 @@
-"""Files as the witness compares them: names and sizes of a directory, and the stores' own checksums of a few files.
-
-Threads of this process and tasks of Spark read directories by the same functions (:class:`ThreadReader`).
-"""
+"""Files as the witness compares them: names and sizes of a directory, and the stores' own checksums of a few files."""
 
 from __future__ import annotations
 
-import logging
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from threading import Lock
-from typing import Protocol
 
 from hive_replication.acid.rows import Rows
-from hive_replication.errors import ReplicationError
 from hive_replication.storage import Denied, FileChecksum, StillOpen, Storage
 from hive_replication.verify.compare import same_rows
 from hive_replication.verify.listing_digest import is_unfinished
-
-_LOG = logging.getLogger(__name__)
 
 PER_DIRECTORY = 2  # checksums, at most
 _EVERY = 200  # of a directory that is looked at again
@@ -54,70 +44,6 @@ class FileFacts:
     source: dict[str, str]
     target: dict[str, str]
     checksums: int
-
-
-class DirectoryReader(Protocol):
-    """Reads the files of many objects. Implementations: threads of this process, Spark executors, or a choice by number."""
-
-    def read(self, directories: Sequence[Directories]) -> Iterable[FileFacts]:
-        """What is read of each, in order.
-
-        Raises:
-            ReplicationError: a directory cannot be read.
-        """
-        ...
-
-
-class ThreadReader:
-    """Reads directories in threads of this process. It can be sent to Spark's executors, and makes its connections there.
-
-    Args:
-        source: of the source.
-        target: of the target.
-    """
-
-    def __init__(self, source: Storage, target: Storage) -> None:
-        self._source, self._target = source, target
-
-    def read(self, directories: Iterable[Directories]) -> Iterator[FileFacts]:
-        """What is read of each, in order."""
-        return self._source.threads.map(partial(file_facts, self._source, self._target), directories)
-
-    def answers(self, directories: Iterable[Directories]) -> Iterator[FileFacts | str]:
-        """One Spark task: what is read of each in order, and last the reason why the next one cannot be read."""
-        try:
-            yield from self.read(directories)
-        except (ReplicationError, OSError) as error:
-            yield str(error)
-
-
-class ThresholdReader:
-    """Reads the first directories in threads, and those beyond a number in Spark: small databases wait for no JVM.
-
-    Args:
-        threads: reads the first ones, and any that come alone.
-        spark_factory: makes the other; called when it is first needed, and then once.
-        most: how many are read by threads.
-    """
-
-    def __init__(self, threads: DirectoryReader, spark_factory: Callable[[], DirectoryReader], *, most: int) -> None:
-        self._threads, self._make_spark, self._left = threads, spark_factory, most
-        self._spark: DirectoryReader | None = None
-        self._lock = Lock()
-
-    def read(self, directories: Sequence[Directories]) -> Iterable[FileFacts]:
-        """What is read of each, in order."""
-        return self._reader(len(directories)).read(directories)
-
-    def _reader(self, number: int) -> DirectoryReader:
-        with self._lock:
-            self._left -= number
-            if self._left >= 0 or number <= 1:
-                return self._threads
-            if self._spark is None:
-                _LOG.info("directories beyond the policy's witness.driver_max_directories are listed by Spark")
-                self._spark = self._make_spark()
-            return self._spark
 
 
 def file_facts(source: Storage, target: Storage, directories: Directories) -> FileFacts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -37,7 +38,7 @@ from hive_replication.verify.witness.comparison import (
     object_differences,
     objects_of,
 )
-from hive_replication.verify.witness.files import PER_DIRECTORY, Directories, DirectoryReader, same_content
+from hive_replication.verify.witness.files import PER_DIRECTORY, Directories, file_facts, same_content
 from hive_replication.verify.witness.pending import pending_tables
 from hive_replication.verify.witness.sides import Shares, Side, chosen
 
@@ -83,12 +84,11 @@ class Look:
         source: the source side.
         target: the target side.
         database: source name.
-        reader: reads files of tables and partitions that are not transactional.
         chance: chooses the sample.
     """
 
-    def __init__(self, source: Source, target: Target, database: str, reader: DirectoryReader, chance: random.Random) -> None:
-        self._reader = reader
+    def __init__(self, source: Source, target: Target, database: str, chance: random.Random) -> None:
+        self._file_facts = partial(file_facts, source.storage, target.storage)
         self._policy, self._threads, self._chance = source.policy, source.threads, chance
         kinds = source.policy.metadata_only, source.acid
         self._source = Side(source.metastore, source.storage, database, *kinds)
@@ -194,7 +194,7 @@ class Look:
             left -= most or 0
             directories.append(Directories(source.sd.location or "", target.sd.location or "", most))
         found: list[Files] = []
-        for facts in self._reader.read(directories):
+        for facts in self._source.storage.many.map(self._file_facts, directories):
             part.shares.used(0, 1, facts.checksums)
             counts = Counts(directories=1, files=(len(facts.source), len(facts.target)), checksums=facts.checksums)
             found.append((facts.source, facts.target, counts))

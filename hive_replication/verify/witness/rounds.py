@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.verify.witness.comparison import Remembered, Round, confirmed, objects_of
-from hive_replication.verify.witness.files import DirectoryReader, ThreadReader
 from hive_replication.verify.witness.look import Look
 
 #: Seconds before each further look at what seems wrong: files of an INSERT lie at the source before its event is written.
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 
 
-def witness(
-    source: Source, target: Target, database: str, *, earlier: Sequence[Remembered] = (), reader: DirectoryReader | None = None
-) -> Round:
+def witness(source: Source, target: Target, database: str, *, earlier: Sequence[Remembered] = ()) -> Round:
     """One round: compares all objects of the policy in a database with the replica's, as both metastores and storages hold them.
 
     What seems wrong, and was not in the last round, is looked at again after a while: it is wrong if it still is.
@@ -28,15 +25,13 @@ def witness(
         target: the target side.
         database: source name.
         earlier: what the last round found.
-        reader: reads files of tables and partitions that are not transactional; threads of this process where None.
 
     Raises:
         BadRequest: the source has no such database.
         Unreachable: a server does not answer.
     """
     source.database(database)
-    reader = reader or ThreadReader(source.storage, target.storage)
-    look = Look(source, target, database, reader, random.Random())  # noqa: S311 (a sample)
+    look = Look(source, target, database, random.Random())  # noqa: S311 (a sample)
     found = look.at(None, earlier)
     told = {one.difference.key for one in earlier if one.wrong}
     for pause in PAUSES:
