@@ -30,7 +30,8 @@ settings.load_profile("shared cores")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Runs tests on servers first, so that no worker is left alone with them at the end, and does not measure their coverage.
 
-    To trace each line doubles the time of Python, and what only a test on servers reaches lacks a unit test.
+    To trace each line doubles the time of Python, and what only a test on servers reaches lacks a unit test. So long unit tests
+    that go through the same lines again and again are marked ``no_cover`` themselves.
     """
     items.sort(key=lambda item: not _on_servers(item))
     for item in filter(_on_servers, items):

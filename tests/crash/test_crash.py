@@ -101,6 +101,7 @@ def test_a_campaign_goes_on_after_a_fault() -> None:
     assert str(tally) == "kills 0 survived 0 lost 2 doubled 0 half-visible 0"
 
 
+@pytest.mark.long
 @pytest.mark.servers
 @pytest.mark.hive
 def test_a_killed_worker_of_spark_loses_nothing(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriv
     _assert_same(acid, hive4_target)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """A20: tables dropped, made again, swapped and renamed over each other; a replica dropped on the target and repaired."""

@@ -8,12 +8,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
 
+from hive_replication.cli.main import run
 from hive_replication.connect import Connection, connect
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
@@ -60,13 +63,15 @@ class Site:
     database: str
 
     def start(self, *words: str, policy: Path | None = None) -> subprocess.Popen[str]:
-        """Starts hive-repl."""
+        """Starts hive-repl in a process of its own."""
         command = [*PROGRAM, "--config", str(policy or self.policy), *words]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words: str, policy: Path | None = None) -> Answer:
-        """Runs hive-repl to its end."""
-        return ended(self.start(*words, policy=policy))
+        """Runs hive-repl to its end, in this process: to start one takes longer than most of its work."""
+        with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+            code = run(["--config", str(policy or self.policy), *words])
+        return Answer(code, out.getvalue(), err.getvalue())
 
     def dump(self) -> str:
         """A bootstrap dump made by hive-repl; its directory."""
@@ -338,15 +343,15 @@ def test_dump_directories_outside_the_dump_root(site: Site, directory: str) -> N
 def test_unreachable_metastores(site: Site, tmp_path: Path) -> None:
     dump = site.dump()
     before = site.target()
-    runs: list[subprocess.Popen[str]] = []
+    started: list[subprocess.Popen[str]] = []
     for side, words in {"source": ("REPL", "DUMP", site.database), "target": ("REPL", "LOAD", "FROM", dump)}.items():
         content = yaml.safe_load(site.policy.read_text())
         content[side]["metastore"] = CLOSED
         path = tmp_path / f"{side}.yaml"
         path.write_text(yaml.safe_dump(content))
-        runs.append(site.start(*words, policy=path))
-    for run in runs:
-        ended(run).assert_refused(1, CLOSED, "check that the metastore runs")
+        started.append(site.start(*words, policy=path))
+    for process in started:
+        ended(process).assert_refused(1, CLOSED, "check that the metastore runs")
     assert site.target() == before
 
 

@@ -32,7 +32,11 @@ def setting(cluster: Cluster, source: Side, hive3: HiveDriver, hive3_target: Hiv
 
 
 @pytest.mark.parametrize(
-    "workload", [Bootstrap(tables=2, partitions=3, size=100), Added(events=5, size=100), Mixed(events=14, tables=2, size=100)]
+    "workload",
+    [
+        Bootstrap(tables=2, partitions=3, size=100),
+        *(pytest.param(one, marks=pytest.mark.long) for one in (Added(events=5, size=100), Mixed(events=14, tables=2, size=100))),
+    ],
 )
 def test_beside_hive(setting: Setting, workload: Workload, tmp_path: Path) -> None:
     found = measure(setting, "W", workload, 10)
@@ -59,6 +63,7 @@ def test_a_replica_that_lacks_something_is_no_measurement(setting: Setting) -> N
         measure(broken, "W1", Bootstrap(tables=1, partitions=2, size=100), 10)
 
 
+@pytest.mark.long
 def test_copies_beside_hadoop(cluster: Cluster, setting: Setting) -> None:
     ours = setting.peers[0]
     assert isinstance(ours, Ours)

@@ -320,6 +320,7 @@ class Shell:
         return json.loads(self.capsys.readouterr().out)
 
 
+@pytest.mark.long
 @pytest.mark.hive
 def test_hives_hook_refuses_writers_of_the_closed_side(
     cluster: Cluster, source4: Side, target4: Side, hive4: HiveDriver, hive4_target: HiveDriver, unique: str

@@ -59,6 +59,7 @@ def equal(connection: Connection, database: str, tables: list[str]) -> None:
     assert found == dict.fromkeys(tables, ())
 
 
+@pytest.mark.long
 def test_erasure_coded_directories_are_replicated_and_proven(available: Cluster, both: Connection, unique: str) -> None:
     """XOR-2-1 needs no more DataNodes than there are; a read that has to rebuild a lost block is not tried."""
     source, target = available.side("source"), available.side("target")

@@ -112,6 +112,7 @@ def test_bootstrap_and_window_in_threads(connection: Connection, origin: Origin)
     replica.assert_equal()
 
 
+@pytest.mark.long
 def test_executors_get_tokens_and_no_ticket_and_nobody_sees_them(
     connection: Connection,
     origin: Origin,

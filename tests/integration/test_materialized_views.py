@@ -50,6 +50,7 @@ def same_objects(warehouse: Warehouse) -> list[str]:
     return [str(one) for one in found.differences]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_definitions_and_rebuilds_by_real_hive(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """Bootstrap, windows with rebuilds, changes and drops: nothing is held for them, and nothing of their data copied."""

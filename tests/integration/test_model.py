@@ -170,6 +170,7 @@ def test_model_source_and_replica_agree(warehouse: Warehouse) -> None:
     assert report.collapsed.events > report.collapsed.operations > 0
 
 
+@pytest.mark.long
 def test_tables_that_leave_the_policy_and_come_back_under_any_name(warehouse: Warehouse) -> None:
     kinds = (*KINDS, *("rename out",) * 8, *("rename in",) * 16)
     inside = warehouse.with_policy(exclude=(f"{OUTSIDE}*",))

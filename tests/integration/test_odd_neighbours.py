@@ -96,7 +96,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["tree", "packed"])
+@pytest.fixture(params=["tree", pytest.param("packed", marks=pytest.mark.long)])
 def pair(version: str, request: pytest.FixtureRequest, unique: str) -> Pair:
     return _pair(version, request, unique, packed=request.param == "packed")
 

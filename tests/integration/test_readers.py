@@ -112,6 +112,7 @@ _RENAMES = [
 ]
 
 
+@pytest.mark.long
 def test_readers_see_whole_generations(warehouse: Warehouse, cluster: Cluster, tmp_path: Path) -> None:
     """Overwrites, partitions that go and come again, appends at once, renames there and back, under Spark SQL and a lister."""
     connection = warehouse.connection

@@ -15,7 +15,9 @@ from tests.warehouse import Warehouse
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
 
-@pytest.fixture(scope="module", params=["connection", "connection4"], ids=["to 3.1.3", "to 4.2.0"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("connection", marks=pytest.mark.long), "connection4"], ids=["to 3.1.3", "to 4.2.0"]
+)
 def to(request: pytest.FixtureRequest) -> Connection:
     """To a metastore of the source's version, and to the next one."""
     return request.getfixturevalue(request.param)

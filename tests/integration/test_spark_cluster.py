@@ -108,6 +108,7 @@ def session(settings: Mapping[str, str]) -> Iterator[SparkCopier]:
     copier.spark_context().stop()
 
 
+@pytest.mark.long
 def test_executors_act_as_the_account_of_the_driver(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "repl")
     with session(settings) as copier:
@@ -146,6 +147,7 @@ def test_executors_get_the_code_from_the_driver_and_a_lost_one_loses_nothing(
     files.assert_copied(tasks, answers)
 
 
+@pytest.mark.long
 def test_executors_come_and_go_and_a_speculative_twin_doubles_nothing(
     settings: dict[str, str], files: Files, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def _side(made: Policy, side: str, **changed: object) -> Policy:
     return made.model_copy(update={side: getattr(made, side).model_copy(update=changed)})
 
 
+@pytest.mark.long
 def test_a_bootstrap_and_a_window(written: Policy, unique: str) -> None:
     connection = connect(written)
     source = connection.source

@@ -93,6 +93,7 @@ def test_a_check_finds_damage_and_two_clicks_repair_it(console: Console, shop: S
     console.picture("check-passed")
 
 
+@pytest.mark.long
 def test_several_partitions_are_repaired_at_once(console: Console, shop: Shop) -> None:
     days = ["ds=2026-01-03", "ds=2026-01-04"]
     good = [shop.read(day) for day in days]
@@ -102,6 +103,7 @@ def test_several_partitions_are_repaired_at_once(console: Console, shop: Shop) -
     wait_for("both are repaired", lambda: [shop.read(day) for day in days] == good)
 
 
+@pytest.mark.long
 def test_a_failed_window_is_retried_in_two_clicks(console: Console, shop: Shop) -> None:
     target = shop.warehouse.connection.target
     found = target.metastore.database(shop.database)
@@ -182,6 +184,7 @@ def test_a_database_is_paused_and_resumed_by_click(console: Console, shop: Shop)
     wait_for("the replica is equal", lambda: equal(shop.warehouse))  # a tick may see some of the events, and the next the others
 
 
+@pytest.mark.long
 def test_a_failover_is_begun_and_taken_back_by_click(console: Console, shop: Shop) -> None:
     job, page, before = f"failover_{shop.database}", asset_url(NAMES.database(shop.database, "load")), shop.newest_window()
     for step, said in ("start", "replica; it can be opened"), ("rollback", "says what a failover would take"):

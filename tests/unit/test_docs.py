@@ -82,6 +82,7 @@ def _exists(path: str) -> bool:
     return alone or any(next((ROOT / folder).glob(path), None) for folder in _FOLDERS)
 
 
+@pytest.mark.no_cover
 def test_quoted_messages_are_those_of_the_code() -> None:
     """Literal parts of each message of Troubleshooting stand in this order in one text of the code."""
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/troubleshooting.md").read_text(), re.MULTILINE)

@@ -66,6 +66,7 @@ def test_a_report_comes_back_whole(store: RecordStore) -> None:
     assert [row.checksum for row in store.rows(found)][-1] == "1234abcd"
 
 
+@pytest.mark.no_cover
 def test_memory_does_not_grow_with_the_report(store: RecordStore) -> None:
     def peak(number: int) -> int:
         copies = Copies()

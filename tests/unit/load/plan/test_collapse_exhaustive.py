@@ -117,6 +117,7 @@ LONG = [(one_partitioned, 6, ()), (one_plain, 6, ()), (one_listed, 5, ()), (two_
 LONG += [(two_tables, 4, PAIR)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("moves", "depth", "first"), SHORT)
 def test_all_short_sequences(moves: Moves, depth: int, first: tuple[Move, ...]) -> None:
     _all_sequences(moves, depth, first)

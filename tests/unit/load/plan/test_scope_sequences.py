@@ -6,6 +6,7 @@ import random
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ def first(before: Actions, scope: AbstractSet[str], ids: random.Random) -> tuple
     return source, Replica(target, ReplicaState("uuid/db", source.evid, left=left), scope)
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=200)
 @given(actions(), st.lists(st.tuples(actions(MOVES), scopes), min_size=1, max_size=3), scopes, st.integers(0, 2**32))
 def test_the_end_is_what_the_policy_takes_of_the_source(
