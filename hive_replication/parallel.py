@@ -12,11 +12,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
+
+from hive_replication.errors import ReplicationError
 
 _LOG = logging.getLogger(__name__)
 
@@ -195,6 +198,24 @@ class ThresholdCalls:
                 _LOG.info("directories beyond the policy's driver_max_directories are read by Spark executors")
                 self._spark = self._make_spark()
             return self._spark
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """What a call in a Spark task raised, after which the task makes no further ones."""
+
+    error: Exception
+
+
+def answers_of_task(do: Callable[[Item], Value], threads: int, items: Iterable[Item]) -> Iterator[Value | Raised]:
+    """Makes the calls of one Spark task in threads: the results in order, and last what the call raised that failed.
+
+    It stands here and not with Spark's resource, since executors get this package only.
+    """
+    try:
+        yield from Threads(threads, "storage").map(do, items)
+    except (ReplicationError, OSError) as error:
+        yield Raised(error)
 
 
 def settle(calls: Iterable[Call[Value]]) -> None:

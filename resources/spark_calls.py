@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hive_replication.errors import ReplicationError
-from hive_replication.parallel import Threads
+from hive_replication.parallel import Item, Raised, Value, answers_of_task
 
 if TYPE_CHECKING:
     from resources.spark_copier import SparkCopier
 
 _PER_TASK = 64  # calls of a Spark task, at least: fewer would cost more than making them here
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class _Raised:
-    """What a call of a task raised, after which it makes no further ones."""
-
-    error: Exception
 
 
 class SparkCalls:
@@ -49,19 +38,11 @@ class SparkCalls:
         tasks = max(1, min(self._spark.tasks or context.defaultParallelism, len(items) // _PER_TASK))
         try:
             context.setJobGroup(self._description, f"{self._description}: {len(items)} directories are read")
-            answers = context.parallelize(items, tasks).mapPartitions(partial(_answers, do, self._threads)).collect()
+            answers = context.parallelize(items, tasks).mapPartitions(partial(answers_of_task, do, self._threads)).collect()
         except Exception as error:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise ReplicationError(f"the Spark job failed: {reason}") from error
         for answer in answers:
-            if isinstance(answer, _Raised):
+            if isinstance(answer, Raised):
                 raise answer.error
             yield answer
-
-
-def _answers(do: Callable[[Item], Value], threads: int, items: Iterable[Item]) -> Iterator[Value | _Raised]:
-    """One Spark task: the results in order, and last what the call raised that failed."""
-    try:
-        yield from Threads(threads, "storage").map(do, items)
-    except (ReplicationError, OSError) as error:
-        yield _Raised(error)

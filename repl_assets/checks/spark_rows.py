@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -20,7 +19,6 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import Storage
 from hive_replication.verify.acid import Reading, Seen
 from repl_assets.catalog.catalog import file_format
 
@@ -73,10 +71,11 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
     """
     parts = _parts(side, database, table_of(side, database, table), partitions)
     files: dict[str, dict[str, str]] = {}
-    listed = side.storage.many.map(partial(_uris, side.storage), [part.sd.location for part in parts.values()])
-    for (name, part), uris in zip(parts.items(), listed, strict=True):
-        for uri in uris:
-            files.setdefault(file_format(part.sd.inputFormat or ""), {})[uri] = name
+    placed = {name: part for name, part in parts.items() if part.sd.location}
+    listed = side.storage.many.map(side.storage.files, [str(part.sd.location) for part in placed.values()])
+    for (name, part), found in zip(placed.items(), listed, strict=True):
+        for status in found:
+            files.setdefault(file_format(part.sd.inputFormat or ""), {})[status.uri] = name
     unread = sorted(files.keys() - _READERS.keys())
     if unread:
         raise BadRequest(f"rows of {database}.{table} cannot be read: Spark does not know {', '.join(unread)} by itself")
@@ -125,10 +124,6 @@ def add_rows(
         raise BadRequest(f"rows of {database}.{table.tableName} cannot be read: only ORC, Parquet and text can")
     found = spark.sparkContext.parallelize(known).mapValues(Reading.rows).collect()
     return {name: (rows.number, rows.digest) for name, rows in found if rows.number}
-
-
-def _uris(storage: Storage, location: str | None) -> list[str]:
-    return [status.uri for status in storage.files(location)] if location else []
 
 
 def _parts(

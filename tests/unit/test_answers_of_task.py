@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hive_replication.dump.listing import Lister
+from hive_replication.parallel import Raised, answers_of_task
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, Storage
 from hive_replication.verify.listing_digest import observe
 from hive_replication.verify.witness.files import Directories, FileFacts, file_facts
-from resources.spark_calls import _answers, _Raised  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def test_directories_are_read_in_order_where_the_function_is_sent(storage: Stora
     here = partial(file_facts, storage, storage)
     assert list(storage.many.map(here, asked)) == expected
     sent = pickle.loads(pickle.dumps(here))
-    assert list(_answers(sent, 4, asked)) == expected
+    assert list(answers_of_task(sent, 4, asked)) == expected
     outside = [asked[0], Directories("file:///nowhere/x", "", 0)]
-    found = list(_answers(sent, 4, outside))
+    found = list(answers_of_task(sent, 4, outside))
     assert found[0] == expected[0]
-    assert isinstance(found[1], _Raised)
+    assert isinstance(found[1], Raised)
     assert "lies outside the storage roots of the policy" in str(found[1].error)
 
 
@@ -44,11 +44,11 @@ def test_listings_and_observations_are_the_same_where_they_are_sent(storage: Sto
     locations = [f"{tmp_path.as_uri()}/source/{n}" for n in range(3)]
     for here in (partial(Lister(storage, "").files, kept=False), partial(observe, storage, now=0.0)):
         found = list(storage.threads.map(here, locations))
-        assert list(_answers(pickle.loads(pickle.dumps(here)), 4, locations)) == found
+        assert list(answers_of_task(pickle.loads(pickle.dumps(here)), 4, locations)) == found
 
 
 def test_what_a_call_raised_comes_back_as_it_was() -> None:
     for error in (Denied("no right on x"), FileNotFoundError(2, "gone", "x")):
-        back: _Raised = pickle.loads(pickle.dumps(_Raised(error)))
+        back: Raised = pickle.loads(pickle.dumps(Raised(error)))
         assert type(back.error) is type(error)
         assert back.error.args == error.args
