@@ -5,6 +5,7 @@ nested resource: 0.2 s on top of Dagster's own import, and neither a JVM nor a s
 """
 
 # No "from __future__ import annotations": Dagster reads the annotations of a resource as they stand.
+import logging
 import os
 import shutil
 import sys
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource, ResourceDependency
 from dagster_pyspark import LazyPySparkResource  # noqa: TID253 (see above)
+from pydantic import PrivateAttr
 
 from hive_replication.copy.packing import pack, partition_packs
 from hive_replication.copy.spark_answers import Answers, AnswersParam, copy_partition
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import BadRequest
+from hive_replication.logs import PACKAGE
 from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.process import account
 from hive_replication.storage import Storage
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
+_LOG = logging.getLogger(f"{PACKAGE}.spark")  # as the engine's, whose messages go to a run's log
 _POLL = 0.2  # seconds between two looks for answers
 
 _DEFAULTS = {
@@ -91,6 +95,7 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
     pyspark: ResourceDependency[LazyPySparkResource]
     threads: int = 128
     tasks: int = 0
+    _application: str = PrivateAttr(default="")  # that was told to the log
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str], *, threads: int = 128, tasks: int | None = None) -> "SparkCopier":
@@ -124,6 +129,9 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         os.environ["PYSPARK_PYTHON"] = python or os.environ.get("PYSPARK_PYTHON", sys.executable)
         context = self.pyspark.spark_context
         ship(context)
+        if self._application != context.applicationId:
+            self._application = str(context.applicationId)
+            _LOG.info("Spark application %s, master %s, UI %s", self._application, context.master, context.uiWebUrl or "off")
         return context
 
 

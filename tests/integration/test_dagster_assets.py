@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import dagster as dg
@@ -283,9 +284,11 @@ def test_load_of_a_window_takes_the_dump_that_is_there(replicated: Project) -> N
 def test_large_windows_are_copied_by_spark(replicated: Project) -> None:
     replicated.policy = replicated.policy.model_copy(update={"driver_max_files": 0})
     replicated.warehouse.load_data("parts PARTITION (ds='3')", "3\n")
-    replicated.next_window()
+    run = replicated.next_window()
     replicated.warehouse.assert_equal()
     assert replicated.events(replicated.database("load"))[0].metadata["files by spark"].value == 1
+    messages = [entry.user_message for entry in replicated.instance.all_logs(run.run_id)]
+    assert any(re.search(r"Spark application local-\d+, master local\[", message) for message in messages)
 
 
 def test_a_held_table_is_red_on_its_own_page_until_it_is_repaired(replicated: Project) -> None:
