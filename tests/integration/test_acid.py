@@ -39,6 +39,7 @@ def replicated(acid: Warehouse, target: HiveDriver) -> LoadReport:
     return report
 
 
+@pytest.mark.long
 def test_bootstrap_and_windows(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """S149, S158, S160: full ACID and insert-only tables, partitioned or not; commits, aborts, several tables in one."""
     acid.sql(

@@ -72,6 +72,7 @@ def test_copies_beside_hadoop(cluster: Cluster, setting: Setting) -> None:
     assert found.value > 0
 
 
+@pytest.mark.long
 def test_growth_and_idle_ticks(setting: Setting) -> None:
     ours = setting.peers[0]
     assert isinstance(ours, Ours)

@@ -52,6 +52,7 @@ def write(project: Project, partition: str, rows: str) -> None:
     target.storage.write(file.uri, rows.encode())
 
 
+@pytest.mark.long
 def test_what_checks_find_and_repairs_that_they_start(project: Project) -> None:
     found = project.checked()
     assert {table: {name for other, name in found if other == table} for table, _ in found} == {

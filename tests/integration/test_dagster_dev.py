@@ -34,6 +34,7 @@ def dagster(warehouse: Warehouse, tmp_path: Path) -> Iterator[Dagster]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_replicates_repairs_and_survives_a_kill(dagster: Dagster, warehouse: Warehouse) -> None:
     wait_for("the sensor bootstraps", lambda: warehouse.applied() is not None and equal(warehouse))

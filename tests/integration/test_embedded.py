@@ -87,6 +87,7 @@ def folder_exists(side: Side, path: str) -> bool:
         return answer.status == 200
 
 
+@pytest.mark.long
 @pytest.mark.servers
 def test_life_of_a_cluster(tmp_path: Path) -> None:
     # One test for what happens one after another: every start of real servers takes seconds.

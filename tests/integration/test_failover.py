@@ -23,12 +23,12 @@ from tests.hadoop import hdfs
 from tests.origin import Origin
 from tests.outages import Failover, Striking, create_with_files, kill
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 _THREADS = 128  # files in flight, as many as a copier has by default
 
 
-@pytest.fixture(scope="module", params=["plain", *(pytest.param(name, marks=pytest.mark.long) for name in ("tls", "kerberos"))])
+@pytest.fixture(scope="module", params=["plain", "tls", "kerberos"])
 def available(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Source and target with high availability."""
     folder = tmp_path_factory.mktemp("ha")
@@ -59,7 +59,6 @@ def equal(connection: Connection, database: str, tables: list[str]) -> None:
     assert found == dict.fromkeys(tables, ())
 
 
-@pytest.mark.long
 def test_erasure_coded_directories_are_replicated_and_proven(available: Cluster, both: Connection, unique: str) -> None:
     """XOR-2-1 needs no more DataNodes than there are; a read that has to rebuild a lost block is not tried."""
     source, target = available.side("source"), available.side("target")
@@ -85,7 +84,7 @@ def test_erasure_coded_directories_are_replicated_and_proven(available: Cluster,
     assert hdfs(target, "ec", "-getPolicy", "-path", f"{replica}/large").strip() == "XOR-2-1-1024k"
 
 
-@pytest.mark.parametrize("files", [300, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("files", [300, 2000])
 def test_a_bootstrap_and_a_window_outlive_the_death_of_a_namenode(
     available: Cluster, both: Connection, unique: str, files: int
 ) -> None:
@@ -114,7 +113,6 @@ def test_a_bootstrap_and_a_window_outlive_the_death_of_a_namenode(
     equal(both, unique, tables)
 
 
-@pytest.mark.long
 def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Connection, unique: str) -> None:
     tables = create_with_files(Origin(both, unique), 20)
     at_source, at_target = Failover(available, "source"), Failover(available, "target")
@@ -143,7 +141,6 @@ def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connecti
     assert found.advice.startswith(f"start {addresses[standby]}: ")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("files", [300, 2000])
 @pytest.mark.parametrize("side", ["target", "source"])
 def test_a_bootstrap_outlives_the_death_of_a_datanode(
@@ -158,7 +155,6 @@ def test_a_bootstrap_outlives_the_death_of_a_datanode(
     equal(both, unique, tables)
 
 
-@pytest.mark.long
 def test_spark_executors_outlive_the_death_of_a_namenode(available: Cluster, both: Connection, unique: str) -> None:
     tables = create_with_files(Origin(both, unique), 300)
     spark = SparkCopier.from_settings({"spark.app.name": "failover"}, threads=8)

@@ -27,7 +27,7 @@ from tests.counting import CountingProxy
 from tests.origin import Origin
 from tests.statistics import of_column
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 SIZES = 4, 12
 TABLE = 6  # calls that each table may add which is created, altered or dropped
@@ -164,7 +164,7 @@ class Story:
         assert not [found for found in compare_database(there.source, there.target, self.database) if found.differences]
 
 
-@pytest.fixture(scope="module", params=[pytest.param("", marks=pytest.mark.long), "4"], ids=["3.1.3", "4.2.0"])
+@pytest.fixture(scope="module", params=["", "4"], ids=["3.1.3", "4.2.0"])
 def stories(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[tuple[Story, Story]]:
     databases = [f"t{uuid.uuid4().hex[:10]}" for _ in SIZES]
     sides = f"source{request.param}", f"target{request.param}"

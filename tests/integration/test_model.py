@@ -165,6 +165,7 @@ def run(warehouse: Warehouse, count: int, seed: int, windows: int, kinds: tuple[
     return reports
 
 
+@pytest.mark.long
 def test_model_source_and_replica_agree(warehouse: Warehouse) -> None:
     (report,) = run(warehouse, count=20, seed=random.SystemRandom().randrange(2**32), windows=1)
     assert report.collapsed.events > report.collapsed.operations > 0

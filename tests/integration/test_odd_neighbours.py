@@ -91,7 +91,7 @@ class Pair:
         return set(self.connection.target.metastore.table_names(self.database))
 
 
-@pytest.fixture(params=["3.1.3", "4.2"], scope="module")
+@pytest.fixture(params=[pytest.param("3.1.3", marks=pytest.mark.long), "4.2"], scope="module")
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -259,6 +259,7 @@ def test_views_that_name_a_database_of_another_name(warehouse: Warehouse, hive3_
     assert rows.rows == (f"orders\t{warehouse.database}.orders",)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_transactional_tables_that_come_into_the_policy(acid: Warehouse) -> None:
     """By a rename, by a pattern, by ``acid.replicate``, and again: with their write ids, and what is written afterwards."""
