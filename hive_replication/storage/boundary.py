@@ -54,6 +54,10 @@ class Boundary:
     replica: str = ""
     everywhere: bool = False
 
+    def __reduce__(self) -> tuple[type[Boundary], tuple[object, ...]]:
+        """With the further directories: who gets it elsewhere, as Spark executors do, cannot ask for them."""
+        return type(self), (self.setting, (*self.allowed, *self.further()), tuple, self.shared, self.replica, self.everywhere)
+
     def why_outside(self, uri: str) -> str:
         """Why a file or directory may not be used, or "" where it may."""
         try:
