@@ -158,7 +158,7 @@ class Threads:
 class ParallelCalls(Protocol):
     """Makes a call for each of many items. Implementations: threads of this process, Spark executors, or a choice by number."""
 
-    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterable[Value]:
+    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
         """Makes the calls; their results in order.
 
         Args:
@@ -185,7 +185,7 @@ class ThresholdCalls:
         self._spark: ParallelCalls | None = None
         self._lock = Lock()
 
-    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterable[Value]:
+    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
         """Makes the calls; their results in order."""
         return self._by(len(items)).map(do, items)
 

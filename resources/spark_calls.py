@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import reason
 from hive_replication.parallel import Item, Raised, Value, answers_of_task
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ class SparkCalls:
             context.setJobGroup(self._description, f"{self._description}: {len(items)} directories are read")
             answers = context.parallelize(items, tasks).mapPartitions(partial(answers_of_task, do, self._threads)).collect()
         except Exception as error:
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise ReplicationError(f"the Spark job failed: {reason}") from error
+            raise ReplicationError(f"the Spark job failed: {reason(error)}") from error
         for answer in answers:
             if isinstance(answer, Raised):
                 raise answer.error

@@ -23,7 +23,7 @@ from hive_replication.copy.spark_answers import Answers, AnswersParam, copy_part
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import BadRequest
-from hive_replication.logs import PACKAGE
+from hive_replication.logs import PACKAGE, reason
 from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.process import account
 from hive_replication.storage import Storage
@@ -204,4 +204,4 @@ class _Job:
             self._context.setJobGroup(*self._group, interruptOnCancel=True)
             self._partitions.foreachPartition(self._copy)
         except Exception as error:  # noqa: BLE001 (every task of a copier gets its answer)
-            self.error = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            self.error = reason(error)

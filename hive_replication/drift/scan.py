@@ -263,7 +263,7 @@ class DriftScan:
     def _drifted(self, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
         """Compares suspects with their replicas by checksum; equal ones get a new baseline."""
         found: dict[str, Drifted] = {}
-        difference = partial(_difference, self.source.storage, self.target.storage)
+        difference = partial(_difference, self.source.storage, self.target.storage, self.database)
         asked = [(scan.objects[name], scan.observed[name].files) for name in suspects]
         for name, differs in zip(suspects, self.target.storage.many.map(difference, asked), strict=True):
             digest = scan.observed[name].digest
@@ -289,7 +289,7 @@ def _is_copy(source: Listing, replica: Listing) -> bool:
     )
 
 
-def _difference(source: Storage, target: Storage, asked: tuple[Scanned, Listing]) -> str | None:
+def _difference(source: Storage, target: Storage, database: str, asked: tuple[Scanned, Listing]) -> str | None:
     """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
     place, ours = asked
     theirs = observe(target, place.target, 0.0).files
@@ -304,7 +304,7 @@ def _difference(source: Storage, target: Storage, asked: tuple[Scanned, Listing]
     except Unreachable:
         raise
     except (ReplicationError, FileNotFoundError) as error:
-        _LOG.info("%s cannot be compared now: %s", place.source, error)
+        _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(database))
         return None
     counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
     return ", ".join(f"{number} {what}" for what, number in counts.items() if number)

@@ -88,7 +88,7 @@ class Lister:
 
     def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
         """Lists several directories in parallel, many of them in Spark executors where the storage has some; results in order."""
-        return iter(self._storage.many.map(partial(self.files, kept=kept), list(locations)))
+        return self._storage.many.map(partial(self.files, kept=kept), list(locations))
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:

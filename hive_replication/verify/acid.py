@@ -75,7 +75,7 @@ class Seen:
 
     def many(self, things: Iterable[Table | Partition]) -> Iterator[tuple[FileRef, ...]]:
         """Those of several, in order."""
-        return iter(self.storage.many.map(self._listed, [thing.sd.location for thing in things]))
+        return self.storage.many.map(self._listed, [thing.sd.location for thing in things])
 
     def _listed(self, location: str | None) -> tuple[FileRef, ...]:
         return seen_files(self.storage, self.lister, self.write_ids, self.hidden, location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from hive_replication.parallel import Item, ThresholdCalls, Value
 
@@ -13,9 +13,9 @@ class Recorded:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterable[Value]:
+    def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
         self.asked.append(len(items))
-        return []
+        return iter(())
 
 
 def test_spark_begins_beyond_a_number_of_directories() -> None:

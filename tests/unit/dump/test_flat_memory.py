@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hive_replication.dump.format import digests, packed_writer
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.interface import DumpWriter
@@ -26,7 +24,6 @@ from hive_replication.storage import Storage
 _SMALL, _LARGE = 1_500, 6_000
 
 
-@pytest.mark.no_cover
 def test_memory_does_not_grow_with_the_partitions(tmp_path: Path) -> None:
     # Python 3.11 may crash where tracing stops while Arrow's threads allocate: a process of its own traces to its end.
     done = subprocess.run(
