@@ -129,6 +129,10 @@ class Moving:
     #: One call after another, so that a failing example can be repeated.
     threads: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(map=map))
 
+    @property
+    def many(self) -> SimpleNamespace:
+        return self.threads
+
     def _moves(self) -> None:
         for _ in range(next(self.pace, len(self.pending))):
             if self.pending:

@@ -274,6 +274,7 @@ def test_killed_anywhere_a_bootstrap_ends_as_the_dump(
 
 def most_held(size: int, *, there: bool) -> int:
     """The most partitions that are in memory while a table of so many is planned in parts, over none or as many others."""
+    gc.collect()  # of what other tests left behind
     record, most, planned = table(partitioned=True), 0, 0
     like = MAPPING.new_partition(partition("ds=0").partition, record.table, "t", 30)
     found = TargetPartitions(
