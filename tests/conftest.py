@@ -34,12 +34,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     that go through the same lines again and again are marked ``no_cover`` themselves.
     """
     items.sort(key=lambda item: not _on_servers(item))
-    for item in filter(_on_servers, items):
-        item.add_marker("no_cover")
+    for item in items:
+        if _on_servers(item):
+            item.add_marker("no_cover")
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _on_servers(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers"))
+
+
+def _group(item: pytest.Item) -> str:
+    """The tests of a file stay together, and so do all on the metastores 4.2.0: one worker starts these."""
+    names = {*getattr(item, "fixturenames", ())}
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        names.update(map(str, item.callspec.params.values()))  # of fixtures that a test asks for by name
+    return "4.2" if names & {"source4", "target4"} else item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from tests.fuzz.__main__ import fuzz
 from tests.fuzz.dumps import dumps, plan, resealed
 from tests.fuzz.worker import SHARES
 
-_INPUTS = 4_000
+_INPUTS = 2_000
 
 
 @pytest.mark.timeout(300)

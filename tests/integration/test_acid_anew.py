@@ -9,7 +9,7 @@ from resources.embedded.hive import HiveDriver
 from tests.integration.test_acid import FULL, rows
 from tests.warehouse import Warehouse
 
-pytestmark = [pytest.mark.servers, pytest.mark.hive]
+pytestmark = [pytest.mark.servers, pytest.mark.hive, pytest.mark.long]
 
 PLAIN = "TBLPROPERTIES ('transactional'='false')"
 
@@ -72,7 +72,6 @@ def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriv
     _assert_same(acid, hive4_target)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_names_used_again(acid: Warehouse, hive4_target: HiveDriver) -> None:
     """A20: tables dropped, made again, swapped and renamed over each other; a replica dropped on the target and repaired."""

@@ -44,7 +44,7 @@ from tests.project import Project
 from tests.warehouse import Warehouse
 
 kerberos.require_extra()
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 TICKET = 60  # seconds that a ticket lives
 MIB = 1 << 20
@@ -112,7 +112,6 @@ def test_bootstrap_and_window_in_threads(connection: Connection, origin: Origin)
     replica.assert_equal()
 
 
-@pytest.mark.long
 def test_executors_get_tokens_and_no_ticket_and_nobody_sees_them(
     connection: Connection,
     origin: Origin,
@@ -185,7 +184,6 @@ def test_doctor_says_which_tickets_and_tokens_there_are(connection: Connection) 
         assert found[side, "data transfer"].startswith("dfs.data.transfer.protection=privacy of hdfs://")
 
 
-@pytest.mark.long
 def test_a_load_outlives_tickets_and_tokens(connection: Connection, origin: Origin, tokens: set[str]) -> None:
     """Files are copied so slowly that tickets end, and tokens that are not renewed, and the oldest are replaced."""
     origin.insert("plain", "5\n" * (4 * MIB))

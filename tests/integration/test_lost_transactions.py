@@ -18,7 +18,7 @@ from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
 from tests.ledger import Ledger, make
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 _SIDE = "target-impatient4"
 _TIDY = "source-tidy4"
@@ -84,7 +84,6 @@ def tidy(cluster: Cluster, target4: Side, unique: str) -> Iterator[Ledger]:
     cluster.down([f"{_TIDY}.metastore"])
 
 
-@pytest.mark.long
 def test_committed_writes_that_hive_hides_are_seen_and_replicated(tidy: Ledger) -> None:
     """Of two transactions the younger one got the smaller write id, and an open one stands between them."""
     older, between, younger = (tidy.begin() for _ in range(3))
@@ -105,7 +104,6 @@ def test_committed_writes_that_hive_hides_are_seen_and_replicated(tidy: Ledger) 
     between.abort()
 
 
-@pytest.mark.long
 def test_the_write_ids_of_open_transactions_are_told_from_those_that_hive_hides(tidy: Ledger) -> None:
     """Of a table whose committed transactions it has removed, Hive tells the lowest of the others only."""
     first, left, last = (tidy.begin() for _ in range(3))

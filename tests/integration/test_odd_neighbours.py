@@ -91,7 +91,10 @@ class Pair:
         return set(self.connection.target.metastore.table_names(self.database))
 
 
-@pytest.fixture(params=[pytest.param("3.1.3", marks=pytest.mark.long), "4.2"], scope="module")
+_VERSIONS = pytest.param("3.1.3", marks=pytest.mark.long), pytest.param("4.2", marks=pytest.mark.xdist_group("4.2"))
+
+
+@pytest.fixture(params=_VERSIONS, scope="module")
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -173,6 +176,7 @@ def test_a_file_of_an_odd_name_in_a_bootstrap(pair: Pair) -> None:
     _assert_whole(pair, pair.warehouse.replicate())
 
 
+@pytest.mark.long
 def test_commands_about_odd_names(tree: Pair) -> None:
     """Comparison, repair and undo of a table between backquotes."""
     names = [name for name in ("c/b", "_metadata", "a.b", "x y", "a%b") if name in tree.names]
@@ -279,6 +283,7 @@ MESSAGES: dict[str, Callable[[NotificationEvent], None]] = {
 }
 
 
+@pytest.mark.long
 def test_odd_messages(tree: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each holds its table with a sentence, in one window with ten ordinary tables; a drop ends the hold."""
     for name in MESSAGES:
