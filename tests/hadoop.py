@@ -13,6 +13,7 @@ from resources.embedded import jars, java
 from resources.embedded.cluster import Side
 
 _MAIN = {
+    "crypto": "org.apache.hadoop.hdfs.tools.CryptoAdmin",
     "dfs": "org.apache.hadoop.fs.FsShell",
     "dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
     "ec": "org.apache.hadoop.hdfs.tools.ECAdmin",
@@ -20,7 +21,7 @@ _MAIN = {
 
 
 def hdfs(side: Side, command: str, *arguments: str) -> str:
-    """Runs ``hdfs dfs``, ``hdfs dfsadmin`` or ``hdfs ec`` on a side's HDFS, as its superuser; answers what it prints."""
+    """Runs a command of ``hdfs`` (:func:`attempted`) on a side's HDFS, as its superuser; answers what it prints."""
     done = attempted(side, command, *arguments, **(side.kdc.hadoop_environment() if side.kdc else {}))
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -31,7 +32,7 @@ def attempted(side: Side, command: str, *arguments: str, **environment: str) -> 
 
     Args:
         side: whose HDFS.
-        command: ``dfs``, ``dfsadmin`` or ``ec``.
+        command: ``dfs``, ``dfsadmin``, ``crypto`` or ``ec``.
         arguments: of the command.
         environment: variables besides those of this process.
     """

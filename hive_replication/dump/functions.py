@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
+from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
@@ -18,14 +19,14 @@ from hive_replication.storage import Denied
 _ANYWHERE = frozenset({"ivy", "http", "https", "file", ""})
 
 
-def function_record(source: Source, function: Function, cm_root: str, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:
+def function_record(source: Source, function: Function, kept: CmRoots, boundary: SourceBoundary = ANYWHERE) -> FunctionRecord:
     """A function with those of its resources that have to be copied, as they are now.
 
     Hive records no checksum of them at the event (its own REPL DUMP looks at the dump, too), but copies them to cmroot at
     DROP FUNCTION.
     """
     outside = boundary.why_outside(function)  # then the load holds it
-    return FunctionRecord(function, () if outside else tuple(_files(source, function, cm_root)))
+    return FunctionRecord(function, () if outside else tuple(_files(source, function, kept)))
 
 
 def why_left_out(function: Function, files: Iterable[FileRef]) -> str:
@@ -47,7 +48,7 @@ def why_left_out(function: Function, files: Iterable[FileRef]) -> str:
     return ""
 
 
-def _files(source: Source, function: Function, cm_root: str) -> Iterator[FileRef]:
+def _files(source: Source, function: Function, kept: CmRoots) -> Iterator[FileRef]:
     names: set[str] = set()
     for number, resource in enumerate(function.resourceUris or ()):
         name = PurePosixPath(resource.uri).name
@@ -61,4 +62,4 @@ def _files(source: Source, function: Function, cm_root: str) -> Iterator[FileRef
             checksum = source.storage.checksum(resource.uri)
         except (FileNotFoundError, Denied):
             checksum = None  # the load holds the function, unless the resource can be copied by then
-        yield FileRef(resource.uri, checksum.value if checksum else "", cm_root if checksum else "", subdir)
+        yield FileRef(resource.uri, checksum.value if checksum else "", kept.of(resource.uri) if checksum else "", subdir)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from hive_replication.dump.cm_roots import NOTHING_KEPT, CmRoots
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Denied, StillOpen, Storage, paths
@@ -22,7 +23,7 @@ class Lister:
 
     Args:
         storage: of the source, or of a target whose replica is compared.
-        cm_root: cmroot to record with each file, or "" where deleted files are not kept.
+        kept: cmroots to record with files.
         nothing: whether no data is replicated, so that every directory counts as empty.
         boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
         holds: whether a directory that is missing, or that the account may not list, has a file that stands for it, so that the
@@ -35,7 +36,7 @@ class Lister:
     def __init__(
         self,
         storage: Storage,
-        cm_root: str,
+        kept: CmRoots = NOTHING_KEPT,
         *,
         nothing: bool = False,
         boundary: Boundary | None = None,
@@ -43,7 +44,7 @@ class Lister:
         hive2: bool = False,
     ) -> None:
         self._storage, self._boundary = storage, boundary
-        self.cm_root = cm_root
+        self.cm_roots = kept
         self._nothing, self._holds, self._hive2 = nothing, holds, hive2
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
@@ -100,10 +101,10 @@ class Lister:
                 raise
             checksum = None  # likewise, unless the load may not read it either, which holds its table
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
-        cm_root = self.cm_root if kept and checksum else ""
+        cm_root = self.cm_roots.of(location) if kept and checksum else ""
         found = FileRef(uri, checksum.value if checksum else "", cm_root, "" if parent == "." else parent)
         return self.as_kept(found) if cm_root else found
 
     def as_kept(self, file: FileRef) -> FileRef:
         """A file of a managed table with the place where Hive keeps it once it is deleted."""
-        return file.kept_by_hive2(self.cm_root) if self._hive2 else file
+        return file.kept_by_hive2(self.cm_roots.plain) if self._hive2 else file

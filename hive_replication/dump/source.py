@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
@@ -119,7 +120,13 @@ class Source:
     def lister(self, boundary: SourceBoundary) -> Lister:
         """Lists data files within a boundary; none where the policy replicates no data."""
         nothing, hive2 = self.policy.metadata_only, self.metastore.features.major < 3
-        return Lister(self.storage, self.cm_root(), nothing=nothing, boundary=boundary.data, holds=True, hive2=hive2)
+        kept = self._cm_roots(boundary.directories)
+        return Lister(self.storage, kept, nothing=nothing, boundary=boundary.data, holds=True, hive2=hive2)
+
+    def _cm_roots(self, directories: tuple[str, ...]) -> CmRoots:
+        root = self.cm_root()
+        zoned = root and self.metastore.features.major >= 4
+        return cm_roots(self.storage, self.metastore.config_value, root, directories) if zoned else CmRoots(root)
 
     def cm_root(self) -> str:
         """URI of the source's cmroot, or "" where change management is off."""

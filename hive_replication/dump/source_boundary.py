@@ -30,11 +30,13 @@ class SourceBoundary:
         data: of tables, partitions, and what they and functions name.
         deleted: of deleted files: cmroot.
         beside: the database's directory, on whose store paths without a scheme lie; "" where it is not known.
+        directories: the database's own of external and of managed tables, without those of a policy that reads no data.
     """
 
     data: Boundary
     deleted: Boundary
     beside: str = ""
+    directories: tuple[str, ...] = ()
 
     def why_outside(self, thing: Table | Partition | Function) -> str:
         """Why an object may not be read, or "" where it may."""
@@ -106,7 +108,7 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
     shared = locations if name == "default" else ()
     data = Boundary("source.paths", (*locations, *paths_of_policy), further, shared, replica)
     deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
-    return SourceBoundary(data, deleted, beside)
+    return SourceBoundary(data, deleted, beside, tuple(dict.fromkeys(locations)))
 
 
 def _has_our_state(database: Database | None) -> bool:

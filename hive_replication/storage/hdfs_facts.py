@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from hive_replication.errors import ReplicationError
@@ -100,6 +102,28 @@ def directories(web: WebHdfs, path: str) -> Iterator[Directory]:
             more = bool(page) and int(listing["remainingEntries"]) > 0
         except (LookupError, TypeError, ValueError) as error:
             raise ReplicationError(f"LISTSTATUS_BATCH of {path} is answered without {error}") from error
+
+
+def zone_of(web: WebHdfs, path: str) -> tuple[str, ...]:
+    """The directory at which the encryption zone of a file or directory begins; empty where it lies in none.
+
+    Raises:
+        FileNotFoundError: there is nothing of the name.
+        ReplicationError: WebHDFS does not answer as it should; OSErrors likewise.
+    """
+    place = PurePosixPath(path)
+    within = (str(one) for one in (place, *place.parents))
+    encrypted = list(takewhile(lambda one: web.asked(one, "GETFILESTATUS", "FileStatus").get("encBit"), within))
+    return tuple(encrypted[-1:])
+
+
+def zones_in(web: WebHdfs, path: str) -> tuple[str, ...]:
+    """Where the encryption zone of a directory begins, or else those that begin with directories in it.
+
+    Raises: as :func:`zone_of`.
+    """
+    top, *inside = directories(web, path)
+    return zone_of(web, path) if top.encrypted else tuple(one.path for one in inside if one.encrypted)
 
 
 def quota(web: WebHdfs, path: str) -> Quota:

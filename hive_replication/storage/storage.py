@@ -24,6 +24,7 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
+from hive_replication.storage.hdfs_facts import zone_of
 from hive_replication.storage.repeats import moving, repeated
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -263,6 +264,13 @@ class Storage:
         with translated(uri, root.uri):
             store = self._backend(uri, root)
             return call(store.webhdfs, path) if isinstance(store, HdfsBackend) and store.webhdfs else None
+
+    def is_encrypted(self, uri: str) -> bool:
+        """Whether a file or directory lies in an encryption zone, where HDFS's checksums are of what it encrypted.
+
+        Raises: as :meth:`about_webhdfs`, and FileNotFoundError if there is nothing of the name.
+        """
+        return bool(self.about_webhdfs(uri, zone_of))
 
     def _unfinished(self, uri: str) -> str:
         return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
+from hive_replication.dump.cm_roots import NOTHING_KEPT
 from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
@@ -81,7 +82,7 @@ class _Side:
         self.metastore = metastore
         self.database = database
         self._metadata_only, self._acid = metadata_only, acid
-        self._storage, self._lister = storage, Lister(storage, "", nothing=metadata_only)
+        self._storage, self._lister = storage, Lister(storage, nothing=metadata_only)
 
     def names(self) -> list[str]:
         return self.metastore.table_names(self.database) if self.metastore.database(self.database) else []
@@ -172,7 +173,7 @@ class _Comparison:
 
     def functions(self) -> Iterator[TableComparison]:
         """Compares functions: those that are replicated, under their names of lanes."""
-        records = [function_record(self._side, function, "") for function in self._source.functions().values()]
+        records = [function_record(self._side, function, NOTHING_KEPT) for function in self._source.functions().values()]
         owners = self._side.policy.owners
         ours = {
             record.name: owned_on_target(record.function, owners)

@@ -116,7 +116,7 @@ def add_rows(
     Raises:
         BadRequest: they are in a format that is not read.
     """
-    seen = Seen.now(side.metastore, side.storage, Lister(side.storage, ""), database, table)
+    seen = Seen.now(side.metastore, side.storage, Lister(side.storage), database, table)
     parts = _parts(side, database, table, partitions)
     readings = [(name, seen.reading(parts[name], files)) for name, files in zip(parts, seen.many(parts.values()), strict=True)]
     known = [(name, reading) for name, reading in readings if reading]

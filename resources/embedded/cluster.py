@@ -33,8 +33,8 @@ class Cluster:
 
     Args:
         directory: data folder; made by the first :meth:`up`.
-        properties: metastore properties by side, e.g. ``{"source-short": {"metastore.event.db.listener.timetolive": "5s"}}``;
-            they hold from the next start of that metastore.
+        properties: metastore properties by side, e.g. ``{"source-short": {"metastore.event.db.listener.timetolive": "5s"}}``,
+            and those of an HDFS, e.g. ``{"source.hdfs": {"fs.trash.interval": "60"}}``; they hold from the next start.
         tls: HDFS with ``HTTPS_ONLY`` and metastores with SSL, for good: the folder keeps their certificates.
         kerberos: whether sides that start for the first time get Kerberos; those that have it keep it.
         ticket_seconds: longest life of a Kerberos ticket, from the next start of a KDC.
@@ -190,7 +190,7 @@ class Cluster:
     def _store(self, owner: str, ports: dict[str, dict[str, int]], jars: tuple[Path, ...]) -> Hdfs:
         kdc = kerberos.of(owner, self.directory, ports, self.ticket_seconds)
         kind = Nameservice if "journalnode" in ports[owner] else Hdfs
-        return kind(owner, self.directory, ports[owner], jars, kdc)
+        return kind(owner, self.directory, ports[owner], jars, kdc, self.properties.get(f"{owner}.hdfs", {}))
 
     def _assign_ports(self, names: Sequence[str], reserved: ExitStack) -> dict[str, dict[str, int]]:
         ports = self._ports()

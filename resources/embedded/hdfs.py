@@ -6,7 +6,7 @@ import json
 import ssl
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -29,6 +29,7 @@ class Hdfs:
         ports: by the names of :data:`PORTS`.
         jars: class path of the servers.
         kdc: of the side, where it runs with Kerberos.
+        properties: further ones of ``core-site.xml``.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Hdfs:
     ports: dict[str, int]
     jars: tuple[Path, ...]
     kdc: Kdc | None = None
+    properties: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def uri(self) -> str:
@@ -96,6 +98,7 @@ class Hdfs:
                 "hadoop.proxyuser.root.hosts": "*",
                 "hadoop.proxyuser.root.groups": "*",
                 **(self.kdc.core_settings(tls=certificates.of(self.folder) is not None) if self.kdc else {}),
+                **self.properties,
             },
         )
         tls = certificates.of(self.folder)

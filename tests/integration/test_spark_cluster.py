@@ -213,7 +213,7 @@ def test_directories_are_read_in_executors(
         there, *others = _read(connection, warehouse)
         assert len(spark.spark_context().statusTracker().getJobIdsForGroup("Repl#test directories")) >= 5
         with pytest.raises(Refused, match="lies outside the storage roots of the policy"):
-            list(executors.map(Lister(connection.source.storage, "").files, ["file:///nowhere/x"] * 2))
+            list(executors.map(Lister(connection.source.storage).files, ["file:///nowhere/x"] * 2))
     assert others == [compared, drifted, dumped]
     assert {(one.table, one.partition) for one in there.wrong} == {("parts", "ds=1"), ("parts", "ds=2")}
     assert {one.text for one in there.wrong} == {one.text for one in here.wrong}

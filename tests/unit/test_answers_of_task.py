@@ -44,9 +44,9 @@ def test_directories_are_read_in_order_where_the_function_is_sent(storage: Stora
 def test_listings_and_observations_are_the_same_where_they_are_sent(storage: Storage, tmp_path: Path) -> None:
     locations = [f"{tmp_path.as_uri()}/source/{n}" for n in range(3)]
     further = Boundary("source.paths", (), lambda: (locations[0], locations[2]))
-    dumps = Lister(storage, "", boundary=further, holds=True)
+    dumps = Lister(storage, boundary=further, holds=True)
     assert [len(dumps.files(one)) for one in locations] == [1, 0, 1]
-    for here in (partial(Lister(storage, "").files, kept=False), dumps.files, partial(observe, storage, now=0.0)):
+    for here in (partial(Lister(storage).files, kept=False), dumps.files, partial(observe, storage, now=0.0)):
         found = list(storage.threads.map(here, locations))
         assert list(answers_of_task(pickle.loads(pickle.dumps(here)), 4, locations)) == found
 

@@ -112,7 +112,7 @@ def _functions(source: Source, database: str) -> dict[str, Function]:
 
 def _put_functions(source: Source, reader: ObjectReader, fold: Fold, boundary: SourceBoundary) -> None:
     for function in fold.functions.values():
-        record = function_record(source, function, reader.lister.cm_root, boundary)
+        record = function_record(source, function, reader.lister.cm_roots, boundary)
         reason = "" if boundary.why_outside(function) else why_left_out(function, record.files)
         if reason:
             reader.skipped[function_name(record.name)] = reason

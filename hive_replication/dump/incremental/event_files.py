@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.dump.functions import function_record
 from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
+from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
 from hive_replication.events import event_records as r
@@ -36,8 +38,13 @@ class EventFiles:
     """
 
     def __init__(self, source: Source, locations: PresentLocations, boundary: SourceBoundary = ANYWHERE) -> None:
-        self._lister, self._metadata_only = source.lister(boundary), source.policy.metadata_only
         self._source, self._locations, self._boundary = source, locations, boundary
+        self._metadata_only = source.policy.metadata_only
+
+    @cached_property
+    def _lister(self) -> Lister:
+        """Made when it is needed: it asks for cmroots, and most windows list nothing."""
+        return self._source.lister(self._boundary)
 
     def groups(self, events: Iterable[LogEvent]) -> list[tuple[FileGroup, ...]]:
         """The files of each event, object by object; what has to be listed is listed in parallel."""
@@ -78,7 +85,7 @@ class EventFiles:
             case r.Insert() if event.files:
                 yield FileGroup(event.partition_name, event.files)
             case r.CreateFunction():
-                yield FileGroup("", function_record(self._source, event.after, self._lister.cm_root, self._boundary).files)
+                yield FileGroup("", function_record(self._source, event.after, self._lister.cm_roots, self._boundary).files)
             case r.Insert():
                 yield _lookup(event, event.table_object, event.partition_name, event.partition)
             case _:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hive_replication.acid.rows import Rows
-from hive_replication.storage import Denied, FileChecksum, StillOpen, Storage
+from hive_replication.copy.proof import Crc32c
+from hive_replication.storage import Denied, FileChecksum, FileStatus, StillOpen, Storage
 from hive_replication.verify.compare import same_rows
 from hive_replication.verify.listing_digest import is_unfinished
 
 PER_DIRECTORY = 2  # checksums, at most
 _EVERY = 200  # of a directory that is looked at again
+_SMALL = 1 << 20  # bytes of a file that may be read
 _MOST_FILES = 50  # of a transactional table or partition of which rows are compared after a compaction
 
 
@@ -64,12 +67,29 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
     number = _EVERY if directories.most is None else directories.most
     chosen = random.sample(same, min(len(same), number))
     for name in chosen:
-        one, other = _checksum(source, ours[name].uri), _checksum(target, theirs[name].uri)
-        # Hadoop's checksums of files in blocks of other sizes have other names, and tell nothing of each other.
-        if one and other and one.algorithm == other.algorithm:
-            left[name] += f", checksum {one.value[-16:]}"
-            right[name] += f", checksum {other.value[-16:]}"
+        for facts, checksum in zip((left, right), _checksums(source, target, ours[name], theirs[name]), strict=False):
+            facts[name] += f", checksum {checksum[-16:]}"
     return FileFacts(left, right, len(chosen))
+
+
+def _checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> tuple[str, ...]:
+    """Of a file on both sides: the stores' own or, of a small file where these tell nothing of each other, of its content.
+
+    Hadoop's checksums of files in blocks of other sizes have other names. Those in encryption zones are of encrypted bytes.
+    """
+    one, other = _checksum(source, ours.uri), _checksum(target, theirs.uri)
+    if not (one and other):
+        return ()
+    with suppress(FileNotFoundError):
+        if one == other or (one.algorithm == other.algorithm and not _encrypted(source, target, ours, theirs)):
+            return one.value, other.value
+        if ours.size <= _SMALL:
+            return Crc32c.of(source.stream(ours.uri)).hex, Crc32c.of(target.stream(theirs.uri)).hex
+    return ()
+
+
+def _encrypted(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
+    return source.is_encrypted(ours.uri) or target.is_encrypted(theirs.uri)
 
 
 def _checksum(storage: Storage, uri: str) -> FileChecksum | None:

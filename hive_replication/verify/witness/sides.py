@@ -61,7 +61,7 @@ class Side:
 
     def seen(self, table: Table) -> Seen:
         """A transactional table as a reader who begins now sees it."""
-        return Seen.now(self.metastore, self.storage, Lister(self.storage, ""), self.database, table)
+        return Seen.now(self.metastore, self.storage, Lister(self.storage), self.database, table)
 
 
 @dataclass

@@ -23,7 +23,7 @@ def test_names_of_local_files_that_are_no_utf8(tmp_path: Path) -> None:
     odd, plain = (status.uri for status in storage.files(f"file://{tmp_path}"))
     assert (odd, plain) == (f"file://{tmp_path}/a\0ff\0fe", f"file://{tmp_path}/plain")
     assert len(observe(storage, f"file://{tmp_path}", 0).digest) == 16
-    found = Lister(storage, "").files(f"file://{tmp_path}")
+    found = Lister(storage).files(f"file://{tmp_path}")
     assert found == (FileRef(odd), FileRef(plain))
     assert FileRef.decode(found[0].encode()) == found[0]
     with pytest.raises(Refused, match="NUL character"):
