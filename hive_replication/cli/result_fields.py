@@ -48,6 +48,7 @@ def load_data(report: LoadReport) -> dict[str, Any]:
         "changed_on_target": [asdict(changed) for changed in report.changed_on_target],
         "translated": list(report.translated),
         "broken_views": list(report.broken_views),
+        "slowest": [asdict(one) for one in report.slowest],
         "collapsed": asdict(report.collapsed),
         "privileges": dict(report.privileges),
         "skipped": [asdict(skipped) for skipped in report.skipped],

@@ -105,6 +105,25 @@ class Collapsed:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowOperation:
+    """An operation, or several that were carried out in one call, and how long the target's metastore and storage took.
+
+    Args:
+        kind: e.g. ``AddPartitions``.
+        table: name on the target.
+        evid: event id of the last one.
+        operations: how many they are.
+        seconds: wall seconds, without the copying of files.
+    """
+
+    kind: str
+    table: str
+    evid: int
+    operations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class UnexpectedObject:
     """An object of the target that is not as a load left it, or was in the way.
 
@@ -135,6 +154,7 @@ class LoadReport:
         unexpected: what was in the way and no replica, with what became of it (policy ``conflicts``).
         changed_on_target: replicas that somebody changed on the target since the last load that touched them.
         seconds: wall seconds of each phase (``plan``, ``copy``, ``apply``).
+        slowest: the slowest operations, up to five of each kind, the slowest first.
         collapsed: what collapsing spared.
         kept: URI of the whole report as Parquet, "" where it could not be kept.
         window: what ``hive-repl report`` calls the load, e.g. ``170-1400`` or ``repair-1400``.
@@ -155,6 +175,7 @@ class LoadReport:
     unexpected: tuple[UnexpectedObject, ...] = ()
     changed_on_target: tuple[UnexpectedObject, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    slowest: tuple[SlowOperation, ...] = ()
     collapsed: Collapsed = Collapsed()
     kept: str = ""
     window: str = ""

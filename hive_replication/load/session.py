@@ -287,6 +287,7 @@ class Session:
             changed_on_target=tuple(tally.changed),
             translated=translated,
             seconds=spent,
+            slowest=tally.slowest(),
             collapsed=tally.collapsed,
             broken_views=broken_views,
             privileges=tally.privileges,

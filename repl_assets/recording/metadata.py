@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -117,6 +118,7 @@ def _details(report: LoadReport, names: Names, database: str) -> dict[str, dg.Ma
     tables: dict[str, tuple[Sequence[str], Sequence[Sequence[object]]]] = {
         "changed": (("table", "event", "changed"), [_touched(one, names, database) for one in report.touched]),
         "operations by kind": (("operation", "number"), sorted(report.applied.items())),
+        "slowest operations": (("operation", "table", "event", "number", "seconds"), [astuple(one) for one in report.slowest]),
         "proven by": (("checksum", "files"), sorted(report.copies.algorithms.items())),
         "proofs": (("object", "file", "size", "proof"), _proofs(report)),
         "in the way": (("object", "what"), strangers),

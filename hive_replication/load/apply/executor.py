@@ -251,6 +251,7 @@ class Executor:
                 if self._failed.is_set():
                     return False
                 self._replica.check()
+                began = time.monotonic()
                 self._flipper.flip_together(run.placed, numbers)
         except Unreachable:
             raise
@@ -259,7 +260,7 @@ class Executor:
             extra = about(self._replica.name, first.table, first.evid)
             _LOG.info("%d operations failed together and are carried out one at a time: %s", len(numbers), error, extra=extra)
             return False
-        self._count(run, numbers)
+        self._count(run, numbers, began)
         return True
 
     def _flip_one(self, run: LaneRun, number: int) -> bool:
@@ -268,18 +269,20 @@ class Executor:
                 if self._failed.is_set():
                     return False
                 self._replica.check()
+                began = time.monotonic()
                 self._flipper.flip(run.placed, number)
         except Unreachable:
             raise
         except (ReplicationError, OSError) as error:
             run.failed(run.lane.operations[number], error)
             return False
-        self._count(run, range(number, number + 1))
+        self._count(run, range(number, number + 1), began)
         return True
 
-    def _count(self, run: LaneRun, numbers: range) -> None:
+    def _count(self, run: LaneRun, numbers: range, began: float) -> None:
+        seconds = time.monotonic() - began
         run.carried_out(numbers)
-        self._tally.carried_out(self._replica.name, run.lane.operations[numbers.start : numbers.stop])
+        self._tally.carried_out(self._replica.name, run.lane.operations[numbers.start : numbers.stop], seconds)
 
 
 def _fail(run: LaneRun, key: DataKey, failure: CopyFailure) -> None:

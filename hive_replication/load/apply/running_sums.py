@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
+from itertools import chain
 from threading import Lock
 
 from hive_replication.copy.tasks import CopyResult
@@ -13,7 +15,9 @@ from hive_replication.load.apply.touched_tables import TouchedTables
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import resolved
-from hive_replication.load.report import Collapsed, UnexpectedObject
+from hive_replication.load.report import Collapsed, SlowOperation, UnexpectedObject
+
+_SLOWEST = 5  # of each kind, as Hive tells of each type of events (hive.repl.stats.events.count)
 
 
 @dataclass
@@ -30,17 +34,24 @@ class Tally:
     changed: dict[UnexpectedObject, None] = field(default_factory=dict[UnexpectedObject, None])
     access: dict[str, str] = field(default_factory=dict[str, str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    slow: dict[str, list[SlowOperation]] = field(default_factory=dict[str, list[SlowOperation]])
     collapsed: Collapsed = field(default_factory=Collapsed)
     privileges: Mapping[str, int] = field(default_factory=dict[str, int])
     _lock: Lock = field(default_factory=Lock)
 
-    def carried_out(self, database: str, operations: Iterable[op.Operation]) -> None:
-        """Adds operations carried out in a target database, those of one table in their order."""
-        operations = list(operations)
+    def carried_out(self, database: str, operations: Sequence[op.Operation], seconds: float) -> None:
+        """Adds operations of one table, carried out together in a target database, in their order; and the wall seconds."""
+        last = operations[-1]
+        timed = SlowOperation(last.kind, last.table, last.evid, len(operations), round(seconds, 3))
         with self._lock:
+            self.slow[last.kind] = nlargest(_SLOWEST, (*self.slow.get(last.kind, ()), timed), key=lambda one: one.seconds)
             self.applied.update(operation.kind for operation in operations)
             self.touched.add(operations)
             self.unexpected.extend(resolved(operations, database))
+
+    def slowest(self) -> tuple[SlowOperation, ...]:
+        """The slowest operations of each kind, the slowest of all first."""
+        return tuple(sorted(chain.from_iterable(self.slow.values()), key=lambda one: one.seconds, reverse=True))
 
     def copied(self, results: Iterable[CopyResult]) -> None:
         """Adds copied files."""

@@ -11,7 +11,7 @@ from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.lag import Lag
 from hive_replication.load.copied_files import Copies
-from hive_replication.load.report import Collapsed, Commit, Held, LoadReport, Touched
+from hive_replication.load.report import Collapsed, Commit, Held, LoadReport, SlowOperation, Touched
 from hive_replication.recover import Gap, Recovery, TableFinding
 from repl_assets.catalog.keys import Names
 from repl_assets.recording.metadata import (
@@ -46,12 +46,14 @@ def test_a_cell_cannot_break_out_of_its_table() -> None:
 
 
 def test_figures_of_a_load_are_numbers() -> None:
-    report = LoadReport("dir", "db", 5, 9, applied={"AddPartitions": 3, "DropTable": 1}, seconds={"plan": 0.5, "apply": 1.25})
+    applied, slowest = {"AddPartitions": 3, "DropTable": 1}, (SlowOperation("AddPartitions", "t", 9, 3, 0.75),)
+    report = LoadReport("dir", "db", 5, 9, applied=applied, seconds={"plan": 0.5, "apply": 1.25}, slowest=slowest)
     found = load_metadata(report, NAMES, "db")
     expected = {"from_evid": 5, "to_evid": 9, "operations": 4, "files": 0, "copied (MB)": 0.0, "duration (s)": 1.75}
     assert {name: found[name] for name in expected} == expected
     assert (found["plan (s)"], found["apply (s)"]) == (0.5, 1.25)
     assert text(found["operations by kind"]).splitlines()[2:] == ["| AddPartitions | 3 |", "| DropTable | 1 |"]
+    assert text(found["slowest operations"]).splitlines()[2:] == ["| AddPartitions | t | 9 | 3 | 0.75 |"]
     assert not found.keys() & {"held", "skipped", "changed", "events collapsed"}
 
 
