@@ -98,15 +98,16 @@ def test_a_database_goes_from_zone_to_zone(encrypting: Cluster, with_keys: Polic
     assert copied == {"plain": "source", "changed": "source", "gone": "cmroot"}
     assert {(one.proof.algorithm, one.proof.recorded) for one in report.copies} == {("CRC32C", True)}
 
-    origin.insert("plain", "2\n")
+    table = target.metastore.table(unique, "plain")
+    assert table is not None
+    added = origin.insert("plain", "2\n")
+    target.storage.write(f"{table.sd.location}/{paths.name(added)}", b"2\n")  # as a load leaves it that was killed
     origin.insert("changed", "3\n", overwrite=True)
     assert warehouse.replicate().held == ()
     assert warehouse.content(source=False) == warehouse.content(source=True)
     assert witness(source, target, unique).wrong == []
     assert [one.differences for one in compare_database(source, target, unique) if one.differences] == []
 
-    table = target.metastore.table(unique, "plain")
-    assert table is not None
     (file, *_) = target.storage.files(str(table.sd.location))
     target.storage.write(file.uri, b"9\n")
     assert [one.table for one in witness(source, target, unique).wrong] == ["plain"]
