@@ -119,9 +119,13 @@ class Source:
 
     def lister(self, boundary: SourceBoundary) -> Lister:
         """Lists data files within a boundary; none where the policy replicates no data."""
-        nothing, hive2 = self.policy.metadata_only, self.metastore.features.major < 3
-        kept = self._cm_roots(boundary.directories)
-        return Lister(self.storage, kept, nothing=nothing, boundary=boundary.data, holds=True, hive2=hive2)
+        nothing, kept = self.policy.metadata_only, self._cm_roots(boundary.directories)
+        return Lister(self.storage, kept, nothing=nothing, boundary=boundary.data, holds=True, hive2=self.is_hive2)
+
+    @property
+    def is_hive2(self) -> bool:
+        """Whether the metastore keeps deleted files under other names, which its messages do not tell."""
+        return self.metastore.features.major < 3
 
     def _cm_roots(self, directories: tuple[str, ...]) -> CmRoots:
         root = self.cm_root()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -104,23 +105,30 @@ def directories(web: WebHdfs, path: str) -> Iterator[Directory]:
             raise ReplicationError(f"LISTSTATUS_BATCH of {path} is answered without {error}") from error
 
 
-def zone_of(web: WebHdfs, path: str) -> tuple[str, ...]:
-    """The directory at which the encryption zone of a file or directory begins; empty where it lies in none.
+def is_encrypted(web: WebHdfs, path: str) -> bool:
+    """Whether a file or directory lies in an encryption zone.
 
     Raises:
         FileNotFoundError: there is nothing of the name.
         ReplicationError: WebHDFS does not answer as it should; OSErrors likewise.
     """
+    return bool(web.asked(path, "GETFILESTATUS", "FileStatus").get("encBit"))
+
+
+def zone_of(web: WebHdfs, path: str) -> tuple[str, ...]:
+    """The directory at which the encryption zone of a file or directory begins; empty where it lies in none.
+
+    Raises: as :func:`is_encrypted`.
+    """
     place = PurePosixPath(path)
-    within = (str(one) for one in (place, *place.parents))
-    encrypted = list(takewhile(lambda one: web.asked(one, "GETFILESTATUS", "FileStatus").get("encBit"), within))
+    encrypted = list(takewhile(partial(is_encrypted, web), map(str, (place, *place.parents))))
     return tuple(encrypted[-1:])
 
 
 def zones_in(web: WebHdfs, path: str) -> tuple[str, ...]:
     """Where the encryption zone of a directory begins, or else those that begin with directories in it.
 
-    Raises: as :func:`zone_of`.
+    Raises: as :func:`is_encrypted`.
     """
     top, *inside = directories(web, path)
     return zone_of(web, path) if top.encrypted else tuple(one.path for one in inside if one.encrypted)

@@ -24,7 +24,7 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
-from hive_replication.storage.hdfs_facts import zone_of
+from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.storage.repeats import moving, repeated
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -270,7 +270,7 @@ class Storage:
 
         Raises: as :meth:`about_webhdfs`, and FileNotFoundError if there is nothing of the name.
         """
-        return bool(self.about_webhdfs(uri, zone_of))
+        return bool(self.about_webhdfs(uri, is_encrypted))
 
     def _unfinished(self, uri: str) -> str:
         return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -209,10 +209,5 @@ class _Comparison:
         return pair
 
     def _same_content(self, source: FileRef, target: FileRef) -> bool:
-        ours, theirs = (_content(storage.stream(ref.uri)) for storage, ref in zip(self._storages, (source, target), strict=True))
+        ours, theirs = (Crc32c.of(storage.stream(ref.uri)) for storage, ref in zip(self._storages, (source, target), strict=True))
         return ours == theirs
-
-
-def _content(chunks: Iterable[bytes]) -> tuple[int, str]:
-    crc = Crc32c.of(chunks)
-    return crc.size, crc.hex

@@ -97,7 +97,7 @@ class EventFiles:
         return FileGroup(added.name, self._kept(added.files))
 
     def _kept(self, files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
-        return tuple(map(self._lister.as_kept, files))
+        return tuple(map(self._lister.as_kept, files)) if self._source.is_hive2 else files
 
     def _cascaded(self, event: r.AlterTable) -> list[str]:
         """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
