@@ -255,10 +255,14 @@ class WebHdfs:
         except OSError as error:
             raise Busy(str(error)) from error
 
-    def _exchanged(self, method: str, url: str, data: bytes | Pieces | None = None) -> urllib3.BaseHTTPResponse:
+    def _exchanged(
+        self, method: str, url: str, data: bytes | Pieces | None = None, *, again: bool = True
+    ) -> urllib3.BaseHTTPResponse:
         try:
             return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
+            if method == "GET" and again and isinstance(getattr(error, "reason", error), urllib3.exceptions.ProtocolError):
+                return self._exchanged(method, url, again=False)  # servers close connections that lay idle, this one just now
             raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
 
     def _body(self, response: urllib3.BaseHTTPResponse, most: int = _MOST) -> bytes:

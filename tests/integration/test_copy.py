@@ -364,7 +364,7 @@ def test_500_tiny_files_do_not_wait_for_each_other(pair: Pair, copier: Copier) -
     answers = list(copier.copy(tasks))
     seconds = time.monotonic() - start
     assert {a.task for a in answers if isinstance(a, CopyResult) and a.proof.recorded} == set(tasks)
-    assert seconds < 60  # One after the other they would wait 250 s for HDFS to close them.
+    assert seconds < 125  # One after the other they would wait 250 s for HDFS to close them, however fast the machine.
     assert len(pair.target.files(pair.target_base, hidden=True)) == 500
 
 

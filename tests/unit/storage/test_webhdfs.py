@@ -17,6 +17,7 @@ from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
 
 Answer = tuple[int, dict[str, object] | str]  # a text is where a redirect leads to
+CLOSED: Answer = (0, "")  # the connection is
 GOOD: Answer = (200, {"FileChecksum": {"algorithm": "MD5-of-0MD5-of-512CRC32C", "bytes": "AB" * 28 + "00000000", "length": 28}})
 
 
@@ -49,6 +50,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: dict[str, object] | str) -> None:
         data = body.encode() if status == 200 and isinstance(body, str) else json.dumps(body).encode()
+        if not status:
+            self.close_connection = True
+            return
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         while (
             self.headers.get("Transfer-Encoding") == "chunked" and self.rfile.read(int(self.rfile.readline(), 16) + 2) != b"\r\n"
@@ -96,6 +100,15 @@ def test_the_next_address_is_asked_where_one_is_standby(serve: Callable[..., Ser
     standby, active = serve(bad(403, "StandbyException")), serve(GOOD)
     assert WebHdfs(f"{standby.address}, {active.address}/").checksum("/x").value == "ab" * 28
     assert (len(standby.asked), len(active.asked)) == (1, 1)
+
+
+def test_a_connection_that_was_closed_just_then_is_made_again_once(serve: Callable[..., Server]) -> None:
+    good: Answer = (200, {"QuotaUsage": {}})
+    once, twice = serve(CLOSED, good), serve(CLOSED, CLOSED, good)
+    assert WebHdfs(once.address).asked("/x", "GETQUOTAUSAGE", "QuotaUsage") == {}
+    with pytest.raises(OSError, match="no answer"):
+        WebHdfs(twice.address).asked("/x", "GETQUOTAUSAGE", "QuotaUsage")
+    assert (len(once.asked), len(twice.asked)) == (2, 2)
 
 
 @pytest.mark.parametrize(
