@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 LOCKED := $(VENV)/.locked
 READY := $(VENV)/.installed
-# Tests mostly wait for servers: more workers than cores, each with servers of its own (1.5 GB); tests/conftest.py groups tests.
+# Tests mostly wait for servers: more workers than cores, each with servers of its own (1.5 GB); tests/conftest.py shares tests out.
 WORKERS ?= 3
-PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n $(WORKERS) --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install lint bench scale test test-fast test-long ui-test crash-test random-test fuzz test-acid secure-test failover-test matrix demo demo-reset clean python java

@@ -6,13 +6,16 @@ Name a data folder in HIVE_REPL_TEST_CLUSTER to use the servers there instead, a
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from hive_replication.connect import Connection, connect
 from hive_replication.policy import load_policy
@@ -22,6 +25,9 @@ from resources.embedded.hive import HiveDriver
 from resources.embedded.policy import policy, write_policy
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
+
+#: What asks for the metastores 4.2.0, by the names of their fixtures.
+_OF_4_2 = re.compile(r"\b(source4|target4|connection4|hive4|acid: Warehouse)\b")
 
 settings.register_profile("shared cores", deadline=None)
 settings.load_profile("shared cores")
@@ -37,20 +43,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _on_servers(item):
             item.add_marker("no_cover")
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _on_servers(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(mark) for mark in ("ui", "hive", "servers"))
 
 
-def _group(item: pytest.Item) -> str:
-    """The tests of a file stay together, and so do all on the metastores 4.2.0: one worker starts these."""
-    names = {*getattr(item, "fixturenames", ())}
-    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-        names.update(map(str, item.callspec.params.values()))  # of fixtures that a test asks for by name
-    return "4.2" if names & {"source4", "target4"} else item.nodeid.partition("::")[0]
+class _Scheduling(LoadScopeScheduling):
+    """The tests of a file stay together, and so do the files that use the metastores 4.2.0: one worker starts these."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _scope(nodeid.partition("::")[0])
+
+
+@cache
+def _scope(file: str) -> str:
+    return "4.2" if _OF_4_2.search((Path(__file__).parents[1] / file).read_text()) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """How ``pytest -n`` shares the tests out."""
+    return _Scheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -91,7 +91,7 @@ class Pair:
         return set(self.connection.target.metastore.table_names(self.database))
 
 
-_VERSIONS = pytest.param("3.1.3", marks=pytest.mark.long), pytest.param("4.2", marks=pytest.mark.xdist_group("4.2"))
+_VERSIONS = pytest.param("3.1.3", marks=pytest.mark.long), "4.2"
 
 
 @pytest.fixture(params=_VERSIONS, scope="module")

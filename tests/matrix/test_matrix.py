@@ -24,10 +24,7 @@ def running(cluster: Cluster, pair: tuple[str, str]) -> Iterator[None]:
 
 #: From the oldest version to the newest; what other tests replicate to the same one is 3.1.3 and 4.2.0.
 _OFTEN = ("2", "4")
-_TRIED = [
-    pytest.param(pair, id="-".join(sides(pair)), marks=pytest.mark.xdist_group("4.2") if pair == _OFTEN else pytest.mark.long)
-    for pair in PAIRS
-]
+_TRIED = [pytest.param(pair, id="-".join(sides(pair)), marks=() if pair == _OFTEN else pytest.mark.long) for pair in PAIRS]
 
 
 @pytest.mark.parametrize("pair", _TRIED)
