@@ -13,6 +13,7 @@ Setting = Callable[[str, str], str]
 LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 DAY = 86_400
 _CATALOG = "metastore.catalog.default"
+_TRIMMED = "hive.metastore.notification.parameters.exclude.patterns"
 _UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": DAY, "day": DAY, "ms": 0.001, "msec": 0.001}
 
 
@@ -33,6 +34,7 @@ def source_settings(setting: Setting, lag: float) -> Iterator[Finding]:
     """
     yield from _catalog(setting)
     yield _listener(setting)
+    yield from _trimmed_parameters(setting)
     if setting("hive.metastore.dml.events", "false").lower() == "true":
         yield ok("source", "insert events", "hive.metastore.dml.events=true")
     else:
@@ -91,6 +93,13 @@ def _listener(setting: Setting) -> Finding:
             f"name it in {names[0]} instead, so that an event is never lost nor written for a change that failed",
         )
     return ok("source", "notification log", f"DbNotificationListener in {found[0]}")
+
+
+def _trimmed_parameters(setting: Setting) -> Iterator[Finding]:
+    """Hive 4 can leave parameters of tables and partitions out of its events, which then seem to have none of these."""
+    if patterns := setting(_TRIMMED, ""):
+        advice = f"take out of {_TRIMMED} what readers of the replica need, then repair what hive-repl verify names"
+        yield warning("source", "parameters", f"{_TRIMMED}={patterns}: with its next ALTER a replica loses these", advice)
 
 
 def _no_change_management() -> Iterator[Finding]:

@@ -17,6 +17,16 @@ _STATE_ID = "repl.last.id"
 TYPES = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT"})
 
 
+def is_unclear(event: r.Event, *, acid: bool) -> bool:
+    """Whether nothing in a window tells what a table holds after an event, so that it comes whole from a dump.
+
+    Args:
+        event: of the table.
+        acid: whether the window has transactional tables and transactions.
+    """
+    return is_untold(event) or (acid and bool(why_redump(event)))
+
+
 def why_redump(event: r.Event) -> str:
     """What was done to a transactional table without a transaction, or to any table unsaid by a metastore of Hive 2; else ""."""
     if is_untold(event):

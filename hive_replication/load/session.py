@@ -21,16 +21,10 @@ from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.load_plan import SegmentPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
+from hive_replication.load.replica import ownership
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.own_location import own_location
-from hive_replication.load.replica.ownership import (
-    lineage,
-    refuse_failed_over,
-    refuse_loop,
-    refuse_second_writer,
-    refuse_undone,
-)
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import KnownObjects
@@ -105,7 +99,7 @@ class Session:
     @property
     def _lineage(self) -> tuple[str, ...]:
         """Where the dump's data comes from; see :func:`hive_replication.load.replica.ownership.lineage`."""
-        return lineage(self.reader.header.source_database.parameters, self.identity)
+        return ownership.lineage(self.reader.header.source_database.parameters, self.identity)
 
     @property
     def dry(self) -> bool:
@@ -155,15 +149,17 @@ class Session:
         """Makes sure that the target database is a replica of this source, or holds nothing that is not.
 
         Raises:
-            Refused: it is another source's replica, a failover ended this direction, or it holds a table that is not our replica.
+            Refused: it is another source's replica, a failover ended this direction, it is marked as changed so that nothing may
+                be loaded, or it holds a table that is not our replica.
         """
         own = f"{self.target.identity}/{self.database}"
-        refuse_failed_over(self.state, self.database, self.reader.header.source_database, own)
-        refuse_loop(self._lineage, own)
-        refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
+        found = self.replica.image
+        ownership.refuse_incompatible(found)
+        ownership.refuse_failed_over(self.state, self.database, self.reader.header.source_database, own)
+        ownership.refuse_loop(self._lineage, own)
+        ownership.refuse_second_writer(self.state, self.database, self.identity, self.target.policy.name)
         if self.state.source:
             self.replica.state = replace(self.state, policy=self.target.policy.name, origins=self._lineage[1:])
-        found = self.replica.image
         if self.state.source or found is None or self.reader.header.scope.table is not None:
             return
         names = self.target.metastore.table_names(self.database)
@@ -177,7 +173,7 @@ class Session:
 
     def require_released(self) -> None:
         """Makes sure that nobody took the database back on purpose; see :func:`.ownership.refuse_undone`."""
-        refuse_undone(self.state, self.database, self.reader.header.to_evid)
+        ownership.refuse_undone(self.state, self.database, self.reader.header.to_evid)
 
     def carry_out(self, plan: SegmentPlan, replan: Replan, known: KnownObjects) -> None:
         """Carries out a segment, or only notes it where this is a plan.

@@ -16,36 +16,46 @@ PLAIN = "TBLPROPERTIES ('transactional'='false')"
 
 @pytest.mark.timeout(900)
 def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriver) -> None:
-    """Plain tables made transactional in a window; TRUNCATE without a base; partitions and tables added, renamed, dropped."""
+    """Plain tables made transactional in a window; TRUNCATE without a base; partitions and tables added, renamed, dropped.
+
+    One is made transactional and renamed, one gets the name of another that is.
+    """
     acid.sql(
         f"CREATE TABLE c (a INT, b STRING) STORED AS ORC {PLAIN}",
         f"CREATE TABLE p (a INT) PARTITIONED BY (d STRING) STORED AS ORC {PLAIN}",
         f"CREATE TABLE m (a INT) STORED AS TEXTFILE {PLAIN}",
-        f"CREATE TABLE gone (a INT) STORED AS ORC {PLAIN}",
+        *(f"CREATE TABLE {name} (a INT) STORED AS ORC {PLAIN}" for name in ("gone", "w", "x")),
         # Hive 4 keeps plain tables as external ones, and makes no external table transactional.
-        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('EXTERNAL'='FALSE')" for name in ("c", "p", "m", "gone")),
+        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('EXTERNAL'='FALSE')" for name in ("c", "p", "m", "gone", "w", "x")),
         f"CREATE TABLE t (a INT, b STRING) {FULL}",
         "INSERT INTO c VALUES (1, 'x'), (2, 'y')",
         "INSERT INTO p VALUES (1, '1'), (2, '2')",
         "INSERT INTO m VALUES (5)",
+        "INSERT INTO w VALUES (6)",
+        "INSERT INTO x VALUES (7)",
         "INSERT INTO t VALUES (1, 'x')",
     )
     assert acid.replicate().held == ()
     acid.sql(
         "INSERT INTO c VALUES (3, 'plain')",
         "ALTER DATABASE {db} SET DBPROPERTIES ('repl.source.for'='')",  # Hive refuses it in a source of replication
-        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('transactional'='true')" for name in ("c", "p", "gone")),
+        *(f"ALTER TABLE {name} SET TBLPROPERTIES ('transactional'='true')" for name in ("c", "p", "gone", "w")),
         "ALTER TABLE m SET TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')",
         "FROM c INSERT INTO t SELECT * INSERT INTO p PARTITION (d) SELECT a, '3'",
         "UPDATE c SET b = 'z' WHERE a = 2",
         "INSERT INTO gone VALUES (1)",
         "DROP TABLE gone",
+        "INSERT INTO w VALUES (8)",
+        "ALTER TABLE w RENAME TO v",
+        "INSERT INTO v VALUES (9)",
+        "ALTER TABLE x RENAME TO w",
+        "INSERT INTO w VALUES (10)",
         "ALTER TABLE p PARTITION (d = '1') RENAME TO PARTITION (d = '11')",
         "ALTER TABLE p ADD PARTITION (d = '4')",
     )
     report = acid.replicate()
     assert report.held == ()
-    assert report.applied["ImpressWriteIds"] == 3
+    assert report.applied["ImpressWriteIds"] == 4
     _assert_same(acid, hive4_target)
 
     acid.sql(

@@ -101,6 +101,25 @@ def test_killed_bootstrap_goes_on_with_what_is_missing(filled: Warehouse) -> Non
     filled.assert_equal()
 
 
+def test_a_newer_bootstrap_replaces_a_half_made_one(filled: Warehouse) -> None:
+    """Of a database in which a managed table has taken the name of an external one meanwhile (S193)."""
+    outside = f"{filled.connection.source.policy.source.roots[0].uri}elsewhere/{filled.database}"
+    filled.sql(f"CREATE EXTERNAL TABLE another (a INT) LOCATION '{outside}'")
+    filled.load_data("another", "1\n")
+    filled.copier = DyingCopier(filled.connection.copier, 3)
+    with pytest.raises(Killed):
+        filled.load(filled.dump().directory)
+    filled.copier = None
+    filled.sql("DROP TABLE another", "CREATE TABLE another (b STRING)")
+    filled.load_data("another", "two\n")
+    filled.load_data("plain", "2\n")
+    assert filled.load(filled.dump().directory).held == ()
+    filled.assert_equal()
+    filled.load_data("another", "three\n")
+    assert filled.replicate().held == ()
+    filled.assert_equal()
+
+
 @pytest.mark.parametrize("files", range(4))
 def test_killed_window_is_applied_once(replicated: Warehouse, files: int) -> None:
     before = replicated.applied()
@@ -414,6 +433,47 @@ def test_database_dropped(replicated: Warehouse) -> None:
     assert metastore.database(replicated.database) is None
     assert replicated.status() is None
     assert replicated.load(dump.directory).applied == {}
+
+
+def test_data_of_external_tables_outlives_their_database(replicated: Warehouse) -> None:
+    """Whatever the source deletes with it (S202): of a replica's directories nothing goes before retention ends."""
+    source, target = replicated.connection.source, replicated.connection.target
+    outside = f"{source.policy.source.roots[0].uri}elsewhere/{replicated.database}"
+    replicated.sql(f"CREATE EXTERNAL TABLE away (a INT) LOCATION '{outside}'")
+    replicated.load_data("away", "1\n")
+    start = replicated.replicate().to_evid
+    replica = target.metastore.table(replicated.database, "away")
+    assert replica is not None
+    location = str(replica.sd.location)
+    _drop_source_database(replicated)
+    source.storage.delete(outside, recursive=True)
+    assert replicated.load(replicated.dump(start).directory).held == ()
+    assert target.metastore.database(replicated.database) is None
+    assert [target.storage.read(one.uri) for one in target.storage.files(location)] == [b"1\n"]
+
+
+def test_a_database_that_is_marked_as_incompatible_is_left_alone(replicated: Warehouse) -> None:
+    """As Hive's REPL LOAD does (S223)."""
+    metastore, before = replicated.connection.target.metastore, replicated.applied()
+    replicated.load_data("plain", "2\n")
+    _set_parameter(replicated, "repl.incompatible", "true")
+    events = replicated.target_events()
+    with pytest.raises(Refused, match=r"repl\.incompatible=true"):
+        replicated.replicate()
+    assert (replicated.applied(), replicated.target_events()) == (before, events)
+    assert metastore.database(replicated.database).parameters["repl.incompatible"] == "true"  # type: ignore[union-attr]
+    _set_parameter(replicated, "repl.incompatible", "false")
+    assert replicated.replicate().held == ()
+    replicated.assert_equal()
+
+
+def _set_parameter(warehouse: Warehouse, name: str, value: str) -> None:
+    """Of the target database."""
+    metastore = warehouse.connection.target.metastore
+    database = copy_of(metastore.database(warehouse.database))
+    assert database is not None
+    database.parameters = {**(database.parameters or {}), name: value}
+    metastore.alter_database(warehouse.database, database)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

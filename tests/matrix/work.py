@@ -101,14 +101,18 @@ class Work:
         self.metastore.alter_database(self.database, found)
 
     def names(self) -> None:
-        """Tables and partitions that are renamed, dropped, and made again."""
+        """Tables and partitions that are renamed, just written to or not, dropped, and made again."""
         self.origin.create("goes_too")
         self.metastore.drop_table(self.database, "goes", delete_data=True)
         self.metastore.drop_table(self.database, "goes_too", delete_data=True)
         self.origin.create("goes", "1")
-        table = self.recorder._table("moves")
-        table.tableName = "moved"
-        self.metastore.alter_table(self.database, "moves", table)
+        self.origin.create("made")
+        self.origin.insert("made", "1\n")
+        self._overwrite("moves")
+        for before, after in (("moves", "moved"), ("made", "last")):
+            table = self.recorder._table(before)
+            table.tableName = after
+            self.metastore.alter_table(self.database, before, table)
         (day,) = self.metastore.partitions(self.database, "days", ["ds=1"])
         day.values = ["one"]
         self.metastore.rename_partition(self.database, "days", ["1"], day)

@@ -36,15 +36,6 @@ NOT_APPLICABLE = {
     253: "the marker _non_recoverable and its state FAILED_ADMIN; nothing is blocked here, what is missing comes again",
 }
 
-#: Scenarios that are not shown yet, each with what is missing.
-NOT_YET = {
-    193: "a bootstrap over a half-made one is struck by tests/crash, not with a managed table in the place of an external one",
-    202: "what stays of external data when its database is dropped is not tested by itself",
-    217: "clusters whose nameservices have the same name",
-    218: "raw copies between encryption zones with the same key",
-    223: "the parameter repl.incompatible of a target database, which Hive sets by itself and this replication does not read",
-}
-
 #: Scenarios that are tested in other places: file and test.
 ELSEWHERE = {
     146: "integration/test_transactions.py::test_a_transaction_over_windows",  # housekeeping aborts as anybody does
@@ -64,9 +55,11 @@ ELSEWHERE = {
     187: "integration/test_preserve.py::test_acls_are_kept_or_narrow_the_mode",
     188: "integration/test_partition_locations.py::test_they_keep_their_paths_below_the_external_root",
     190: "integration/test_drift.py::test_files_put_deleted_and_rewritten",
+    193: "integration/test_load.py::test_a_newer_bootstrap_replaces_a_half_made_one",
     194: "unit/load/replica/test_name_mapping.py::test_external_data_keeps_its_path_below_the_external_root",
     196: "integration/test_load.py::test_bootstrap_is_consolidated_at_the_source",
     197: "integration/test_odd_neighbours.py::test_another_catalog",
+    202: "integration/test_load.py::test_data_of_external_tables_outlives_their_database",
     203: "integration/test_locations.py::test_the_policy_chooses",
     205: "integration/test_drift_snapshots.py::test_without_the_setting_snapshots_are_removed",  # and made when it is set again
     206: "integration/test_drift_snapshots.py::test_partitions_elsewhere_and_tables_made_anew",
@@ -75,6 +68,9 @@ ELSEWHERE = {
     211: "integration/test_drift_snapshots.py::test_all_changes_are_found_and_nothing_else_is_listed",
     212: "integration/test_drift_snapshots.py::test_partitions_elsewhere_and_tables_made_anew",
     214: "integration/test_copy.py::test_every_kind_of_file_at_once",
+    217: "integration/test_one_nameservice.py::test_each_side_means_its_own",
+    218: "integration/test_encryption_zones.py::test_a_database_goes_from_zone_to_zone",  # read and written with each side's keys
+    223: "integration/test_load.py::test_a_database_that_is_marked_as_incompatible_is_left_alone",
     229: "integration/test_policy_change.py::test_regular_expressions_in_statements",
     230: "unit/statements/test_parser.py::test_broken_statement_names_the_place_and_the_forms",
     232: "integration/test_policy_change.py::test_transactional_tables_that_come_into_the_policy",

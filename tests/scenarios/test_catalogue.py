@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.catalogue import ELSEWHERE, LISTED, NOT_APPLICABLE, NOT_YET
+from tests.scenarios.catalogue import ELSEWHERE, LISTED, NOT_APPLICABLE
 
 
 def numbers() -> Iterator[int]:
@@ -19,7 +19,7 @@ def numbers() -> Iterator[int]:
 
 def test_every_scenario_is_a_test_or_has_its_reason() -> None:
     shown = set(numbers())
-    others = NOT_APPLICABLE.keys() | ELSEWHERE.keys() | NOT_YET.keys()
+    others = NOT_APPLICABLE.keys() | ELSEWHERE.keys()
     assert sorted(LISTED - shown - others) == []
     assert sorted(shown & others) == []
     assert shown <= LISTED
@@ -33,4 +33,4 @@ def test_what_is_tested_elsewhere_is_there(number: int, place: str) -> None:
 
 def test_few_scenarios_are_not_applicable() -> None:
     assert len(NOT_APPLICABLE) <= 18
-    assert len(NOT_APPLICABLE) + len(ELSEWHERE) + len(NOT_YET) == len({*NOT_APPLICABLE, *ELSEWHERE, *NOT_YET} & LISTED)
+    assert len(NOT_APPLICABLE) + len(ELSEWHERE) == len({*NOT_APPLICABLE, *ELSEWHERE} & LISTED)

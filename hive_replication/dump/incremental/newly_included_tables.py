@@ -1,5 +1,7 @@
 """Dumps of the tables that a window takes into the policy: by a change of the policy, or by a rename.
 
+A table that would be rebuilt (see ``table_redumps``) and is renamed later in the window is dealt with as if it was taken in then.
+
 The log does not tell what such a table holds: it comes whole. What the window has of it the load leaves out, and loads the
 table's dump after the window's events. So the table has to bear, from the window's end to its dump, the one name; else the dump
 says only that it belongs to the policy, the load holds it, and the next window tries again.
@@ -18,6 +20,7 @@ from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.incremental.table_redumps import DumpTable, dumped_beside
 from hive_replication.dump.source import Source
 from hive_replication.events import event_records as r
+from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent, refiltered, renamed_into
 from hive_replication.logs import about
 from hive_replication.metastore.materialized_views import is_definition
@@ -26,7 +29,7 @@ from hive_replication.policy import PolicyScope
 
 _LOG = logging.getLogger(__name__)
 
-_TYPES = frozenset({"ALTER_TABLE", "CREATE_TABLE", "DROP_TABLE"})
+_TYPES = redumps.TYPES | {"CREATE_TABLE", "DROP_TABLE"}
 
 
 @dataclass
@@ -46,6 +49,7 @@ class JoinedTables:
     dump: DumpTable | None
     _names: set[str] = field(default_factory=set[str])
     _created: set[str] = field(default_factory=set[str])
+    _unclear: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self._names |= set(self.made_with.coming)
@@ -60,14 +64,18 @@ class JoinedTables:
                 old, new = change.names
                 policy, database = self.source.policy, self.locations.database
                 comes = renamed_into(change, database, policy.includes) or refiltered(change, policy.filters(database).of)
-                comes = comes or old in self._names
+                comes = comes or old in self._names or old in self._unclear
                 self._names.discard(old)
+                self._unclear.discard(old)
                 self._created |= {new}
                 self._names |= {new} if comes and change.after.dbName.lower() == database else set()
             case r.CreateTable():
                 self._created.add(event.row.table)
             case r.DropTable():
                 self._names.discard(event.row.table)
+                self._unclear.discard(event.row.table)
+            case r.Event() as change if redumps.is_unclear(change, acid=self.source.acid):
+                self._unclear.add(event.row.table)
             case _:
                 pass
 

@@ -18,7 +18,6 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.partition_filters import Entered
-from hive_replication.events.untold import is_untold
 from hive_replication.logs import about
 
 _LOG = logging.getLogger(__name__)
@@ -54,8 +53,7 @@ class TableRedumps:
             return self._directory(event.row.table, event.evid)
         if self.dump is None or event.row.type not in redumps.TYPES or event.event is None:
             return ""
-        untold = is_untold(event.event) or isinstance(event.event, Entered)
-        needed = untold or (self.source.acid and redumps.why_redump(event.event))
+        needed = isinstance(event.event, Entered) or redumps.is_unclear(event.event, acid=self.source.acid)
         return self._directory(event.row.table, event.evid) if needed else ""
 
     def _directory(self, table: str, evid: int) -> str:

@@ -29,12 +29,14 @@ class Incarnation:
         created: event id of its creation inside the window, or None where it is older.
         dropped: event id of its drop (or rename out of the policy) inside the window, or None where it lasts.
         entered: event id of its rename into the policy inside the window, or None where it was of it before.
+        unclear: whether an event inside the window does not tell what it holds from then on.
     """
 
     names: list[tuple[str, int]]
     created: int | None = None
     dropped: int | None = None
     entered: int | None = None
+    unclear: bool = False
 
     def located(self, state_id: Callable[[str], int | None]) -> str | None:
         """The name under which the target has this very incarnation now, or None where it does not have it.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.events_of_policy import refiltered, renamed_into
+from hive_replication.events.redumps import is_unclear
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.replica.name_mapping import NameMapping
@@ -23,6 +24,7 @@ class LaneIncarnations:
         coming: target tables that were taken into the policy and could not be loaded yet.
         ended: event id of the database's drop at the end of the segment, which ends all incarnations; None without one.
         filters: which partitions belong to the dump's scope.
+        acid: whether the dump has transactional tables and transactions.
 
     Attributes:
         tables: by event id.
@@ -38,8 +40,10 @@ class LaneIncarnations:
         coming: Container[str],
         ended: int | None,
         filters: PartitionFilters,
+        *,
+        acid: bool,
     ) -> None:
-        self._mapping, self._includes, self._filters = mapping, includes, filters
+        self._mapping, self._includes, self._filters, self._acid = mapping, includes, filters, acid
         self.tables: dict[int, Incarnation] = {}
         self.written: dict[tuple[int, str], Incarnation] = {}
         self.partitions: dict[tuple[int, str], Incarnation] = {}
@@ -56,15 +60,13 @@ class LaneIncarnations:
         tables = (one for one in self.tables.values() if not r.is_function(one.names[0][0]))
         return (*tables, *self.written.values(), *self._awaited)
 
-    def stays(self, change: r.AlterTable) -> bool:
-        """Whether a renamed table still belongs to the dump's scope, with the same partitions."""
-        return self._belongs(change) and not refiltered(change, self._filters.of)
-
     def _belongs(self, change: r.AlterTable) -> bool:
         return change.after.dbName.lower() == self._mapping.source_database and self._includes(change.names[1])
 
     def _follow(self, event: WindowEvent) -> None:
         incarnation = self.tables[event.evid] = self._table(event)
+        if event.event and is_unclear(event.event, acid=self._acid):
+            incarnation.unclear = True
         if isinstance(event.event, PartitionEvent):
             for name, part in incarnations_of_partitions(self._partitions_of(incarnation), event.event):
                 self.partitions[event.evid, name] = part
@@ -92,7 +94,8 @@ class LaneIncarnations:
                 old, new = change.names
                 if renamed_into(change, self._mapping.source_database, self._includes):
                     return names.enter(new, event.evid)
-                if self.stays(change):
+                whole = names.of(old).unclear or refiltered(change, self._filters.of)
+                if self._belongs(change) and not whole:
                     return names.rename(old, new, event.evid)
                 left = names.drop(old, event.evid)
                 if self._belongs(change):  # it comes whole, with the partitions that the filter of its new name includes

@@ -81,7 +81,7 @@ class LanePlanner:
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
         awaited = settings.view.state.coming
         self._incarnations = LaneIncarnations(
-            lane, settings.mapping, settings.includes, awaited, settings.ended, settings.filters
+            lane, settings.mapping, settings.includes, awaited, settings.ended, settings.filters, acid=settings.acid
         )
         self._replicas: dict[int, Replica] = {}
         self._planning = LanePlanning(
@@ -225,7 +225,7 @@ class LanePlanner:
 
     def _handle(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> None:
         change = event.event
-        leaves = isinstance(change, r.AlterTable) and change.rename and not self._incarnations.stays(change)
+        leaves = isinstance(change, r.AlterTable) and change.rename and incarnation.dropped == event.evid
         # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
         if leaves or (incarnation.dropped is not None and change is not None and (event.obstacle or why_redump(change))):
             tables.drop_table(self._planning, event, replica)

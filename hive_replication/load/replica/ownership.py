@@ -14,6 +14,9 @@ from hive_replication.load.replica.failover_marks import failover_marks
 from hive_replication.load.replica.state import SOURCE, ReplicaState, origins
 from hive_replication.metastore.types import Database
 
+#: Parameter of a target database that operators and tools of Hive set.
+INCOMPATIBLE = "repl.incompatible"
+
 
 def lineage(parameters: Mapping[str, str] | None, source: str) -> tuple[str, ...]:
     """The chain of databases that a source's data comes from: the source itself, then its own sources, nearest first.
@@ -61,6 +64,22 @@ def refuse_second_writer(state: ReplicaState, database: str, source: str, policy
         raise Refused(
             f"the target database {database!r} is written by the policy {state.policy!r}, and this one is {policy!r}: load under "
             "another name, or, to hand it over, remove its parameter hive_replication.policy"
+        )
+
+
+def refuse_incompatible(found: Database | None) -> None:
+    """Makes sure that the target database is not marked as changed in a way that replication cannot go on from.
+
+    Args:
+        found: the target database, if there is one.
+
+    Raises:
+        Refused: it is; Hive's REPL LOAD refuses it, too (error 40018).
+    """
+    if found and ((found.parameters or {}).get(INCOMPATIBLE) or "").lower() == "true":
+        raise Refused(
+            f"the target database {found.name!r} has {INCOMPATIBLE}=true: it was changed so that replication cannot go on from "
+            "what it holds; drop it and load a bootstrap, or remove that parameter if it is still a replica"
         )
 
 

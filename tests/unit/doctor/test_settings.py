@@ -82,6 +82,11 @@ def test_retention_against_the_lag() -> None:
     assert {verdict for verdict, _ in judged({}, lag=250 * HOUR).values()} == {"error"}
 
 
+def test_parameters_that_events_lack() -> None:
+    (verdict, advice) = judged({"hive.metastore.notification.parameters.exclude.patterns": r"impala\..*"})["parameters"]
+    assert (verdict, "repair what hive-repl verify names" in advice) == ("warning", True)
+
+
 @pytest.mark.parametrize(("major", "name"), [(3, "hive.compactor.initiator.on"), (4, "metastore.housekeeping.threads.on")])
 def test_locks_of_dead_loads_must_end(major: int, name: str) -> None:
     assert [one.verdict for one in target_settings(lambda *_: "true", major)] == ["ok"]

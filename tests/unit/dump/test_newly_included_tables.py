@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Barrier
 from types import SimpleNamespace
+
+import pytest
 
 from hive_replication.dump.format.record_types import GONE, DumpResult, MadeWith
 from hive_replication.dump.incremental.newly_included_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
+from hive_replication.events import event_records as r
 from hive_replication.metastore.types import Table
 from hive_replication.policy.parallelism import Parallelism
 from tests.moving import POLICY
+from tests.unit.events.test_redumps import PLAIN, altered, table
 
 
 def test_they_are_dumped_as_many_at_a_time_as_the_policy_says() -> None:
@@ -31,3 +36,17 @@ def test_they_are_dumped_as_many_at_a_time_as_the_policy_says() -> None:
     source = Source(metastore, None, policy)  # type: ignore[arg-type]
     joined = JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(there=("old",)), dump)  # type: ignore[arg-type]
     assert joined.dumped(5) == {"a": "dump of a", "b": "dump of b", "c": GONE}
+
+
+@pytest.mark.parametrize(("dropped", "found"), [(False, {"u": "dump of u"}), (True, {})])
+def test_a_table_that_no_event_tells_of_is_dumped_under_the_name_that_it_gets(dropped: bool, found: dict[str, str]) -> None:
+    more = {"table": lambda *_: table(PLAIN), "features": SimpleNamespace(major=4)}
+    metastore = SimpleNamespace(current_event_id=lambda: 9, events=lambda *_: [], **more)
+    source = Source(metastore, None, POLICY)  # type: ignore[arg-type]
+    dump = lambda _, name: SimpleNamespace(directory=f"dump of {name}")  # noqa: E731
+    joined = JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(), dump)  # type: ignore[arg-type]
+    untold = replace(altered(table(PLAIN), table(PLAIN)), untold=True)
+    events = [untold, r.DropTable(7, 8, "DROP_TABLE", "db", "t", table(PLAIN))][: 1 + dropped]
+    for event in (*events, altered(table(PLAIN), table(PLAIN, name="u"))):
+        joined.follow(SimpleNamespace(row=event, event=event))  # type: ignore[arg-type]
+    assert joined.dumped(7) == found

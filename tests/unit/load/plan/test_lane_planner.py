@@ -177,6 +177,21 @@ def test_a_newcomer_comes_under_its_last_name() -> None:
     assert (plan.stop, plan.coming, kinds(plan)) == (None, ("b",), [])
 
 
+@pytest.mark.parametrize(("after", "done"), [(1, ["DropTable"]), (0, [])])
+def test_what_nothing_tells_of_and_is_renamed_comes_whole_under_its_last_name(after: int, done: list[str]) -> None:
+    source = source_of(("create", 0, 0, 0), ("alter", 0, 0, 0), ("rename", 0, 0, 0), ("insert", 1, 0, 0))
+    source.events[1] = replace(source.events[1], untold=True)  # type: ignore[call-arg] (an ALTER_TABLE)
+    target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1) if after else Target()
+    plan, _ = planned(source, target, after)
+    assert (plan.stop, plan.coming, plan.names, kinds(plan)) == (None, ("b",), ("a", "b"), done)
+    for operation in plan.operations:
+        target.apply(operation)
+    plan, _ = planned(source, target, after)  # killed before the dump was loaded
+    assert (plan.stop, plan.coming, kinds(plan)) == (None, ("b",), [])
+    plan, _ = planned(source, Target.replica(source, lambda: 4), after)
+    assert (plan.stop, plan.coming, kinds(plan)) == (None, (), [])
+
+
 def test_a_replica_that_left_the_policy_is_no_replica_of_what_takes_its_name() -> None:
     source = source_of(("create", 0, 0, 0), ("drop", 0, 0, 0), ("create", 0, 0, 0))
     target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)

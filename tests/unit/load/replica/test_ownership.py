@@ -6,7 +6,13 @@ import pytest
 
 from hive_replication.errors import Refused
 from hive_replication.load.replica.failover_marks import FailoverMarks
-from hive_replication.load.replica.ownership import lineage, refuse_failed_over, refuse_loop, refuse_second_writer
+from hive_replication.load.replica.ownership import (
+    lineage,
+    refuse_failed_over,
+    refuse_incompatible,
+    refuse_loop,
+    refuse_second_writer,
+)
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database
 
@@ -63,3 +69,14 @@ def test_an_old_source_that_does_not_know_of_the_failover_is_not_overwritten() -
         refuse_failed_over(ReplicaState(), "db", source, "a/db")
     refuse_failed_over(ReplicaState(), "db", source, "c/db")
     refuse_failed_over(ReplicaState("b/db", 5), "db", source, "a/db")  # it follows by now
+
+
+@pytest.mark.parametrize("parameters", [None, {}, {"repl.incompatible": "false"}])
+def test_a_database_that_nobody_marked_is_loaded(parameters: dict[str, str] | None) -> None:
+    refuse_incompatible(None)
+    refuse_incompatible(Database("db", parameters=parameters))
+
+
+def test_nothing_is_loaded_into_a_database_that_is_marked_as_incompatible() -> None:
+    with pytest.raises(Refused, match=r"'db' has repl\.incompatible=true: it was changed"):
+        refuse_incompatible(Database("db", parameters={"repl.incompatible": "TRUE"}))
