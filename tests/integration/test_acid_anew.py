@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hive_replication.dump.command import repl_dump
+from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import TAKEN_IN_REASON, replica_state
 from hive_replication.repair import repair
+from hive_replication.statements import ReplDump
 from resources.embedded.hive import HiveDriver
 from tests.integration.test_acid import FULL, rows
 from tests.warehouse import Warehouse
@@ -79,6 +83,34 @@ def test_conversion_truncation_and_names(acid: Warehouse, hive4_target: HiveDriv
     acid.sql("INSERT INTO t VALUES (10, 'last')", "DELETE FROM q WHERE a = 9")
     report = acid.replicate()
     assert (report.held, report.applied["CommitTransaction"]) == ((), 2)
+    _assert_same(acid, hive4_target)
+
+
+def test_a_conversion_whose_table_is_renamed_before_its_window_is_dumped(acid: Warehouse, hive4_target: HiveDriver) -> None:
+    """It is held under its old name; when that is tried again, with the rename, it goes, and the new one comes whole."""
+    acid.sql(
+        f"CREATE TABLE c (a INT) STORED AS ORC {PLAIN}",
+        "ALTER TABLE c SET TBLPROPERTIES ('EXTERNAL'='FALSE')",
+        f"CREATE TABLE t (a INT) {FULL}",
+        "INSERT INTO c VALUES (1)",
+    )
+    assert acid.replicate().held == ()
+    start = acid.applied()
+    acid.sql(
+        "ALTER DATABASE {db} SET DBPROPERTIES ('repl.source.for'='')", "ALTER TABLE c SET TBLPROPERTIES ('transactional'='true')"
+    )
+    end = acid.connection.source.metastore.current_event_id()
+    acid.sql("ALTER TABLE c RENAME TO d", "INSERT INTO d VALUES (2)", "INSERT INTO t VALUES (3)")
+    assert [one.tables for one in acid.load(acid.dump(start, to_evid=end).directory).held] == [("c",)]
+    assert [one.tables for one in acid.replicate().held] == [("c", "d")]
+    held = acid.load(acid.dump(acid.status("c")).directory, only="c").held
+    assert [(one.tables, one.reason.startswith(TAKEN_IN_REASON)) for one in held] == [(("d",), True)]
+    acid.sql("INSERT INTO d VALUES (4)")
+    connection, names = acid.connection, acid.connection.target.metastore.table_names
+    state = replica_state(connection.target.metastore.database(acid.database))
+    made = made_with(state, connection.source.policy, acid.database, lambda: names(acid.database))
+    dumped = repl_dump(connection.source, ReplDump(acid.database, None, state.applied), connection.store, made_with=made)
+    assert acid.load(dumped.directory).held == ()
     _assert_same(acid, hive4_target)
 
 
