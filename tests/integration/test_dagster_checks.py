@@ -132,6 +132,7 @@ def test_a_failure_that_stays_is_repaired_once(project: Project) -> None:
     assert list(requests(project.instance, specs, known)) == []
 
 
+@pytest.mark.long
 def test_checks_of_tables_without_assets_of_their_own(project: Project) -> None:
     """Each table has answers of its own: from the job of the schedule, a repair by hand, and one that a failure starts."""
     run = ("replica_equal", "row_counts", "no_strays")

@@ -33,6 +33,7 @@ def test_hive3_replicates_what_it_loaded(hive3: HiveDriver, hive3_target: HiveDr
     assert [row.split("\t")[0] for row in found.rows] == ["1", "2", "3"]
 
 
+@pytest.mark.long
 def test_hive4_writes_acid_and_replicates(hive4: HiveDriver, hive4_target: HiveDriver, unique: str) -> None:
     acid = "stored as orc tblproperties ('transactional'='true')"
     hive4.execute(

@@ -228,6 +228,7 @@ def test_a_hole_in_the_log(world: World) -> None:
     assert states(found)["same"] == "equal"
 
 
+@pytest.mark.long
 def test_a_restored_target(world: World) -> None:
     """Its metastore is that of the beginning, its storage is newer, and the log has all events: still none is applied."""
     world.origin.create("late", "1")

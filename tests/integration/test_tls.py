@@ -23,7 +23,7 @@ from hive_replication.tls import NotTrusted
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy, save_policy
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 _HTTP = {"metastore.server.thrift.transport.mode": "http"}
 
@@ -62,7 +62,6 @@ def _side(made: Policy, side: str, **changed: object) -> Policy:
     return made.model_copy(update={side: getattr(made, side).model_copy(update=changed)})
 
 
-@pytest.mark.long
 def test_a_bootstrap_and_a_window(written: Policy, unique: str) -> None:
     connection = connect(written)
     source = connection.source

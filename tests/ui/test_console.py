@@ -166,6 +166,7 @@ def test_each_job_starts_by_its_default_launch(console: Console, shop: Shop) -> 
     assert {job: shop.runs_of(job)[0] for job in jobs} == dict.fromkeys(jobs, "SUCCESS")
 
 
+@pytest.mark.long
 def test_a_database_is_paused_and_resumed_by_click(console: Console, shop: Shop) -> None:
     pause, resume, before = f"pause_{shop.database}", f"resume_{shop.database}", shop.newest_window()
     console.launch(pause)
@@ -227,6 +228,7 @@ def test_a_held_table_is_found_in_two_clicks_from_the_first_page(console: Consol
     shop.warehouse.assert_equal()
 
 
+@pytest.mark.long
 def test_an_outage_is_seen_on_the_page_of_the_database(console: Console, shop: Shop) -> None:
     page = asset_url(NAMES.database(shop.database, "load"))
     shop.proxy.down = True

@@ -79,6 +79,7 @@ def files_of(directory: str) -> list[Path]:
     return sorted(path for path in Path(directory.removeprefix("file://")).rglob("*") if path.is_file())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("write", [objects, events])
 def test_no_flipped_bit_is_read_as_another_dump(store: DumpStore, write: Callable[[DumpWriter], str]) -> None:
     directory = write(store.create(Scope("db")))

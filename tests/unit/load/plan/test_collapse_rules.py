@@ -266,6 +266,7 @@ def test_many_partitions_are_several_calls() -> None:
     assert [one.evid for one in plan.operations] == [999, 1_999, 2_499]
 
 
+@pytest.mark.no_cover
 def test_many_inserts_take_no_longer_each() -> None:
     few, many = (min(seconds(number) for _ in range(3)) for number in (2_000, 10_000))
     assert many < 15 * few
