@@ -61,6 +61,7 @@ def _scope(file: str) -> str:
     return "4.2" if _OF_4_2.search((Path(__file__).parents[1] / file).read_text()) else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """How ``pytest -n`` shares the tests out."""
     return _Scheduling(config, log)

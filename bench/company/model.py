@@ -15,7 +15,6 @@ QUANTITIES: dict[str, Callable[[Stage], float]] = {
     "metastore calls": lambda stage: stage.used.calls_of("metastore"),
     "HDFS calls": lambda stage: stage.used.calls_of("NameNode", "DataNode", "WebHDFS"),
     "dump, bytes": lambda stage: stage.size,
-    "memory, bytes": lambda stage: stage.used.memory,
 }
 
 
