@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import signal
 import socket
 from collections.abc import Generator
 from contextvars import ContextVar
@@ -39,8 +40,15 @@ def machine() -> str:
 
 def this_process() -> str:
     """This process: machine, process id and start time."""
-    process = psutil.Process()
-    return f"{machine()} {process.pid} {process.create_time():.2f}"
+    return identity(os.getpid())
+
+
+def identity(pid: int) -> str:
+    """A process of this machine, as :func:`this_process` says it; one that has ended already has no start time."""
+    started = ""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        started = f" {psutil.Process(pid).create_time():.2f}"
+    return f"{machine()} {pid}{started}"
 
 
 def is_gone(process: str) -> bool:
@@ -65,6 +73,20 @@ def is_gone(process: str) -> bool:
         return False
     except (ProcessLookupError, psutil.NoSuchProcess):
         return True
+
+
+def interrupt(process: str) -> bool:
+    """Sends SIGINT to a process of this machine; False where it has ended, or runs elsewhere.
+
+    Args:
+        process: of :func:`this_process`.
+    """
+    where, _, numbers = process.partition(" ")
+    pid, _, started = numbers.partition(" ")
+    if where != machine() or not started or is_gone(process):
+        return False
+    os.kill(int(pid), signal.SIGINT)
+    return True
 
 
 def user() -> str:

@@ -14,6 +14,11 @@ On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` name
   :func:`delete_dynamic_partitions`) may do nothing: Dagster then keeps old rows, or keys are deleted one by one.
 - ``GrpcServerCodeLocationOrigin``, ``DagsterGrpcClient``: the sensor ``catalog`` asks its own code server to load the definitions
   again. Without them operators choose Reload in Dagster's Deployment page, as the sensor says.
+- ``LaunchRunContext``, ``GrpcServerCodeLocation``, ``CheckRunHealthResult``, ``WorkerStatus``, ``GRPC_INFO_TAG``: what a run
+  launcher gets and answers; look at ``DefaultRunLauncher``. ``execute_run_command``, ``ExecuteRunArgs``,
+  ``RepositoryPythonOrigin``, ``recon_repository_from_origin``, ``serialize_value``, ``deserialize_value``: the command
+  ``dagster api execute_run``, and what it loads. Without them leave ``run_launcher`` out of ``dagster.yaml``: each run then
+  imports and makes everything again.
 """
 
 from __future__ import annotations
@@ -21,10 +26,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import dagster as dg
+from dagster._cli.api import execute_run_command
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.instance.utils import RUNLESS_RUN_ID
+from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, WorkerStatus
+from dagster._core.origin import RepositoryPythonOrigin
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
+from dagster._core.remote_representation.code_location import GrpcServerCodeLocation
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord, AssetCheckExecutionRecordStatus
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, DynamicPartitionsTable, SqlEventLogStorageTable
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
@@ -32,17 +41,22 @@ from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventL
 from dagster._core.storage.tags import (
     ASSET_PARTITION_RANGE_END_TAG,
     ASSET_PARTITION_RANGE_START_TAG,
+    GRPC_INFO_TAG,
     HIDDEN_TAG_PREFIX,
     PARTITION_NAME_TAG,
     PRIORITY_TAG,
     RUN_KEY_TAG,
 )
 from dagster._grpc.client import DagsterGrpcClient
+from dagster._grpc.types import ExecuteRunArgs
+from dagster._serdes import deserialize_value, serialize_value
+from dagster._utils.hosted_user_process import recon_repository_from_origin
 
 __all__ = [
     "ASSET_PARTITION_RANGE_END_TAG",
     "ASSET_PARTITION_RANGE_START_TAG",
     "DATA_VERSION_TAG",
+    "GRPC_INFO_TAG",
     "HIDDEN_TAG_PREFIX",
     "PARTITION_NAME_TAG",
     "PRIORITY_TAG",
@@ -51,13 +65,23 @@ __all__ = [
     "AssetCheckExecutionRecord",
     "AssetCheckExecutionRecordStatus",
     "AssetCheckExecutionsTable",
+    "CheckRunHealthResult",
     "DagsterGrpcClient",
+    "ExecuteRunArgs",
+    "GrpcServerCodeLocation",
     "GrpcServerCodeLocationOrigin",
+    "LaunchRunContext",
     "PartitionKeyFilter",
+    "RepositoryPythonOrigin",
     "SqlEventLogStorage",
     "SqlEventLogStorageTable",
     "SqliteEventLogStorage",
+    "WorkerStatus",
     "delete_dynamic_partitions",
+    "deserialize_value",
+    "execute_run_command",
+    "recon_repository_from_origin",
+    "serialize_value",
 ]
 
 _CHUNK = 1_000  # keys in one statement

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ def build_defs(
 
 
 @dg.definitions
+@cache
 def defs() -> dg.Definitions:
-    """All policies."""
+    """All policies, made once in a process: forks of it (``repl_assets.run_launcher``) do not make them again."""
     with _uncollected():
         loaded = dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
         return dg.Definitions.merge(loaded, dg.Definitions(executor=_EXECUTOR))
