@@ -197,7 +197,7 @@ def _database(
 
 def _tables(lags: Sequence[Lag], seen: LagCursor, assets: Collection[str], now: float) -> list[tuple[str, TableLag]]:
     """Tables to observe: those with a lag, and those whose lag has ended."""
-    known = {one.database for one in lags if one.seconds_behind is not None}
+    known = {one.database for one in lags if one.seconds_behind is not None and one.complete}
     behind = {f"{one.database}/{table.table}": table for one in lags for table in one.tables if table.waiting}
     level = {
         key: TableLag(key.partition("/")[2], applied, 0, 0.0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_replication.errors import MissingEvents
@@ -12,12 +12,14 @@ from hive_replication.events.decoders_by_event_type import notification
 from hive_replication.events.event_records import Notification
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.lag.waiting_event import WaitingEvent
+from hive_replication.lag.waiting_events import WaitingEvents
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 
 _LOG = logging.getLogger(__name__)
 
 _PATIENCE = 3.0  # seconds for an event that a Hive 3.1 metastore commits after later ones
+_MOST_FILES = 100_000  # whose names are kept, half a kilobyte each; the sizes of further ones are not looked up
 _UNREADABLE = 300.0  # seconds until an unreadable part of the log is read again
 
 
@@ -56,7 +58,12 @@ class WaitingLog:
         self._metastore, self._read, self._most, self._most_bytes = metastore, read, most, most_bytes
         self._reach = Reach(0, 0)
         self._lost = (-1, "", 0.0)  # event id, reason, and when it was found
-        self.events: list[WaitingEvent] = []
+        self._events: dict[str, dict[str, WaitingEvents]] = {}
+        self._files = 0
+
+    def events_of(self, database: str) -> Mapping[str, WaitingEvents]:
+        """What was kept of a database, by name."""
+        return self._events.get(database, {})
 
     def cover(self, starts: Iterable[int], current: int) -> Reach:
         """Reads the new part of the log, from the lowest readable one of ``starts`` to ``current``.
@@ -85,25 +92,32 @@ class WaitingLog:
         return self._reach
 
     def _forget(self, start: int) -> None:
-        self._reach, self.events = Reach(start, start), []
+        self._reach, self._events, self._files = Reach(start, start), {}, 0
 
     def _extend(self, start: int, current: int, patience: float) -> None:
         if start < self._reach.after or start > self._reach.until or current < self._reach.until:
             self._forget(start)
-        self.events = [event for event in self.events if event.evid > start]
+        self._forget_until(start)
         after = self._reach.until
         until = current if self._most is None else min(current, after + self._most)
         if after < until:
-            events = self._metastore.events(after, until, patience=patience)
-            rows = (notification(one, self._most_bytes, views=self._metastore.views_of_materialized) for one in events)
-            kept = (one for row in rows for one in self._read(row))
-            self.events = [*self.events, *kept]
+            for one in self._metastore.events(after, until, patience=patience):
+                row = notification(one, self._most_bytes, views=self._metastore.views_of_materialized)
+                for event in tuple(self._read(row)):
+                    self._keep(event)
+                self._reach = Reach(start, row.evid)  # so that nothing is read twice where the metastore ceases to answer
         self._reach = Reach(start, until)
 
+    def _keep(self, event: WaitingEvent) -> None:
+        with_files = self._files < _MOST_FILES
+        self._files += len(event.files) if with_files else 0
+        names = self._events.setdefault(event.database, {})
+        names.setdefault(event.name, WaitingEvents()).add(event, with_files=with_files)
 
-def by_database(events: Sequence[WaitingEvent]) -> dict[str, list[WaitingEvent]]:
-    """Events by database, in order."""
-    found: dict[str, list[WaitingEvent]] = {}
-    for event in events:
-        found.setdefault(event.database, []).append(event)
-    return found
+    def _forget_until(self, start: int) -> None:
+        for names in self._events.values():
+            for events in names.values():
+                events.forget(start)
+        left = {database: {name: one for name, one in names.items() if len(one)} for database, names in self._events.items()}
+        self._events = left
+        self._files = sum(one.files for names in left.values() for one in names.values())

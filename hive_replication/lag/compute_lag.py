@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_replication.events.files import FileRef
-from hive_replication.lag.waiting_event import WaitingEvent
-from hive_replication.load.replica.covers import covers
+from hive_replication.lag.waiting_events import Waiting, WaitingEvents
 from hive_replication.load.replica.state import ReplicaState
 
 #: Bytes of files together; None where that is not known.
@@ -92,50 +90,42 @@ def start_of(state: ReplicaState) -> int | None:
     return min((evid for evid in (state.applied, *state.at.values()) if evid or not lost), default=0)
 
 
-def not_applied(state: ReplicaState, events: Iterable[WaitingEvent]) -> list[WaitingEvent]:
-    """The events of a database that wait, by the position of each name."""
-    return [event for event in events if not covers(state.position(event.name), event.evid)]
+def not_applied(state: ReplicaState, events: Mapping[str, WaitingEvents]) -> dict[str, Waiting]:
+    """What waits of a database, by name and the position of each name."""
+    found = {name: some.after(state.position(name)) for name, some in events.items()}
+    return {name: waiting for name, waiting in found.items() if waiting.events}
 
 
-def table_lags(state: ReplicaState, waiting: Sequence[WaitingEvent], now: float, total: Total) -> tuple[TableLag, ...]:
+def table_lags(state: ReplicaState, waiting: Mapping[str, Waiting], now: float, total: Total) -> tuple[TableLag, ...]:
     """The tables that are behind or held, by name.
 
     Args:
         state: where the replica stands.
-        waiting: the events that wait.
+        waiting: what waits, by name; "" has the database's own events.
         now: seconds since the epoch.
         total: sizes of files.
     """
-    by_name: defaultdict[str, list[WaitingEvent]] = defaultdict(list)
-    for event in waiting:
-        if event.name:
-            by_name[event.name].append(event)
     return tuple(
         TableLag(
             name,
             state.position(name),
-            len(by_name[name]),
-            behind(by_name[name], now),
-            bytes_of(by_name[name], total),
+            (found := waiting.get(name, Waiting())).events,
+            behind(found, now),
+            bytes_of(found, total),
             state.held.get(name, ""),
         )
-        for name in sorted(by_name.keys() | state.held.keys())
+        for name in sorted(waiting.keys() - {""} | state.held.keys())
     )
 
 
-def behind(waiting: Sequence[WaitingEvent], now: float) -> float:
+def behind(waiting: Waiting, now: float) -> float:
     """Seconds since the commit of the oldest of these events; 0 without any."""
-    return max(0.0, now - min((event.time for event in waiting), default=now))
+    return 0.0 if waiting.oldest is None else max(0.0, now - waiting.oldest)
 
 
-def bytes_of(waiting: Iterable[WaitingEvent], total: Total) -> int | None:
+def bytes_of(waiting: Waiting, total: Total) -> int | None:
     """Bytes of the files that events bring; None where that is not known."""
-    known = 0
-    files: dict[FileRef, None] = {}
-    for event in waiting:
-        if event.size is None:
-            return None
-        known += event.size
-        files.update(dict.fromkeys(event.files))
-    looked_up = total(files)
-    return None if looked_up is None else known + looked_up
+    if waiting.size is None:
+        return None
+    looked_up = total(dict.fromkeys(waiting.files))
+    return None if looked_up is None else waiting.size + looked_up

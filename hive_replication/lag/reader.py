@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
@@ -12,10 +12,11 @@ from hive_replication.errors import Refused
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.renames_between_databases import rows_of
-from hive_replication.lag.cached_log import Reach, WaitingLog, by_database
+from hive_replication.lag.cached_log import Reach, WaitingLog
 from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
+from hive_replication.lag.waiting_events import Waiting, together
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
@@ -59,14 +60,13 @@ class LagReader:
         states, unreadable = self._states()
         current = self._source.metastore.current_event_id()  # after the states, so that it is never lower than them
         reaches: dict[str, Reach] = {}
-        waiting: dict[str, list[WaitingEvent]] = {}
+        waiting: dict[str, dict[str, Waiting]] = {}
         for log, far in ((self._near, False), (self._far, True)):
             some = {name: state for name, state in states.items() if self._is_far(state, current) == far}
             reach = log.cover((start for state in some.values() if (start := start_of(state)) is not None), current)
-            events = by_database(log.events)
             reaches |= dict.fromkeys(some, reach)
-            waiting |= {name: not_applied(state, events.get(name, ())) for name, state in some.items()}
-        self._sizes.look_up(file for found in waiting.values() for event in found for file in event.files)
+            waiting |= {name: not_applied(state, log.events_of(name)) for name, state in some.items()}
+        self._sizes.look_up(file for found in waiting.values() for one in found.values() for file in one.files)
         return tuple(
             self._lag(name, states[name], reaches[name], current, waiting[name])
             if name in states
@@ -89,7 +89,7 @@ class LagReader:
                 unreadable[name] = str(error)
         return states, unreadable
 
-    def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Sequence[WaitingEvent]) -> Lag:
+    def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Mapping[str, Waiting]) -> Lag:
         target_name, held = self._source.policy.target_of(name), tuple(sorted(state.held.items()))
         gap, complete = self._gap(state, reach, current), reach.until >= current
         found = Lag(
@@ -99,12 +99,12 @@ class LagReader:
         found = replace(found, changed=changes, left=tuple(sorted(state.left)))
         if state.applied is None or gap or not (complete or waiting):
             return found
-        now, total = time.time(), self._sizes.total
+        now, total, all_of_them = time.time(), self._sizes.total, together(waiting.values())
         return replace(
             found,
-            waiting=len(waiting),
-            seconds_behind=behind(waiting, now),
-            bytes_waiting=bytes_of(waiting, total) if complete else None,
+            waiting=all_of_them.events,
+            seconds_behind=behind(all_of_them, now),
+            bytes_waiting=bytes_of(all_of_them, total) if complete else None,
             tables=table_lags(state, waiting, now, total),
         )
 

@@ -12,6 +12,7 @@ from hive_replication.events.event_records import Insert
 from hive_replication.events.files import FileRef
 from hive_replication.lag.compute_lag import bytes_of, not_applied, start_of, stopped, table_lags
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
+from hive_replication.lag.waiting_events import Waiting, WaitingEvents, together
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import NotificationEvent
 
@@ -22,6 +23,13 @@ def event(evid: int, name: str, **fields: object) -> WaitingEvent:
     return WaitingEvent(evid, 1000 + evid, "d", name, **fields)  # type: ignore[arg-type]
 
 
+def kept(*events: WaitingEvent, with_files: bool = True) -> dict[str, WaitingEvents]:
+    found: dict[str, WaitingEvents] = {}
+    for one in events:
+        found.setdefault(one.name, WaitingEvents()).add(one, with_files=with_files)
+    return found
+
+
 def sizes(files: object) -> int | None:
     return sum(len(file.name) for file in files)  # type: ignore[attr-defined]
 
@@ -29,8 +37,8 @@ def sizes(files: object) -> int | None:
 def test_an_event_waits_until_its_own_name_has_passed_it() -> None:
     names = [(5, "held"), (6, "level"), (7, "held"), (11, "repaired"), (12, "level"), (13, "")]
     state = ReplicaState(source="s", applied=10, at={"held": 5, "repaired": 11}, held={"held": "gone"})
-    waiting = not_applied(state, [event(evid, name, size=evid) for evid, name in names])
-    assert [one.evid for one in waiting] == [7, 12, 13]
+    waiting = not_applied(state, kept(*(event(evid, name, size=evid) for evid, name in names)))
+    assert waiting == {"held": Waiting(1, 1007, 7), "level": Waiting(1, 1012, 12), "": Waiting(1, 1013, 13)}
     assert start_of(state) == 5
     found = [(one.table, one.applied, one.waiting, one.seconds_behind, one.bytes_waiting, one.held) for one in table_lags(
         state, waiting, 1020, sizes
@@ -48,9 +56,23 @@ def test_where_a_replica_stands() -> None:
 
 def test_bytes_are_unknown_if_those_of_one_event_are() -> None:
     file = FileRef("hdfs://nn/a/four")
-    assert bytes_of([event(1, "t", size=3), event(2, "t", files=(file,)), event(3, "t", files=(file,))], sizes) == 7
-    assert bytes_of([event(1, "t", size=3), event(2, "t", size=None)], sizes) is None
-    assert bytes_of([event(1, "t", files=(file,))], lambda _: None) is None
+
+    def total(*events: WaitingEvent, with_files: bool = True) -> int | None:
+        return bytes_of(together(one.after(0) for one in kept(*events, with_files=with_files).values()), sizes)
+
+    assert total(event(1, "t", size=3), event(2, "t", files=(file,)), event(3, "u", files=(file,))) == 7
+    assert total(event(1, "t", size=3), event(2, "u", size=None)) is None
+    assert total(event(1, "t", files=(file,)), with_files=False) is None
+    assert bytes_of(Waiting(1, 1, 0, (file,)), lambda _: None) is None
+
+
+def test_what_is_forgotten_waits_no_more() -> None:
+    one, two, three = (event(evid, "t", files=(FileRef(f"hdfs://nn/a/{evid}"),)) for evid in (1, 2, 3))
+    events = kept(one, two, three)["t"]
+    events.forget(1)
+    assert (len(events), events.files, events.after(0)) == (2, 2, Waiting(2, 1002, 0, two.files + three.files))
+    assert events.after(2) == Waiting(1, 1003, 0, three.files)
+    assert events.after(3) == Waiting()
 
 
 @pytest.mark.parametrize("version", ["hive3", "hive4"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
@@ -9,6 +10,7 @@ from typing import cast
 import pytest
 
 from hive_replication.dump.source import Source
+from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag, LagReader
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -17,6 +19,7 @@ from hive_replication.policy import Policy
 from tests.lags import POLICY
 
 _END = 100  # event id
+_MANY = 8_000
 
 
 class Log:
@@ -64,6 +67,50 @@ def test_each_event_is_read_once_where_none_is_far_behind(monkeypatch: pytest.Mo
         lags = reader(monkeypatch, log, most, hot=90, quiet=95)
         assert [(one.waiting, one.complete) for one in (*lags.read(), *lags.read())] == [(9, True), (1, True)] * 2
         assert log.read == list(range(91, _END + 1))
+
+
+class LongLog(Log):
+    """A log of many events, of which nothing is noted down."""
+
+    def current_event_id(self) -> int:
+        return _MANY
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        for row in super().events(after, until):
+            self.read.clear()
+            yield row
+
+
+def test_millions_of_events_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    lags = reader(monkeypatch, LongLog(), None, hot=0, quiet=_MANY)
+    tracemalloc.start()
+    try:
+        hot, _ = lags.read()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (hot.waiting, hot.complete) == (_MANY - 1, True)
+    assert kept / _MANY < 40  # bytes
+
+
+class Ceases(Log):
+    """A metastore that ceases to answer, once."""
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        for row in super().events(after, until):
+            if row.eventId == 50 and self.read.count(50) == 1:
+                raise Unreachable("no answer")
+            yield row
+
+
+def test_an_outage_while_the_log_is_read_counts_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Ceases()
+    lags = reader(monkeypatch, log, None, hot=5, quiet=95)
+    with pytest.raises(Unreachable):
+        lags.read()
+    assert [one.waiting for one in lags.read()] == [_END - 5 - 1, 1]
+    assert sorted(set(log.read)) == list(range(6, _END + 1))
+    assert log.read.count(49) == 1
 
 
 def _seconds(found: Lag) -> float:
