@@ -110,7 +110,9 @@ def _take(read: BinaryIO, write: BinaryIO, keep: Callable[[bytes], None]) -> Non
     """Takes a block that is written and acknowledges each packet, the last one when all of it is kept."""
     content, last = bytearray(), False
     while not last:
-        length, header_length = struct.unpack(">IH", read.read(6))
+        if len(lengths := read.read(6)) < 6:
+            raise EOFError  # whoever writes was killed
+        length, header_length = struct.unpack(">IH", lengths)
         header = decoded(read.read(header_length))
         body = read.read(length - 4)
         size, number, last = int(header.get(4, 0)), int(header[2]), bool(header.get(3))

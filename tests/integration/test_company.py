@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -15,12 +18,14 @@ from bench.company.measure import Stage, Used, beside_limits, connected, replica
 from bench.company.model import model
 from bench.company.scale import write
 from bench.company.servers import Side, side
-from hive_replication.connect import Connection
+from hive_replication.connect import Connection, connect
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format import resume
 from hive_replication.dump.format.packed_writer import PackedWriter
 from hive_replication.dump.format.record_types import PartitionRecord
-from hive_replication.statements import ReplDump
+from hive_replication.load.command import repl_load
+from hive_replication.policy import Policy
+from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.storage import Storage
 
 SLICE = Slice("company_3x50x3", 3, 50, 3)
@@ -154,6 +159,34 @@ def test_a_dump_that_is_killed_in_the_middle_of_a_table_goes_on_there(
     found = [record.partition for record in sides.store.open(made.directory).partitions(TABLES[0])]
     assert (made.partitions, made.files) == (2_300, 2_300)
     assert found == [formula.partition(of, 0, number, store) for number in range(2_300)]
+
+
+def _load(policy: Policy, directory: str, database: str) -> None:
+    sides = connect(policy)
+    repl_load(sides.target, ReplLoad(directory, database), sides.store, sides.copier)
+
+
+@pytest.mark.long
+def test_a_load_that_is_killed_in_the_middle_repeats_little(replica: Replica, tmp_path: Path) -> None:
+    of = Slice("company_5x500x3", 5, 500, 3)
+    files, sides = of.objects * of.files, connected(replica.source, replica.target, of, tmp_path)
+    directory = repl_dump(sides.source, ReplDump(of.name), sides.store).directory
+    process = get_context("spawn").Process(target=_load, args=(sides.target.policy, directory, of.name))
+    replica.target.counts()
+    process.start()
+    written = Counter[str]()
+    while written["DataNode write"] < files / 2:
+        assert process.is_alive()
+        time.sleep(0.1)
+        written.update(replica.target.counts())
+    process.kill()
+    process.join()
+    _load(sides.target.policy, directory, of.name)
+    written.update(replica.target.counts())
+    store = sides.target.storage
+    assert len(store.files(f"{replica.target.hdfs}warehouse/{of.name}.db")) == files
+    assert written["DataNode write"] < 1.05 * files
+    assert written["metastore add_partitions_req"] < 1.05 * of.objects / 500
 
 
 def _stage(name: str, tables: int, units: int, files: int, each: float) -> Stage:
