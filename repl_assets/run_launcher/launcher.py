@@ -23,6 +23,8 @@ from repl_assets.dagster_private import (
     serialize_value,
 )
 
+PATIENCE = 60  # seconds for a fork
+
 
 class ForkingRunLauncher(dg.DefaultRunLauncher):
     """Launches runs as forks of a process that has the definitions of their code location.
@@ -128,11 +130,16 @@ class ForkServer:
             run: Dagster's ``ExecuteRunArgs``, serialized.
 
         Raises:
-            OSError: the process is gone.
+            OSError: the process is gone, or does not answer.
             ValueError: it ended before it answered.
         """
         with self._lock:
             print(run, file=self._requests, flush=True)
+            if not select.select([self._answers], [], [], PATIENCE)[0]:
+                self._process.kill()
+                raise TimeoutError(
+                    f"the process that is forked for runs did not answer for {PATIENCE} s; the next run gets another"
+                )
             return int(self._answers.readline())
 
     def close(self) -> None:

@@ -201,6 +201,19 @@ def test_runs_outlive_what_forked_them(daemon: Daemon) -> None:
     assert daemon.launcher.terminate(run_id)
 
 
+@pytest.mark.long
+def test_what_hangs_is_replaced(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    forked = daemon.run(daemon.forks()).tags[PROCESS_TAG]
+    monkeypatch.setattr(launcher, "PATIENCE", 1)
+    (server,) = [one for one in psutil.Process().children() if "repl_assets.run_launcher.fork_server" in one.cmdline()]
+    server.suspend()
+    with pytest.raises(TimeoutError, match="the next run gets another"):
+        daemon.launch("made")
+    monkeypatch.undo()
+    assert daemon.run(daemon.forks()).tags[PROCESS_TAG] != forked
+
+
+@pytest.mark.long
 def test_what_cannot_be_started_is_not_forked(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     daemon.launcher.dispose()
     monkeypatch.setattr(launcher.subprocess, "Popen", _cannot(launcher.subprocess.Popen))
