@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 
+from hive_replication.logs import reason
+
 _LOG = logging.getLogger("dagster")
 
 
@@ -27,8 +29,7 @@ def tables_read(text: str, database: str) -> tuple[tuple[str, str], ...]:
     try:
         scopes = traverse_scope(parse_one(text, dialect="hive"))
     except (SqlglotError, RecursionError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        _LOG.warning("lineage of a view of %s is not shown, its text cannot be read: %s", database, first)
+        _LOG.warning("lineage of a view of %s is not shown, its text cannot be read: %s", database, reason(error))
         return ()
     found = (source for scope in scopes for source in scope.sources.values() if isinstance(source, expressions.Table))
     return tuple(sorted({((table.db or database).lower(), table.name.lower()) for table in found}))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.logs import reason
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import CheckName
 from repl_assets.checks.examiner import Examiner
@@ -42,8 +43,7 @@ class TableCheck:
         except Exception as error:
             if not self.spark or isinstance(error, ReplicationError):
                 raise
-            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            return Finding(undecided=f"Spark cannot read the rows of both sides: {reason}")
+            return Finding(undecided=f"Spark cannot read the rows of both sides: {reason(error)}")
 
     def find_in_table(self, examiner: Examiner, table: str) -> Finding | None:
         """Compares a whole table; None for the rows of a view."""

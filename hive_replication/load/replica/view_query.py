@@ -18,6 +18,7 @@ from sqlglot import parse_one, tokenize
 from sqlglot.tokenizer_core import TokenType
 
 from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.logs import reason
 
 #: Spark's name of the catalog that is Hive's metastore.
 _SPARK_CATALOG = "spark_catalog"
@@ -74,8 +75,7 @@ def _parsed(text: str) -> sql.Query:
     try:
         tree = parse_one(text, dialect="hive")
     except Exception as error:  # whatever the parser fails with: the text is the source's, and holds its view alone
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise CannotRewrite(f"its text cannot be parsed ({first[:200]})") from error
+        raise CannotRewrite(f"its text cannot be parsed ({reason(error)})") from error
     if not isinstance(tree, sql.Query):
         raise CannotRewrite("its text is not one query")
     return tree
