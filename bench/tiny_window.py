@@ -25,7 +25,7 @@ _LOOK = 0.05  # seconds
 #: What a run logs at the end of each part of the way, in this order.
 _PARTS = {
     "the sensor sees it": "PIPELINE_ENQUEUED",
-    "the run is taken from the queue": "PIPELINE_DEQUEUED",
+    "the run is taken from the queue": "PIPELINE_STARTING",
     "its process starts": "Started process",
     "definitions and job": "PIPELINE_START",
     "dump": "ASSET_MATERIALIZATION",
