@@ -59,8 +59,7 @@ def is_gone(process: str) -> bool:
     Args:
         process: of :func:`this_process`; the start time may be left out.
     """
-    where, _, numbers = process.partition(" ")
-    pid, _, started = numbers.partition(" ")
+    where, pid, started = _parts(process)
     if not pid.isdigit() or not _tells_start(where):
         return False
     if where != machine():
@@ -81,8 +80,7 @@ def interrupt(process: str) -> bool:
     Args:
         process: of :func:`this_process`.
     """
-    where, _, numbers = process.partition(" ")
-    pid, _, started = numbers.partition(" ")
+    where, pid, started = _parts(process)
     if where != machine() or not started or is_gone(process):
         return False
     os.kill(int(pid), signal.SIGINT)
@@ -114,6 +112,13 @@ def acting_as(who: str) -> Generator[None]:
         yield
     finally:
         _ACTOR.reset(token)
+
+
+def _parts(process: str) -> tuple[str, str, str]:
+    """Machine, process id and start time of an identity, "" where it lacks one."""
+    where, _, numbers = process.partition(" ")
+    pid, _, started = numbers.partition(" ")
+    return where, pid, started
 
 
 def _tells_start(where: str) -> bool:

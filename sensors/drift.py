@@ -19,13 +19,13 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
+from repl_assets.catalog.dead_runs import is_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.repair import repair_job_name, repair_request
 from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
-from sensors.dead_runs import is_dead
 from sensors.not_now import failed_over, outside_hours, paused
 
 _INTERVAL = 30

@@ -12,11 +12,11 @@ from itertools import takewhile
 import dagster as dg
 
 from hive_replication.load.replica.held_retries import delay
+from repl_assets.catalog.dead_runs import is_dead, report_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import ended
 from repl_assets.steps.record_rest import unrecorded_runs
 from repl_assets.typed import running_sensor
-from sensors.dead_runs import is_dead, report_dead
 
 RETRY_DELAY = (60.0, 3600.0)  # seconds after a failure, as for catching up
 _INTERVAL = 30

@@ -10,7 +10,8 @@ from typing import IO, Any, cast
 
 import dagster as dg
 
-from hive_replication.process import identity, interrupt, is_gone
+from hive_replication.process import identity, interrupt
+from repl_assets.catalog.dead_runs import DEAD, is_dead
 from repl_assets.catalog.keys import PROCESS_TAG
 from repl_assets.dagster_private import (
     GRPC_INFO_TAG,
@@ -55,8 +56,8 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Whether the process of a run still is; a run of another machine counts as running."""
-        if is_gone(run.tags.get(PROCESS_TAG, "")):
-            return CheckRunHealthResult(WorkerStatus.FAILED, "the process of this run ended without reporting a result")
+        if is_dead(run):
+            return CheckRunHealthResult(WorkerStatus.FAILED, DEAD)
         return CheckRunHealthResult(WorkerStatus.RUNNING)
 
     def terminate(self, run_id: str) -> bool:

@@ -8,12 +8,12 @@ from typing import cast
 
 import dagster as dg
 
+from repl_assets.catalog.dead_runs import is_dead, report_dead
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
 from repl_assets.catalog.run_statuses import FAILED_STATUSES, NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
 from repl_assets.jobs.rebuild import rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
-from sensors.dead_runs import is_dead, report_dead
 from sensors.notification_log.runs import Kind, PastRun
 
 _LAST_RUNS = 100

@@ -10,6 +10,9 @@ import dagster as dg
 from hive_replication.process import is_gone
 from repl_assets.catalog.keys import PROCESS_TAG
 
+#: What is said of such a run.
+DEAD = "the process of this run ended without reporting a result"
+
 
 def is_dead(run: dg.DagsterRun) -> bool:
     """Whether the process of an unfinished run has ended; False where that cannot be known, as of another machine's."""
@@ -20,4 +23,4 @@ def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
     """Reports a run as failed, unless it has finished since it was read."""
     current = instance.get_run_by_id(run.run_id)
     if current and not current.is_finished:
-        instance.report_run_failed(current, "the process of this run ended without reporting a result")
+        instance.report_run_failed(current, DEAD)
