@@ -105,7 +105,8 @@ class _Copying:
         """One round over all candidates."""
         if self._task.file.is_unlisted_directory:
             return self._unlisted_directory()
-        replica = self._target.status(self._task.target)
+        place = self._task.place
+        replica = None if place and place.made else self._target.status(self._task.target)
         if replica is not None:
             return self._present(replica)
         missing: list[str] = []

@@ -151,12 +151,14 @@ class Place:
         asks: whether files of the source's directory may have ACLs, so that each is asked; else those alone whose mode tells
             the group from the others.
         within: what the source's directory allows, where this one allows more and the account may not change it.
+        made: whether the load has made it just now, so that no file of it needs to be looked for.
     """
 
     preserve: Preserve
     new: Access
     asks: bool = False
     within: Access | None = None
+    made: bool = False
 
     def wanted(self, source: Storage, status: FileStatus) -> Access | None:
         """What the replica of a source file should have; None where the source's store knows nothing of it."""

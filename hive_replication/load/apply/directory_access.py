@@ -79,6 +79,7 @@ class DirectoryAccess:
             return
         access = self._source.nearest(wanted.origin, wanted.up_to)
         within, present = None, self._read(directory)
+        made = present is None
         if access is None and present is None:
             self._told[wanted.shown] = (
                 f"the source's directory {wanted.origin} is gone, so that nobody knows who may read it: the replica's is for its "
@@ -97,7 +98,7 @@ class DirectoryAccess:
         with suppress(FileNotFoundError):  # what stands in for a directory that is gone lends its access only
             self._preserve.give_xattrs(self._source_storage, wanted.origin, self._storage, directory)
         new = Access(self._own, present.group, 6, 0, 0, default=present.default)
-        self._places[directory] = Place(self._preserve, new, asks=access is not None and access.has_acl, within=within)
+        self._places[directory] = Place(self._preserve, new, asks=access is not None and access.has_acl, within=within, made=made)
 
     def _changed(self, directory: str, access: Access | None, present: Access) -> Access:
         if access is None:  # it has what the source's had when there was one

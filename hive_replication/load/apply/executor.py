@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
@@ -25,7 +26,7 @@ from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
 from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
-from hive_replication.load.plan.call_groups import groups
+from hive_replication.load.plan.call_groups import at_once, groups
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
@@ -238,12 +239,13 @@ class Executor:
 
     def _flip(self, run: LaneRun) -> None:
         """Carries out a lane group by group, and a group that fails one operation at a time, so that only the rest is held."""
-        for numbers in groups(run.due, run.done):
-            if len(numbers) > 1 and self._flip_group(run, numbers):
-                continue
-            for number in numbers:
-                if not self._flip_one(run, number):
-                    return
+        for together in at_once(run.due, groups(run.due, run.done)):
+            if not all(list(self._threads.map(partial(self._flip_all, run), together))):
+                return
+
+    def _flip_all(self, run: LaneRun, numbers: range) -> bool:
+        """Carries out a group, as far as it can be; returns whether that is all of it."""
+        return (len(numbers) > 1 and self._flip_group(run, numbers)) or all(self._flip_one(run, number) for number in numbers)
 
     def _flip_group(self, run: LaneRun, numbers: range) -> bool:
         try:

@@ -22,6 +22,7 @@ from hive_replication.load.operations.constraints import OWN, SetConstraints, on
 from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
 from hive_replication.load.plan import gate
+from hive_replication.load.plan.call_groups import MOST_ADDED
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
@@ -184,9 +185,8 @@ class ObjectPlanner:
             present = self.present.named(record.name for record in batch) if existing else {}
             for record in batch:
                 yield from self._make_room(table, record, present)
-            new = [record for record in batch if record.name not in present]
-            if new:
-                yield op.AddPartitions(self.evid, table, tuple(self._new_partition(staging, of, record) for record in new))
+            new = (self._new_partition(staging, of, record) for record in batch if record.name not in present)
+            yield from (op.AddPartitions(self.evid, table, tuple(some)) for some in batches(new, MOST_ADDED))
             for record in batch:
                 if record.name in present and self._due(object_id(present[record.name])):
                     one = self._new_partition(staging, of, record)

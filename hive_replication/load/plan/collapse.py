@@ -23,7 +23,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.open_transactions import batch_opens
 from hive_replication.load.operations.statistics import SetStatistics
-from hive_replication.load.plan.call_groups import groups
+from hive_replication.load.plan.call_groups import MOST_ADDED, groups
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
@@ -234,7 +234,8 @@ class _Stretch:
             evid, parts = _parts(*self.dropped.values())
             yield op.DropPartitions(evid, self.table, tuple(self.dropped), parts=parts)
         of_kind = {kind: {n: c for n, c in self.changes.items() if n and c.kind == kind} for kind in ("new", "alter")}
-        yield from self._together(of_kind["new"], self._added)
+        for some in _whole_events(of_kind["new"]):
+            yield from self._together(some, self._added)
         yield from self._together(of_kind["alter"], self._altered)
         for name, change in self.changes.items():
             if name and change.kind in ("replace", "append"):
@@ -289,6 +290,19 @@ def _changes(operation: op.Operation) -> Iterator[tuple[str, _Change]]:
             yield operation.partition, _Change.of("append", operation, operation.image, operation.content)
         case _:
             return
+
+
+def _whole_events(changes: dict[str, _Change]) -> Iterator[dict[str, _Change]]:
+    """New partitions in as many calls as are worth making at the same time; those that one event adds are seen together."""
+    some: dict[str, _Change] = {}
+    last = 0
+    for name, change in changes.items():
+        if len(some) >= MOST_ADDED and change.evids[0] != last:
+            yield some
+            some = {}
+        some[name], last = change, change.evids[0]
+    if some:
+        yield some
 
 
 def _parts(*evids: Iterable[int]) -> tuple[int, tuple[int, ...]]:

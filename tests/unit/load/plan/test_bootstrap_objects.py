@@ -227,7 +227,7 @@ def test_batches() -> None:
     record = table(partitioned=True)
     names = [f"p={number:04}" for number in range(1200)]
     added = [operation for operation in plan(view(None, 0), record, *names).operations if isinstance(operation, op.AddPartitions)]
-    assert [len(operation.added) for operation in added] == [500, 500, 200]
+    assert [len(operation.added) for operation in added] == [100] * 12
     lane = plan(view(record, 30, dict.fromkeys(names, 30)), record)
     dropped = [operation for operation in lane.operations if isinstance(operation, op.DropPartitions)]
     assert [name for operation in dropped for name in operation.names] == names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.plan.call_groups import groups
+from hive_replication.load.plan.call_groups import at_once, groups
 from hive_replication.metastore.types import Partition, Table
 
 NOTHING = op.Content((), "1-0")
@@ -17,6 +17,10 @@ def alter(*names: str, table: str = "t") -> op.AlterPartitions:
 
 def append(name: str) -> op.AppendData:
     return op.AppendData(1, "t", name, Partition(), NOTHING)
+
+
+def add(name: str, table: str = "t") -> op.AddPartitions:
+    return op.AddPartitions(1, table, (op.NewPartition(name, Partition(), NOTHING),))
 
 
 @pytest.mark.parametrize(
@@ -32,9 +36,16 @@ def append(name: str) -> op.AppendData:
         ([alter("a"), op.AlterTable(2, "t", Table()), alter("b")], [1, 1, 1]),
         ([alter(*map(str, range(600))), alter("x")], [1, 1]),
         ([append(str(n)) for n in range(501)], [500, 1]),
+        ([add(str(n)) for n in range(250)], [100, 100, 50]),
     ],
 )
 def test_neighbours_on_different_partitions_of_one_table(operations: list[op.Operation], sizes: list[int]) -> None:
     found = list(groups(operations))
     assert list(map(len, found)) == sizes
     assert [number for numbers in found for number in numbers] == list(range(len(operations)))
+
+
+def test_only_additions_to_one_table_are_made_at_the_same_time() -> None:
+    added = [add(str(n)) for n in range(250)]
+    operations = [*added, *(add(str(n), table="u") for n in range(2)), alter("1"), append("2"), append("1")]
+    assert [list(map(len, some)) for some in at_once(operations, groups(operations))] == [[100, 100, 50], [2], [2], [1]]

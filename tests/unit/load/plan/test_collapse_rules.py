@@ -262,8 +262,16 @@ def test_a_sites_own_operation_is_a_barrier() -> None:
 def test_many_partitions_are_several_calls() -> None:
     names = [f"p={n}" for n in range(2_500)]
     plan = collapsed(LanePlan(("t",), 0, tuple(add(n, name) for n, name in enumerate(names))))
-    assert [len(one.added) for one in plan.operations if isinstance(one, op.AddPartitions)] == [1_000, 1_000, 500]
-    assert [one.evid for one in plan.operations] == [999, 1_999, 2_499]
+    assert [len(one.added) for one in plan.operations if isinstance(one, op.AddPartitions)] == [100] * 25
+    assert [one.evid for one in plan.operations] == [*range(99, 2_500, 100)]
+
+
+def test_partitions_of_one_event_are_added_by_one_call() -> None:
+    first, second = ([f"{event}={n}" for n in range(250)] for event in "ab")
+    lane = (add(1, "p=1"), add(2, *first), add(3, *second), add(4, "p=2"), append(5, "p=1", "f"))
+    plan = collapsed(LanePlan(("t",), 0, lane))
+    found = [(len(one.added), tuple(one.evids)) for one in plan.operations if isinstance(one, op.AddPartitions)]
+    assert found == [(251, (1, 2, 5)), (250, (3,)), (1, (4,))]
 
 
 @pytest.mark.no_cover
