@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask
 from hive_replication.dump.format.record_types import EventRecord
+from hive_replication.errors import ReplicationError
+from hive_replication.load.plan import call_groups
 from hive_replication.load.report import Collapsed
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Partition
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -91,3 +95,49 @@ def test_a_failed_operation_claims_none_of_its_events(replicated: Warehouse) -> 
     assert third in {copy.task.evid for copy in report.copies}
     assert first <= held.after < second
     assert replicated.status("parts") == held.after
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_partitions_are_added_by_several_calls_at_the_same_time(
+    replicated: Warehouse, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """One of the calls is refused for good, or is the last that the process makes; the others are carried out or not."""
+    monkeypatch.setattr(call_groups, "MOST_ADDED", 1)
+    target, add = replicated.connection.target.metastore, Metastore.add_partitions
+    for failure in (ReplicationError, Killed):
+        days = [[f"{failure.__name__}{day}" for day in some] for some in ("3", "4", "56", "7")]  # of each event
+        for some in days:
+            replicated.sql("ALTER TABLE parts ADD " + " ".join(f"PARTITION (ds='{day}')" for day in some))
+            replicated.load_data(f"parts PARTITION (ds='{some[0]}')", "row\n")
+        dump = replicated.dump(replicated.applied())
+        events = (one.notification for one in replicated.connection.store.open(dump.directory).events())
+        added = [0, *(event.evid for event in events if event.type == "ADD_PARTITION")]
+
+        def failing(
+            metastore: Metastore,
+            db: str,
+            table: str,
+            partitions: Sequence[Partition],
+            first: str = days[number][0],
+            failure: type[BaseException] = failure,
+        ) -> None:
+            if partitions[0].values == [first]:
+                raise failure("one of the calls fails")
+            add(metastore, db, table, partitions)
+
+        monkeypatch.setattr(Metastore, "add_partitions", failing)
+        if failure is Killed:
+            with pytest.raises(Killed):
+                replicated.load(dump.directory)
+        else:
+            (held,) = replicated.load(dump.directory).held
+            assert added[number] <= held.after < added[number + 1] <= held.evid
+        monkeypatch.setattr(Metastore, "add_partitions", add)
+        there = target.partition_names(replicated.database, "parts")
+        assert {f"ds={day}" for day in days[number]}.isdisjoint(there)
+        assert replicated.load(dump.directory).held == ()
+        replicated.assert_equal()

@@ -21,8 +21,7 @@ from hive_replication.load.operations.conflict_resolutions import Adopt, Resolut
 from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
-from hive_replication.load.plan import gate
-from hive_replication.load.plan.call_groups import MOST_ADDED
+from hive_replication.load.plan import call_groups, gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
@@ -186,7 +185,7 @@ class ObjectPlanner:
             for record in batch:
                 yield from self._make_room(table, record, present)
             new = (self._new_partition(staging, of, record) for record in batch if record.name not in present)
-            yield from (op.AddPartitions(self.evid, table, tuple(some)) for some in batches(new, MOST_ADDED))
+            yield from (op.AddPartitions(self.evid, table, tuple(some)) for some in batches(new, call_groups.MOST_ADDED))
             for record in batch:
                 if record.name in present and self._due(object_id(present[record.name])):
                     one = self._new_partition(staging, of, record)

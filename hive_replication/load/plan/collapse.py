@@ -23,7 +23,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.open_transactions import batch_opens
 from hive_replication.load.operations.statistics import SetStatistics
-from hive_replication.load.plan.call_groups import MOST_ADDED, groups
+from hive_replication.load.plan import call_groups
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
@@ -41,7 +41,7 @@ def collapsed(plan: LanePlan) -> LanePlan:
 
 
 def _effort(operations: Sequence[op.Operation]) -> tuple[int, int]:
-    return sum(1 for _ in groups(operations)), len(operations)
+    return sum(1 for _ in call_groups.groups(operations)), len(operations)
 
 
 def _without_dropped(operations: Sequence[op.Operation]) -> list[op.Operation]:
@@ -297,7 +297,7 @@ def _whole_events(changes: dict[str, _Change]) -> Iterator[dict[str, _Change]]:
     some: dict[str, _Change] = {}
     last = 0
     for name, change in changes.items():
-        if len(some) >= MOST_ADDED and change.evids[0] != last:
+        if len(some) >= call_groups.MOST_ADDED and change.evids[0] != last:
             yield some
             some = {}
         some[name], last = change, change.evids[0]
