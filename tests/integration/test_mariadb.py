@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
 
+from bench.peers import Ours
+from bench.servers import check_counts, new_database
+from bench.workloads import Added, Bootstrap, Workload
+from hive_replication.connect import connect
 from resources.embedded.cluster import Cluster
+from resources.embedded.policy import policy
 from tests import mariadb as on
 from tests.matrix.pairs import replicated
 
@@ -40,3 +46,20 @@ def test_everything_is_equal(cluster: Cluster, sides: tuple[str, str], unique: s
     wrong, events, _ = replicated(cluster, *sides, unique)
     assert wrong == []
     assert events > 40
+
+
+@pytest.mark.parametrize("workload", [Added(300, 10), Bootstrap(1, 300, 10)])
+def test_partitions_of_one_table_are_added_by_several_calls(
+    cluster: Cluster, sides: tuple[str, str], caplog: pytest.LogCaptureFixture, workload: Workload
+) -> None:
+    """InnoDB, which locks ranges of keys, lets them be carried out at the same time: none fails and is made again."""
+    caplog.set_level(logging.INFO)
+    rules = policy(cluster, {"unused": "unused"}, *sides)
+    database = new_database(connect(rules), cluster.side(sides[0]).warehouse)
+    replica, ours = f"{database.name}_replica", Ours(rules)
+    workload.fill(database)
+    ours.replicate(database.name, replica)
+    if workload.change(database):
+        ours.replicate(database.name, replica)
+    check_counts(connect(rules), database.name, [replica])
+    assert "failed together" not in caplog.text
