@@ -14,6 +14,7 @@ from hive_replication.load.plan import call_groups
 from hive_replication.load.report import Collapsed
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Partition
+from tests.faults import Killed
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -95,10 +96,6 @@ def test_a_failed_operation_claims_none_of_its_events(replicated: Warehouse) -> 
     assert third in {copy.task.evid for copy in report.copies}
     assert first <= held.after < second
     assert replicated.status("parts") == held.after
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("number", [1, 2])

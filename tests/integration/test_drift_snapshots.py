@@ -31,16 +31,13 @@ from repl_assets.catalog.keys import Names
 from resources.embedded.cluster import Side
 from sensors.drift import tick
 from tests.drifting import Drifting
+from tests.faults import Killed
 from tests.hadoop import administered, hdfs
 
 pytestmark = pytest.mark.servers
 
 DAYS = ("1", "2", "3", "4", "5", "6", "7")
 WITH = Drift(snapshots=True)
-
-
-class Killed(BaseException):
-    """The process ends: nothing that follows happens."""
 
 
 @pytest.fixture(scope="module")

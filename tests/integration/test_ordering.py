@@ -12,13 +12,10 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Table, copy_of
 from hive_replication.repair import repair
+from tests.faults import Killed
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from hive_replication.verify import compare_database
 from resources.embedded.cluster import Cluster
 from resources.embedded.policy import policy
 from resources.embedded.postgresql import Postgresql
+from tests.faults import Killed
 from tests.origin import Origin
 
 pytestmark = pytest.mark.servers
@@ -27,10 +28,6 @@ pytestmark = pytest.mark.servers
 DATABASE = "gaps"
 #: Their metastores are ours; HDFS is that of all tests.
 SIDES = ("source-gaps", "target-gaps")
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
 
 
 @dataclass

@@ -18,13 +18,10 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
 from repl_assets.definitions import build_defs
+from tests.faults import Killed
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
 
 
 def place(warehouse: Warehouse) -> str:

@@ -19,6 +19,7 @@ from hive_replication.metastore.types import ColumnStatisticsObj, Function, Prin
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
 from resources.embedded.hive import HiveDriver
+from tests.faults import Killed
 from tests.statistics import of_column
 from tests.warehouse import Warehouse
 
@@ -36,10 +37,6 @@ ADDED = (
     "ALTER TABLE child ADD CONSTRAINT {db}_late FOREIGN KEY (c) REFERENCES late (a) DISABLE NOVALIDATE",
     "ALTER TABLE late RENAME TO later",
 )
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
 
 
 def constraints(warehouse: Warehouse, table: str, *, source: bool) -> set[tuple[str, object]]:

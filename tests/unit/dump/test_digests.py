@@ -31,6 +31,7 @@ from hive_replication.policy import Root
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage
 from tests.dumps import edit, reseal, without_digests
+from tests.faults import Killed
 
 FILES = (FileRef("hdfs://s/w/f#1%", "00ff", "hdfs://s/cm"), FileRef("hdfs://s/w/g"))
 HEADER = DumpHeader("incremental", Scope("db"), "uuid", Database(name="db", parameters={}), 1, 9, 0, "", 0.0)
@@ -250,10 +251,6 @@ def test_only_signed_dumps(tmp_path: Path) -> None:
     storage.rename(directory, f"{root}/another/{directory.rpartition('/')[2]}")
     with pytest.raises(Refused, match="is not signed"):
         signed.open(f"{root}/another/{directory.rpartition('/')[2]}")
-
-
-class Killed(BaseException):
-    """The process ended."""
 
 
 def kill(monkeypatch: pytest.MonkeyPatch, storage: Storage, names: tuple[str, ...]) -> None:
