@@ -31,12 +31,10 @@ def setting(cluster: Cluster, source: Side, hive3: HiveDriver, hive3_target: Hiv
     return Setting(connection, source.warehouse, (Ours(rules), Hive(hive3, hive3_target)), partial(check_counts, connection))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "workload",
-    [
-        Bootstrap(tables=2, partitions=3, size=100),
-        *(pytest.param(one, marks=pytest.mark.long) for one in (Added(events=5, size=100), Mixed(events=14, tables=2, size=100))),
-    ],
+    [Bootstrap(tables=2, partitions=3, size=100), Added(events=5, size=100), Mixed(events=14, tables=2, size=100)],
 )
 def test_beside_hive(setting: Setting, workload: Workload, tmp_path: Path) -> None:
     found = measure(setting, "W", workload, 10)

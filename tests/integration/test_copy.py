@@ -351,6 +351,7 @@ def test_every_kind_of_file_at_once(pair: Pair, copier: Copier, request: pytest.
     assert pair.replicas() == own | {"conflict": b"stranger", "odd": odd}
 
 
+@pytest.mark.parametrize("copier", ["threads", pytest.param("spark", marks=pytest.mark.long)], indirect=True)
 def test_500_tiny_files_do_not_wait_for_each_other(pair: Pair, copier: Copier) -> None:
     writing = ThreadCopier(pair.source, pair.source)
     seed = pair.put("seed", b"tiny")

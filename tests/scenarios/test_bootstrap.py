@@ -19,7 +19,7 @@ from hive_replication.errors import Refused
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.command import repl_load
 from hive_replication.load.plan import bootstrap_objects as plan_objects
-from hive_replication.load.plan import call_groups as groups
+from hive_replication.load.plan import call_groups
 from hive_replication.load.replica.state import CHECKPOINT, TARGET_FOR
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import Database, copy_of
@@ -81,7 +81,7 @@ def boot(connection: Connection, hive3: HiveDriver) -> Bootstrap:
     with pytest.MonkeyPatch.context() as patch:
         moves, together = watch_the_load(patch)
         patch.setattr(plan_objects, "_BATCH", 2)  # S025
-        patch.setattr(groups, "_MOST", 2)
+        patch.setattr(call_groups, "MOST_ADDED", 2)
         load = site.load(dump.directory)
     assert load.held == ()
     return Bootstrap(site, dump, load, moves, together, before, events)
