@@ -2,7 +2,8 @@
 
 Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with one file per lane: its operations, the
 images that the objects it touches had before, and the directories that it leaves behind. The suffix of the directory says what
-became of the load: none (running, or killed), ``.done``, ``.part`` (of some tables only) or ``.undone``.
+became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some tables only) or ``.undone``. The undo
+of a table leaves a ``.part`` without lanes: it tells where the table stood.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Journal:
         for entry in entries:
             written = self.state(entry) if entry.status == "open" else None
             if written is not None and written.parameters() == state.parameters():
-                marked.append(self.mark(entry, "done"))
+                marked.append(self.mark(entry, "done" if entry.to_evid == written.applied else "part"))
             else:
                 marked.append(entry)
         return marked
@@ -140,7 +141,7 @@ class Journal:
         """Changes the suffix of a load's directory."""
         if entry.status == status:
             return entry
-        directory = f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}.{status}"
+        directory = f"{self._root}/{entry.from_evid}-{entry.to_evid}-{entry.token}{'' if status == 'open' else f'.{status}'}"
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
 

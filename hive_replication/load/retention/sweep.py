@@ -97,15 +97,21 @@ class _Sweeper:
         self._undone = _undone(entries)
         left = old_directories(self._journal.lanes_of(entries))
         expired = [entry for entry in entries if token_time(entry.token) < self._expiry]
-        tokens = {entry.token for entry in expired}
+        points = [entry for entry in expired if entry.status == "done"]
+        # Loads of some tables after the last one, and undos of tables, belong to what can be undone to it.
+        parts = [entry for entry in expired if entry.status == "part" and points and entry.token > points[-1].token]
+        tokens = {entry.token for entry in expired if entry not in parts}
         live = live_locations(self._target.metastore, self._database)
         yield list(self._old_data(left, live))
         needed = Locations(paths.normalise(one) for one, entry in left.items() if entry.token not in tokens)
         rest = [*self._unused("retired", self._expired_retired(), live, needed)]
-        points = [entry for entry in expired if entry.status == "done"]
         # The loads after the last one can be undone to it; others are known by what could not be moved away.
         stuck = [one.path for one in self.swept if one.problem]
-        kept = [*points[-1:], *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck))]
+        kept = [
+            *points[-1:],
+            *parts,
+            *(entry for place, entry in left.items() if any(paths.is_under(one, place) for one in stuck)),
+        ]
         rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
         rest += self._unused("staging", self._staged(), live, needed)
         rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in self._temporary()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.renames import rename_table
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
@@ -15,7 +15,7 @@ from hive_replication.load.operations.statistics import DeleteStatistics, SetSta
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.name_mapping import object_name, point_at
-from hive_replication.load.replica.state import LAST_ID, SOURCE, object_id
+from hive_replication.load.replica.state import LAST_ID, SOURCE, is_ours, object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import with_claims
@@ -69,6 +69,7 @@ class LaneReverser:
     Args:
         target: the target side.
         database: target database.
+        source: identity of the source, recorded on every replica.
         record: the lane's journal record.
         token: of its load.
         locator: finds its old data.
@@ -76,9 +77,16 @@ class LaneReverser:
     """
 
     def __init__(
-        self, target: Target, database: str, record: LaneRecord, token: str, locator: OldDataLocator, check: Callable[[], None]
+        self,
+        target: Target,
+        database: str,
+        source: str,
+        record: LaneRecord,
+        token: str,
+        locator: OldDataLocator,
+        check: Callable[[], None],
     ) -> None:
-        self._target, self._metastore, self._database = target, target.metastore, database
+        self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
         self._record, self._token, self._locator, self._check = record, token, locator, check
         self._statistics_changed = any(step.kind in (SetStatistics.kind, DeleteStatistics.kind) for step in record.steps)
 
@@ -87,6 +95,7 @@ class LaneReverser:
 
         Raises:
             ReplicationError: the target is not as the journal says.
+            Refused: an object of the target's users has the name of one that comes back.
         """
         for step in reversed(self._record.steps):
             self._reverse(step)
@@ -120,7 +129,7 @@ class LaneReverser:
 
     def _drop(self, step: Step) -> None:
         current = self._metastore.table(self._database, step.table)
-        if current is None:
+        if current is None or not is_ours(current, self._source):
             return
         made_here = directory_of(current) == step.directory and object_id(current) == 0
         if covers(object_id(current), step.evid) or made_here:
@@ -148,6 +157,7 @@ class LaneReverser:
             raise ReplicationError(
                 f"the target table {object_name(self._database, name)} went away without a load: repair it instead"
             )
+        self._require_replica(current, image, object_name(self._database, name), "rename or drop it")
         image = self._as_it_was(image)
         if image != current:
             self._check()
@@ -160,13 +170,19 @@ class LaneReverser:
         for names in batches(sorted(parts), _BATCH):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
+            for name in found.keys() & wanted.keys():
+                self._require_replica(found[name], wanted[name], object_name(self._database, table, name), "drop it")
             self._check()
             if new := [image for name, image in wanted.items() if name not in found]:
                 self._metastore.add_partitions(self._database, table, new)
             if changed := [image for name, image in wanted.items() if name in found and found[name] != image]:
                 self._metastore.alter_partitions(self._database, table, changed)
-            if surplus := [name for name in found if name not in wanted]:
+            if surplus := [name for name, one in found.items() if name not in wanted and is_ours(one, self._source)]:
                 self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
+
+    def _require_replica(self, current: Thing, image: Thing, shown: str, what: str) -> None:
+        if is_ours(image, self._source):  # else it was the users' before the lane, too
+            require_replica(current, self._source, shown, what)
 
     def _restore_files(self, place: str, names: frozenset[str]) -> None:
         storage, directory, aside = self._target.storage, self._locator.locate(place, self._token), new_token()
@@ -187,3 +203,23 @@ class LaneReverser:
             there.parameters = with_claims(image.parameters or {}, ())
         point_at(there.sd, self._locator.locate(directory_of(image), self._token))
         return there
+
+
+def names_taken(record: LaneRecord) -> set[str]:
+    """Names that tables of a replica get, or have for a moment, where a lane is reversed, but for tables that it created."""
+    steps = (
+        step.table
+        for step in record.steps
+        if step.kind == op.RenameTable.kind or (step.kind == op.DropTable.kind and step.origin)
+    )
+    return {*record.tables, *steps}
+
+
+def require_replica(thing: Table | Partition, source: str, shown: str, what: str) -> None:
+    """Makes sure that a table or partition, whose name an undo needs, is a replica of a source.
+
+    Raises:
+        Refused: it is not.
+    """
+    if not is_ours(thing, source):
+        raise Refused(f"the target's {shown} exists and is not a replica of this source: {what} there, then undo again")

@@ -2,11 +2,14 @@
 
 Loads are reversed from the newest to the oldest, lane by lane. What is as before already is left alone, so running undo again
 after a crash finishes it. Nothing is deleted: data that the undone loads had put into use becomes old data.
+
+The state says from the beginning on that all is taken back, and the journal that the loads are not done. So where an undo is left
+unfinished, and released, their events are loaded once more, as after a load that was killed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from hive_replication.errors import BadRequest, Refused
@@ -14,14 +17,23 @@ from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
+from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import UNDONE_REASON, ReplicaState, database_with_state, replica_state
+from hive_replication.load.replica.state import (
+    RELEASED_REASON,
+    UNDONE_REASON,
+    ReplicaState,
+    database_with_state,
+    is_ours,
+    replica_state,
+)
 from hive_replication.load.replica.target import Target
-from hive_replication.load.undo.reverse_lane import LaneReverser, OldDataLocator
+from hive_replication.load.undo.reverse_lane import LaneReverser, OldDataLocator, names_taken, require_replica
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database
 from hive_replication.progress import Progress, Silent
+from hive_replication.storage import paths
 
 #: Kinds of operations that remove data.
 _DROPS = frozenset({DropTable.kind, DropPartitions.kind})
@@ -78,7 +90,7 @@ def undo(
 
     Raises:
         BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
-        Refused: old data is not kept any more, or a load of the database is running.
+        Refused: old data is not kept any more, a table of the target's users has a name that comes back, or a load runs.
     """
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
@@ -132,8 +144,9 @@ class _Undo:
         locator = OldDataLocator(self._target.storage, self._location, loads)
         _require_no_transactions(self._database, chosen)
         self._require_data(chosen, locator)
+        self._require_names(chosen)
         if not dry_run:
-            self._carry_out(chosen, point, locator, names, progress)
+            self._carry_out(self._begun(chosen, self._wanted(point, entries, names), names), locator, names, progress)
         return Undo(
             self._database,
             evid,
@@ -160,26 +173,66 @@ class _Undo:
                 if not self._target.storage.exists(locator.locate(place, entry.token)):
                     raise Refused(f"{place}, which event {entry.to_evid} replaced or dropped, is not kept any more")
 
+    def _require_names(self, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
+        records, source = [lane.record for _, lanes in chosen for lane in lanes], self._state.source
+        foreign = {name for record in records for name, image in record.tables.items() if not is_ours(image, source)}
+        taken = {name for record in records for name in names_taken(record)} - foreign
+        for table in self._target.metastore.tables(self._database, sorted(taken)):
+            require_replica(table, source, object_name(self._database, table.tableName), "rename or drop it")
+
+    def _wanted(self, point: Entry, entries: Iterable[Entry], names: Iterable[str] | None) -> ReplicaState:
+        """The state after the undo.
+
+        A table that another undo took back further stays where that one left it: what was loaded since leads back to there.
+        """
+        before = self._journal.state(point) or self._state
+        later = self._target.storage.threads.map(self._journal.state, [one for one in entries if one.token > point.token])
+        lower: dict[str, int] = {}
+        for state in (self._state, *filter(None, later)):
+            for name, evid in _taken_back(state).items():
+                if not covers(evid, before.position(name)):
+                    lower[name] = min(evid, lower.get(name, evid))
+        if names is None:
+            return _held(replace(before, undone=point.to_evid), lower)
+        held = {name: before.position(name) for name in names if name not in lower}
+        state = _held(self._state, held, point.to_evid)
+        return _held(state, {name: evid for name, evid in lower.items() if name in names})
+
+    def _begun(
+        self, chosen: list[tuple[Entry, list[LaneFile]]], wanted: ReplicaState, names: set[str] | None
+    ) -> list[tuple[Entry, list[LaneFile]]]:
+        """Writes the state; from here on no load continues from one that is neither the old nor the new one."""
+        if names is None:
+            chosen = [self._reopened(entry, lanes) for entry, lanes in chosen]
+        elif wanted != self._state:  # a later undo asks how far this one went
+            trace = self._journal.begin(wanted.last_id or 0, wanted.last_id or 0)
+            trace.state(wanted)
+            trace.done(None)
+        self._write(wanted)
+        return chosen
+
+    def _reopened(self, entry: Entry, lanes: list[LaneFile]) -> tuple[Entry, list[LaneFile]]:
+        """A load that is done no longer: the database may stand anywhere in it."""
+        if entry.status != "done":
+            return entry, lanes
+        opened = self._journal.mark(entry, "open")
+        return opened, [replace(lane, uri=f"{opened.directory}/{paths.name(lane.uri)}") for lane in lanes]
+
     def _carry_out(
         self,
         chosen: list[tuple[Entry, list[LaneFile]]],
-        point: Entry,
         locator: OldDataLocator,
         names: set[str] | None,
         progress: Progress,
     ) -> None:
-        before = self._journal.state(point) or self._state
-        # From here on no load continues from a state that is neither the old nor the new one.
-        self._write(replace(self._state, undone=point.to_evid) if names is None else _held(self._state, names, before, point))
+        source = self._state.source
         for entry, lanes in progress.over(chosen, "loads taken back"):
             for lane in reversed(lanes):  # a table may have several, each with the images of its time
-                LaneReverser(self._target, self._database, lane.record, entry.token, locator, self._check).run()
+                LaneReverser(self._target, self._database, source, lane.record, entry.token, locator, self._check).run()
                 self._journal.mark_undone(lane)
-            if names is None:
+            if names is None and (lanes or entry.status != "part"):  # without lanes it may tell of an undo
                 self._restore_database(entry)
                 self._journal.mark(entry, "undone")
-        if names is None:
-            self._write(replace(before, undone=point.to_evid))
 
     def _restore_database(self, entry: Entry) -> None:
         image = self._journal.database(entry)
@@ -219,9 +272,16 @@ def _of_transactions(record: LaneRecord, step: Step) -> bool:
     return step.kind in _COMMITS or (step.kind in _DROPS and image is not None and is_transactional(image))
 
 
-def _held(state: ReplicaState, names: Iterable[str], before: ReplicaState, point: Entry) -> ReplicaState:
-    for name in names:
-        state = state.quarantine(name, before.position(name), f"{UNDONE_REASON}{point.to_evid} by request")
+def _taken_back(state: ReplicaState) -> dict[str, int]:
+    """Where tables stand that were undone by request, and not loaded since."""
+    reasons = (UNDONE_REASON, RELEASED_REASON)
+    return {name: evid for name, evid in state.at.items() if evid and state.held.get(name, "").startswith(reasons)}
+
+
+def _held(state: ReplicaState, names: Mapping[str, int], point: int | None = None) -> ReplicaState:
+    """A state in which tables wait at event ids, as an undo to a point (else to there) leaves them."""
+    for name, evid in sorted(names.items()):
+        state = state.quarantine(name, evid, f"{UNDONE_REASON}{evid if point is None else point} by request")
     return state
 
 

@@ -15,6 +15,7 @@ import pytest
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
+from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.move_to_retired import retire_database
 from hive_replication.load.records import Record, RecordStore
@@ -269,3 +270,22 @@ def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeyp
     assert [one.what for one in swept] == ["report"] * 2
     assert {one.path: one.size for one in swept} == files
     assert records.newest() == []
+
+
+def test_loads_of_some_tables_are_kept_with_the_load_that_they_lead_back_to(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an undo to it would leave a repair in place, or take a table for younger than an earlier undo left it."""
+    journal = Journal(target.storage, location(target))
+
+    def load(from_evid: int, to_evid: int, applied: int | None) -> None:
+        writer = journal.begin(from_evid, to_evid)
+        writer.state(ReplicaState("uuid/sales", to_evid))
+        writer.done(applied)
+        time.sleep(0.003)  # the journal goes by milliseconds
+
+    for window in ((0, 10, 10), (10, 11, None), (10, 20, 20), (20, 21, None)):
+        load(*window)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
+    assert {one.what for one in sweep(target, "sales")} == {"journal"}
+    assert [(entry.from_evid, entry.to_evid, entry.status) for entry in journal.entries()] == [(10, 20, "done"), (20, 21, "part")]

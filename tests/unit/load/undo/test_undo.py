@@ -1,0 +1,320 @@
+"""What the state and the journal say after an undo that follows another one, that stops in the middle, or that is refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.load.journal.journal import Journal, finished_loads
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, database_with_state, object_id, replica_state
+from hive_replication.load.replica.target import Target
+from hive_replication.load.source_history import forgotten
+from hive_replication.load.undo import undo as undo_module
+from hive_replication.load.undo.undo import release, undo
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+from tests.faults import Killed
+
+OURS = "uuid/db"
+
+
+class _NoLock:
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> _NoLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def check(self) -> None:
+        """It is never lost."""
+
+
+@dataclass
+class _Metastore:
+    """Tables in memory; ``dies`` after some changes of them."""
+
+    home: Database
+    kept: dict[str, Table] = field(default_factory=dict[str, Table])
+    parts: dict[str, dict[str, Partition]] = field(default_factory=dict[str, dict[str, Partition]])
+    dies: int = -1
+    calls: list[str] = field(default_factory=list[str])
+
+    def _change(self, call: str) -> None:
+        if self.dies == 0:
+            raise Killed
+        self.dies -= 1
+        self.calls.append(call)
+
+    def database(self, _: str) -> Database:
+        return copy_of(self.home)
+
+    def alter_database(self, _: str, image: Database, _before: Database) -> None:
+        self._change("alter_database")
+        self.home = copy_of(image)
+
+    def table(self, _: str, name: str) -> Table | None:
+        return copy_of(self.kept[name]) if name in self.kept else None
+
+    def tables(self, _: str, names: list[str]) -> Iterator[Table]:
+        return (copy_of(self.kept[name]) for name in names if name in self.kept)
+
+    def alter_table(self, _: str, name: str, image: Table) -> None:
+        self._change(f"alter {name}")
+        del self.kept[name]
+        self.kept[image.tableName] = copy_of(image)
+
+    def create_table(self, image: Table) -> None:
+        self._change(f"create {image.tableName}")
+        self.kept[image.tableName] = copy_of(image)
+
+    def partitions(self, _: str, table: str, names: list[str]) -> Iterator[Partition]:
+        return (copy_of(self.parts[table][name]) for name in names if name in self.parts.get(table, {}))
+
+    def alter_partitions(self, _: str, table: str, images: list[Partition]) -> None:
+        self._change(f"alter partitions of {table}")
+        self.parts[table] |= {f"ds={image.values[0]}": copy_of(image) for image in images}
+
+    def drop_partitions(self, _: str, table: str, names: list[str], *, delete_data: bool) -> None:
+        assert not delete_data
+        self._change(f"drop partitions of {table}")
+        for name in names:
+            del self.parts[table][name]
+
+
+@dataclass
+class _Replica:
+    """A replica with a journal."""
+
+    target: Target
+    metastore: _Metastore
+    journal: Journal
+    location: str
+
+    def table(self, name: str, evid: int, *, ours: bool = True, keys: tuple[str, ...] = ()) -> Table:
+        parameters = {SOURCE: OURS, LAST_ID: str(evid)} if ours else {"comment": "the users' own"}
+        sd = StorageDescriptor(location=f"{self.location}/{name}", cols=[], parameters={})
+        found = [FieldSchema(key, "string", "") for key in keys]
+        return Table(name, "db", sd=sd, partitionKeys=found, parameters=parameters, tableType="EXTERNAL_TABLE")
+
+    def load(self, from_evid: int, to_evid: int, *lanes: tuple[LaneRecord, dict[str, Table | None]]) -> None:
+        """A window that changes tables, and brings all names to its end but held ones that it does not change."""
+        time.sleep(0.003)  # the journal goes by milliseconds
+        writer = self.journal.begin(from_evid, to_evid)
+        for record, after in lanes:
+            writer.lane(record)
+            for name, image in after.items():
+                self.metastore.kept.pop(name, None)
+                if image is not None:
+                    self.metastore.kept[name] = image
+        state = self.state.advanced(to_evid, 1, f"h{to_evid}")
+        for name in {name for record, _ in lanes for name in record.names} & state.held.keys():
+            state = state.at_position(name, to_evid)
+        writer.state(state)
+        self.metastore.home = database_with_state(self.metastore.home, state)
+        writer.done(state.applied)
+        time.sleep(0.003)
+
+    def changed(self, name: str, before: int, after: int) -> tuple[LaneRecord, dict[str, Table | None]]:
+        """A lane that alters a table, from a state id to another."""
+        record = LaneRecord((name,), (Step("AlterTable", after, name),), {name: self.table(name, before)})
+        return record, {name: self.table(name, after)}
+
+    @property
+    def state(self) -> ReplicaState:
+        return replica_state(self.metastore.home)
+
+    @property
+    def stands(self) -> dict[str, int]:
+        """State ids of its tables."""
+        return {name: object_id(table) for name, table in self.metastore.kept.items()}
+
+    def may_lose(self) -> dict[str, int]:
+        """Tables that the state says to stand beyond where they are, of those that :func:`windows` changes."""
+        events = {"t": (1400, 1450, 1550), "u": (1400, 1460)}
+        lost = {
+            name: [one for one in ids if self.stands[name] < one <= self.state.position(name)] for name, ids in events.items()
+        }
+        return {name: ids[0] for name, ids in lost.items() if ids}
+
+
+@pytest.fixture
+def replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Replica:
+    monkeypatch.setattr(undo_module, "MetastoreLock", _NoLock)
+    location = f"{tmp_path.as_uri()}/db.db"
+    metastore = _Metastore(Database("db", locationUri=location, parameters={}))
+    metastore.home = database_with_state(metastore.home, ReplicaState(OURS))
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    target = cast("Target", _Target(metastore, storage))
+    return _Replica(target, metastore, Journal(storage, location), location)
+
+
+@dataclass
+class _Target:
+    metastore: _Metastore
+    storage: Storage
+
+
+@pytest.fixture
+def windows(replica: _Replica) -> _Replica:
+    """(0,1400], and two windows that change t, of which the first changes u, too."""
+    replica.load(0, 1400, replica.changed("t", 0, 1400), replica.changed("u", 0, 1400))
+    replica.load(1400, 1500, replica.changed("t", 1400, 1450), replica.changed("u", 1400, 1460))
+    replica.load(1500, 1600, replica.changed("t", 1450, 1550))
+    return replica
+
+
+def test_a_table_that_goes_back_a_second_time_stands_where_the_loads_since_began(windows: _Replica) -> None:
+    """Of the first undo's loads the catch-up alone is left to be taken back: it leads to where that undo went."""
+    for name, last in (("t", 1550), ("u", 1460)):
+        undo(windows.target, "db", name, 1400)
+        assert release(windows.target, "db", name)
+        windows.load(1400, 1600, windows.changed(name, 1400, last))
+        undo(windows.target, "db", name, 1500)
+        assert (windows.stands[name], windows.state.position(name)) == (1400, 1400)
+        assert windows.state.held[name] == "undone to 1400 by request"
+    assert windows.may_lose() == {}
+
+
+def test_a_database_goes_back_to_a_load_that_a_table_is_behind(windows: _Replica) -> None:
+    undo(windows.target, "db", "t", 1400)
+    undo(windows.target, "db", None, 1500)
+    assert (windows.state.undone, windows.state.applied, dict(windows.state.at)) == (1500, 1500, {"t": 1400})
+    assert release(windows.target, "db")
+    assert (windows.state.undone, windows.may_lose(), windows.state.released_names()) == (None, {}, ["t"])
+    windows.load(1400, 1600, windows.changed("t", 1400, 1550))
+    undo(windows.target, "db", None, 1500)  # the trace of the first undo outlives this one
+    assert (windows.stands["t"], windows.state.position("t"), windows.state.position("u")) == (1400, 1400, 1500)
+
+
+def test_loads_since_that_began_lower_for_another_table_do_not_matter(windows: _Replica) -> None:
+    """A window that begins where a held table stands has lanes of others, which stand at what was applied."""
+    windows.load(1300, 1700, windows.changed("t", 1550, 1650))
+    undo(windows.target, "db", "t", 1600)
+    assert (windows.stands["t"], windows.state.position("t")) == (1550, 1600)
+    release(windows.target, "db", "t")
+    undo(windows.target, "db", None, 1600)
+    assert (windows.state.applied, windows.state.at) == (1600, {})
+
+
+def _left_unfinished(replica: _Replica, survived: int) -> bool:
+    replica.metastore.dies = survived
+    try:
+        undo(replica.target, "db", None, 1400)
+    except Killed:
+        return True
+    finally:
+        replica.metastore.dies = -1
+    return False
+
+
+@pytest.mark.parametrize("survived", range(5))
+def test_an_undo_that_is_left_unfinished_and_released_loses_nothing(windows: _Replica, survived: int) -> None:
+    """Its loads are done no longer, so that their events come again, and the target is not taken for a restored one."""
+    before = windows.stands
+    if not _left_unfinished(windows, survived):
+        assert survived == 4, "the state, and three changes of tables"
+    released = release(windows.target, "db")
+    assert released == (survived > 0)
+    assert windows.may_lose() == {}
+    assert (windows.state.applied, windows.stands) == (1400, windows.stands) if released else (1600, before)
+    assert forgotten(windows.target.storage, windows.location, windows.state.applied or 0) is None
+    windows.load(1400, 1600, windows.changed("t", windows.stands["t"], 1550), windows.changed("u", windows.stands["u"], 1460))
+    with pytest.raises(BadRequest, match="that is still kept ended at event 1500"):
+        undo(windows.target, "db", None, 1500)  # the database may have stood anywhere in that load
+    undo(windows.target, "db", None, 1400)
+    assert (windows.stands, windows.state.applied) == ({"t": 1400, "u": 1400}, 1400)
+    assert [one.to_evid for one in finished_loads(windows.target.storage, windows.location)] == [1400]
+
+
+@pytest.mark.parametrize("survived", range(5))
+def test_an_undo_that_is_left_unfinished_goes_on_where_it_is_run_again(windows: _Replica, survived: int) -> None:
+    _left_unfinished(windows, survived)
+    undo(windows.target, "db", None, 1400)
+    assert (windows.stands, windows.state.applied, windows.state.undone) == ({"t": 1400, "u": 1400}, 1400, 1400)
+    assert {entry.status for entry in windows.journal.entries()[1:]} == {"undone"}
+
+
+def test_an_undo_that_fails_at_a_table_that_is_gone_loses_nothing(windows: _Replica) -> None:
+    del windows.metastore.kept["u"]
+    with pytest.raises(ReplicationError, match="went away without a load: repair it instead"):
+        undo(windows.target, "db", None, 1400)
+    release(windows.target, "db")
+    assert (windows.state.applied, windows.state.position("t")) == (1400, 1400)
+
+
+def _dropped(replica: _Replica) -> tuple[LaneRecord, dict[str, Table | None]]:
+    step = Step("DropTable", 1650, "t", origin="t")
+    return LaneRecord(("t",), (step,), {"t": replica.table("t", 1550)}), {"t": None}
+
+
+def test_a_users_table_that_has_a_dropped_replicas_name_is_not_taken(windows: _Replica) -> None:
+    windows.load(1600, 1700, _dropped(windows))
+    windows.metastore.kept["t"] = theirs = windows.table("t", 0, ours=False)
+    _refused(windows, "the target's db.t exists and is not a replica of this source: rename or drop it there", 1600)
+    assert windows.metastore.kept["t"] == theirs
+    del windows.metastore.kept["t"]
+    undo(windows.target, "db", None, 1600)
+    assert windows.stands["t"] == 1550
+
+
+def test_a_users_table_that_has_a_renamed_replicas_name_is_not_taken(windows: _Replica) -> None:
+    """Also one in the middle of a lane, whose name no table has before or after it."""
+    steps = (Step("RenameTable", 1650, "t", new_name="v"), Step("RenameTable", 1660, "v", new_name="w"))
+    moved = windows.table("w", 1660)
+    windows.load(1600, 1700, (LaneRecord(("t", "v", "w"), steps, {"t": windows.table("t", 1550)}), {"t": None, "w": moved}))
+    for name in ("t", "v"):
+        windows.metastore.kept[name] = windows.table(name, 0, ours=False)
+        _refused(windows, f"the target's db.{name} exists and is not a replica", 1600)
+        del windows.metastore.kept[name]
+    undo(windows.target, "db", None, 1600)
+    assert windows.stands == {"t": 1550, "u": 1460}
+
+
+def _refused(replica: _Replica, message: str, evid: int) -> None:
+    calls, state = list(replica.metastore.calls), replica.state
+    statuses = [entry.status for entry in replica.journal.entries()]
+    with pytest.raises(Refused, match=message):
+        undo(replica.target, "db", None, evid)
+    assert (replica.metastore.calls, replica.state) == (calls, state)
+    assert [entry.status for entry in replica.journal.entries()] == statuses
+
+
+def test_a_foreign_table_that_a_load_adopted_or_replaced_comes_back(windows: _Replica) -> None:
+    """Undo runs again after a kill: what it restored is no stranger then."""
+    record = LaneRecord(("f",), (Step("Adopt", 1650, "f"),), {"f": windows.table("f", 0, ours=False)})
+    windows.load(1600, 1700, (record, {"f": windows.table("f", 1650)}))
+    windows.metastore.kept["f"] = windows.table("f", 0, ours=False)
+    undo(windows.target, "db", None, 1600)
+    assert SOURCE not in windows.metastore.kept["f"].parameters
+
+
+def _partition(replica: _Replica, day: str, evid: int, *, ours: bool = True) -> Partition:
+    parameters = {SOURCE: OURS, LAST_ID: str(evid)} if ours else {}
+    return Partition([day], "db", "t", sd=StorageDescriptor(location=f"{replica.location}/t/ds={day}"), parameters=parameters)
+
+
+def test_partitions_of_users_are_neither_changed_nor_dropped(windows: _Replica) -> None:
+    """One has the name of a partition that the load dropped, the other that of one that it added."""
+    table = windows.table("t", 1550, keys=("ds",))
+    steps = (Step("DropPartitions", 1650, "t", partitions=("ds=1",)), Step("AddPartitions", 1660, "t", partitions=("ds=2",)))
+    images = {"ds=1": _partition(windows, "1", 1500), "ds=2": None}
+    windows.load(1600, 1700, (LaneRecord(("t",), steps, {"t": table}, {"t": images}), {"t": table}))
+    theirs = {f"ds={day}": _partition(windows, day, 0, ours=False) for day in "12"}
+    windows.metastore.parts["t"] = {"ds=1": theirs["ds=1"]}
+    with pytest.raises(Refused, match=r"the target's db\.t/ds=1 exists and is not a replica of this source: drop it there"):
+        undo(windows.target, "db", None, 1600)
+    assert windows.metastore.parts["t"] == {"ds=1": theirs["ds=1"]}
+    windows.metastore.parts["t"] = {"ds=1": _partition(windows, "1", 1500), "ds=2": theirs["ds=2"]}
+    undo(windows.target, "db", None, 1600)
+    assert windows.metastore.parts["t"]["ds=2"] == theirs["ds=2"]
