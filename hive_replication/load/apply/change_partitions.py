@@ -62,6 +62,7 @@ class PartitionFlipper:
                 raise AssertionError(f"no way to carry out {other.kind}")
 
     def _add(self, table: str, lane: LanePlacement, numbers: Sequence[int]) -> None:
+        our_table(self._metastore, self._database, table, self._source)
         images: list[Partition] = []
         for number in numbers:
             for new in cast("op.AddPartitions", lane.lane.operations[number]).added:
@@ -71,6 +72,7 @@ class PartitionFlipper:
         self._metastore.add_partitions(self._database, table, images)
 
     def _drop(self, table: str, partitions: Iterable[str]) -> None:
+        our_table(self._metastore, self._database, table, self._source)
         names = list(partitions)
         if next(self._metastore.partitions(self._database, table, names), None) is not None:
             self._metastore.drop_partitions(self._database, table, names, delete_data=False)

@@ -15,13 +15,19 @@ from hive_replication.load.apply.insert_events import ChangedData, write_insert_
 from hive_replication.load.apply.placement import FlipMode, LanePlacement
 from hive_replication.load.apply.renames import clear_destination, rename_table
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.statistics import SetStatistics, set_together
+from hive_replication.load.operations.columns import SetColumns
+from hive_replication.load.operations.constraints import DropConstraint, SetConstraints
+from hive_replication.load.operations.mark_left import MarkLeft
+from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics, set_together
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.fingerprint import with_fingerprint
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Table, copy_of, directory_of
+
+#: Operations that know nothing of the source, and change a table that somebody may have made anew since the plan.
+_OF_REPLICAS = (SetColumns, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, MarkLeft)
 
 
 class Flipper:
@@ -57,6 +63,8 @@ class Flipper:
             case op.ReplaceData() | op.AppendData() if not operation.partition:
                 self._change_data(operation, lane.directories[number, ""], lane.modes[number, ""])
             case op.CustomOperation():
+                if isinstance(operation, _OF_REPLICAS):
+                    self._require_ours(operation.table)
                 operation.carry_out(self._target, self._database)
             case _:
                 self.flip_together(lane, [number])
@@ -70,6 +78,7 @@ class Flipper:
         """
         operations = [lane.lane.operations[number] for number in numbers]
         if isinstance(operations[0], SetStatistics):
+            self._require_ours(operations[0].table)
             set_together(self._target, self._database, cast("list[SetStatistics]", operations))
         else:
             self._partitions.flip(lane, numbers)
@@ -97,9 +106,8 @@ class Flipper:
             self._metastore.alter_table(self._database, new, image)
 
     def _drop_table(self, operation: op.DropTable) -> None:
-        current = self._metastore.table(self._database, operation.table)
+        current = self._require_ours(operation.table)
         if current is not None:
-            require_ours(current, self._source)
             drop_table(self._metastore, current)
 
     def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: FlipMode) -> None:
@@ -109,6 +117,13 @@ class Flipper:
         if changed != current:
             write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])
             self._metastore.alter_table(self._database, operation.table, changed)
+
+    def _require_ours(self, name: str) -> Table | None:
+        """The table of that name, which is a replica if there is one."""
+        current = self._metastore.table(self._database, name)
+        if current is not None:
+            require_ours(current, self._source)
+        return current
 
     def _table(self, name: str) -> Table:
         return our_table(self._metastore, self._database, name, self._source)
