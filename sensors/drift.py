@@ -99,11 +99,10 @@ def tick(
         scan.finish()
     for sentence in scan.told(looked):
         context.log.info("%s: %s", database, sentence)
-    cursor = _ROUND.dump_json(at).decode()
-    context.update_cursor(cursor)
+    context.update_cursor(_ROUND.dump_json(at).decode())
     if not requests:
         return dg.SkipReason(f"{scanned} tables scanned, none has drifted")
-    return dg.SensorResult(run_requests=requests, cursor=cursor)
+    return dg.SensorResult(run_requests=requests)
 
 
 def _position(context: dg.SensorEvaluationContext, names: Names, database: str) -> Round:

@@ -1,0 +1,148 @@
+"""Each sensor's tick with something to say, as Dagster evaluates it: what it refuses of a result is lost with the whole tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+
+from hive_replication.connect import Connection, connect
+from hive_replication.drift import Drifted, TableDrift
+from hive_replication.errors import Unreachable
+from hive_replication.lag import Lag
+from hive_replication.policy.checks import Checks, Drift
+from repl_assets.catalog.keys import UNRECORDED_TAG, Names
+from repl_assets.checks.findings import Finding
+from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
+from repl_assets.definitions import build_defs
+from sensors import catalog, drift, lag
+from sensors.lag import KeptReader
+from sensors.notification_log.cursor import read_cursor
+from sensors.notification_log.sensor import SensorSettings
+from tests.lags import LATE, POLICY
+from tests.unit.repl_assets.test_dagster_definitions import CATALOG
+
+#: The sensors of which each has a test here.
+_SENSORS = {"notification_log", "recording", "drift_sales", "failed_checks_sales", "lag", "alarms", "catalog"}
+
+
+class Servers(dg.ConfigurableResource["Servers"]):
+    """The policy's servers: an event at the source, an empty target."""
+
+    dump_root: str
+
+    def connect(self, **_: object) -> Connection:
+        made = connect(POLICY.model_copy(update={"dump_root": self.dump_root}))
+        made_up: Any = SimpleNamespace(
+            database=lambda name: SimpleNamespace(name=name, parameters={}), current_event_id=lambda: 7, event=lambda _: None
+        )
+        return replace(made, source=replace(made.source, metastore=made_up), target=replace(made.target, metastore=made_up))
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> dg.Definitions:
+    policy = POLICY.model_copy(update={"checks": Checks(repair=True), "drift": Drift(budget=1e-6)})
+    servers = {Names.of(policy).connection: Servers(dump_root=f"file://{tmp_path}")}
+    looking = dg.Definitions(sensors=[catalog.catalog_sensor(policy, {"sales": frozenset({"orders"})})])
+    return dg.Definitions.merge(build_defs(policy, CATALOG, resources=servers, settings=SensorSettings(listen=0)), looking)
+
+
+def evaluated(definitions: dg.Definitions, instance: dg.DagsterInstance, name: str, cursor: str | None = None) -> Any:
+    """What Dagster makes of a tick: as ``dagster._grpc.impl.get_external_sensor_execution``."""
+    repository = definitions.get_repository_def()
+    resources, sensor = repository.get_top_level_resources(), repository.get_sensor_def(name)
+    with dg.SensorEvaluationContext(
+        instance.get_ref(),
+        cursor=cursor,
+        repository_def=repository,
+        sensor_name=name,
+        resources={key: resources[key] for key in sensor.required_resource_keys},
+        code_location_origin=GrpcServerCodeLocationOrigin(host="localhost", socket="/tmp/none"),
+    ) as context:
+        return sensor.evaluate_tick(context)
+
+
+def test_each_sensor_has_a_test_here(definitions: dg.Definitions) -> None:
+    assert {sensor.name for sensor in definitions.sensors or ()} == _SENSORS
+
+
+def test_notification_log(definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+    said = evaluated(definitions, instance, "notification_log")
+    (request,), (added,) = said.run_requests, said.dynamic_partitions_requests
+    assert [request.partition_key] == list(added.partition_keys)
+    assert read_cursor(said.cursor, POLICY).event[0] == 7
+
+
+def test_recording(definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+    create_run_for_test(instance, status=dg.DagsterRunStatus.SUCCESS, tags={UNRECORDED_TAG: POLICY.name})
+    assert len(evaluated(definitions, instance, "recording").run_requests) == 1
+
+
+def test_drift(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(name: str) -> TableDrift:
+        return TableDrift(name, 1, (Drifted("ds=1", "digest", "one file is new"),))
+
+    made = SimpleNamespace(database="sales", names=lambda: ["a", "b"], table=look, finish=lambda: None, told=lambda _: [])
+    monkeypatch.setattr(drift, "DriftScan", lambda *_, begun: made)
+    said = evaluated(definitions, instance, "drift_sales")
+    assert [request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] for request in said.run_requests] == ["a"]
+    assert drift.read_round(said.cursor).after == "a"
+    said = evaluated(definitions, instance, "drift_sales", said.cursor)
+    assert [request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] for request in said.run_requests] == ["b"]
+
+
+def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+    spec = dg.AssetCheckSpec("replica_equal", asset=Names.of(POLICY).table("sales", "lookup", "load"))
+    failed = Finding(repairs=("",)).result(spec)
+    instance.report_runless_asset_event(
+        dg.AssetCheckEvaluation(spec.asset_key, spec.name, passed=False, metadata=dict(failed.metadata or {}))
+    )
+    (request,) = evaluated(definitions, instance, "failed_checks_sales").run_requests
+    assert request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] == "lookup"
+
+
+def test_lag(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lag, "role_now", lambda *_: None)
+    found: list[Sequence[Lag] | Unreachable] = [[LATE], Unreachable("nobody answers")]
+
+    def read(*_: object) -> Sequence[Lag]:
+        one = found.pop(0)
+        if isinstance(one, Unreachable):
+            raise one
+        return one
+
+    monkeypatch.setattr(KeptReader, "read", read)
+    said = evaluated(definitions, instance, "lag")
+    assert [getattr(event, "passed", None) for event in said.asset_events] == [None, False]
+    said = evaluated(definitions, instance, "lag", said.cursor)
+    assert [getattr(event, "passed", None) for event in said.asset_events] == [False]
+    assert '"known":false' in said.cursor
+
+
+def test_alarms(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeptReader, "read", lambda *_: [replace(LATE, seconds_behind=0.0, gap="events were purged")])
+    said = evaluated(definitions, instance, "alarms")
+    assert said.skip_message == "1 alarm: gap: sales"
+    assert '"gap: sales"' in said.cursor
+
+
+def test_catalog(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(catalog, "changes", lambda *_: ["sales.new"])
+    monkeypatch.setattr(catalog, "_DELAY", 0.0)
+    monkeypatch.setattr(catalog, "_reload", asked.append)
+    said = evaluated(definitions, instance, "catalog")
+    assert said.skip_message == "changed: sales.new; the definitions are being reloaded"
+    assert said.cursor
