@@ -75,10 +75,10 @@ def certificate(host: str, port: int, trusted: ssl.SSLContext, timeout: float = 
         return Certificate(secured.version() or "TLS", issuer, ends)
 
 
-def speaks_tls(host: str, port: int) -> bool:
-    """Whether a port speaks TLS, trusted or not."""
+def speaks_tls(host: str, port: int, timeout: float = _PATIENCE) -> bool:
+    """Whether a port speaks TLS, trusted or not; it is asked for ``timeout`` seconds at most."""
     try:
-        certificate(host, port, context(None))
+        certificate(host, port, context(None), min(timeout, _PATIENCE))
     except ssl.SSLCertVerificationError:
         return True
     except OSError:

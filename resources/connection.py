@@ -13,6 +13,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.copy.file_sizes import sized
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.threshold_copier import ThresholdCopier
+from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
 from resources.engine_log import in_run
@@ -43,9 +44,9 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
         """The policy."""
         return Policy.model_validate(self.policy)
 
-    def connect(self) -> Connection:
-        """Both sides; connections open on first use."""
-        return connect(self.settings())
+    def connect(self, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
+        """Both sides; connections open on first use. For the arguments see :func:`hive_replication.connect.connect`."""
+        return connect(self.settings(), timeout=timeout, retries=retries)
 
     def connect_with(self, spark: Spark) -> Connection:
         """The same; many directories are read by Spark executors, in dumps and in comparisons."""

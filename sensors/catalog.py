@@ -18,6 +18,7 @@ from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names
 from repl_assets.dagster_private import DagsterGrpcClient, GrpcServerCodeLocationOrigin
 from repl_assets.typed import running_sensor
+from sensors.connections import ATTEMPTS, TIMEOUT
 
 _INTERVAL = 60
 _DELAY = 2.0  # seconds: the tick that requests the reload ends first
@@ -40,7 +41,7 @@ def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]]) -> dg.Se
         interval=_INTERVAL,
     )
     def catalog(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        with Metastore.of(policy.source, timeout=60, retries=1) as metastore:
+        with Metastore.of(policy.source, timeout=TIMEOUT, retries=ATTEMPTS) as metastore:
             found = sorted(changes(metastore, policy, known))
         return _answer(context, found)
 

@@ -23,9 +23,9 @@ from repl_assets.catalog.dead_runs import is_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.repair import repair_job_name, repair_request
-from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
+from sensors.connections import connect_for_tick
 from sensors.not_now import failed_over, outside_hours, paused
 
 _INTERVAL = 30
@@ -62,9 +62,8 @@ def drift_sensor(policy: Policy, drift: Drift, database: str) -> dg.SensorDefini
         resources=frozenset({names.connection}),
     )
     def scan_for_drift(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        resource = connection_resource(context, names)
         with in_tick(context.log):
-            return tick(context, resource.connect(), names, drift, database, time.time())
+            return tick(context, connect_for_tick(context, names), names, drift, database, time.time())
 
     return scan_for_drift
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -16,7 +17,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.lag import Lag, LagReader, TableLag
 from hive_replication.markdown import escaped
@@ -25,9 +26,9 @@ from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import UP_TO_DATE, Names
 from repl_assets.checks.up_to_date import answer, is_up_to_date
 from repl_assets.recording.metadata import lag_figures, lag_metadata, role_metadata
-from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
+from sensors.connections import connect_for_tick
 
 _INTERVAL = 30
 _BEHIND = 60.0  # seconds between two observations of a lag
@@ -35,6 +36,7 @@ _AT_REST = 3600.0
 _MOST_TABLES = 20  # in one tick; those with the greatest lag first
 # Of the log in one tick: some 15 s of its limit of 60 s, twice that where databases are far behind; the next tick continues.
 MOST_EVENTS = 10_000
+_PATIENCE = 40.0  # seconds: longer than a reading takes, and with it a tick ends in time
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +72,49 @@ _CURSOR = TypeAdapter(LagCursor)
 class KeptReader:
     """A reader that sensors share and keep between ticks, so that each event is read once.
 
-    It is replaced when the policy changes. Sensors tick in threads, so one reads at a time.
+    It is replaced when the policy changes. Sensors tick in threads: one reads at a time, those that come meanwhile get what it
+    finds. If each waited for its turn with a server that does not answer, Dagster would end their ticks.
+
+    Args:
+        patience: seconds to wait for another one's reading.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = _PATIENCE) -> None:
+        self._patience = patience
         self._kept: tuple[Policy, LagReader] | None = None
-        self._reading = threading.Lock()
+        self._reading: Future[Sequence[Lag]] | None = None
+        self._guard = threading.Lock()
 
     def read(self, connection: Connection) -> Sequence[Lag]:
         """The lags of a connection's policy.
 
         Raises:
-            Unreachable: a metastore does not answer.
+            Unreachable: a metastore does not answer, or a reading that began before takes too long.
         """
+        with self._guard:
+            others, mine = self._reading, Future[Sequence[Lag]]()
+            if others is None:
+                self._reading = mine
+        if others is None:
+            return self._read(connection, mine)
+        try:
+            return others.result(self._patience)
+        except TimeoutError as error:
+            raise Unreachable(
+                f"a reading of the lags has not ended after {self._patience:g} s; hive-repl doctor shows what is slow"
+            ) from error
+
+    def _read(self, connection: Connection, reading: Future[Sequence[Lag]]) -> Sequence[Lag]:
         policy = connection.source.policy
-        with self._reading:
+        try:
             if self._kept is None or self._kept[0] != policy:
                 self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
-            return self._kept[1].read()
+            reading.set_result(self._kept[1].read())
+        except BaseException as error:  # noqa: BLE001 (raised below, and to those that wait)
+            reading.set_exception(error)
+        finally:
+            self._reading = None
+        return reading.result()
 
 
 def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: KeptReader) -> dg.SensorDefinition:
@@ -108,10 +135,9 @@ def lag_sensor(policy: Policy, databases: Sequence[CatalogDatabase], reader: Kep
         resources=frozenset({names.connection}),
     )
     def observe_lag(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        resource = connection_resource(context, names)
         with in_tick(context.log):
             try:
-                connection = resource.connect()
+                connection = connect_for_tick(context, names)
                 lags = reader.read(connection)
                 return tick(context.cursor, lags, policy, assets, time.time(), partial(_role, connection))
             except ReplicationError as error:

@@ -13,6 +13,7 @@ from hive_replication.dump.format.tree import TreeStore
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.policy import Policy
 from hive_replication.signing import signing_key
 from hive_replication.storage import Storage
@@ -35,33 +36,40 @@ class Connection:
     copier: Copier
 
 
-def connect(policy: Policy) -> Connection:
+def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
     """Connects the sides of a policy; a server is called only when it is needed.
 
     Only the patterns of a policy ask at once: the source for its databases.
+
+    Args:
+        policy: the policy.
+        timeout: seconds to wait for the answer of one call of a metastore.
+        retries: attempts of one such call in all.
 
     Raises:
         BadRequest: an address of the policy is malformed, its dump root lies under no root of source or target, or there is no
             signing key where the policy says.
         Unreachable: the policy has patterns of databases, and the source does not answer.
     """
-    metastore = Metastore.of(policy.source, connections=policy.metastore_connections)
-    return connected(resolved(policy, metastore), metastore)
+    metastore = Metastore.of(policy.source, timeout=timeout, retries=retries, connections=policy.metastore_connections)
+    return connected(resolved(policy, metastore), metastore, timeout=timeout, retries=retries)
 
 
-def connected(policy: Policy, metastore: Metastore) -> Connection:
+def connected(policy: Policy, metastore: Metastore, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
     """The sides of a policy whose databases are known; calls no server.
 
     Args:
         policy: without patterns.
         metastore: of the source.
+        timeout: seconds to wait for the answer of one call of the target's.
+        retries: attempts of one such call in all.
 
     Raises:
         BadRequest: see :func:`connect`.
     """
     calls = policy.parallelism.storage_calls
     source = Source(metastore, Storage(policy.source.storage_roots, calls), policy)
-    replica = Metastore.of(policy.target, connections=policy.metastore_connections)
+    replica = Metastore.of(policy.target, timeout=timeout, retries=retries, connections=policy.metastore_connections)
     target = Target(replica, Storage(policy.target.storage_roots, calls), policy, source.storage, metastore)
     root = dump_root(policy)
     copier = ThreadCopier(source.storage, target.storage, threads=policy.files_in_flight, bandwidth=policy.bandwidth)

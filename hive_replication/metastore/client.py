@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Self
 
+from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.metastore.constraints import Constraints
 from hive_replication.metastore.functions import Functions
 from hive_replication.metastore.materialized_views import as_view
@@ -38,7 +39,7 @@ class Metastore(Partitions, Functions, Constraints, Statistics, Privileges, Repl
     views_of_materialized: bool = False
 
     @classmethod
-    def of(cls, side: Warehouse, *, timeout: float = 600, retries: int = 8, connections: int = 64) -> Self:
+    def of(cls, side: Warehouse, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS, connections: int = 64) -> Self:
         """The metastore of a side of the policy, reached as the policy says."""
         return cls(side.metastore, Access.of(side), timeout=timeout, retries=retries, connections=connections)
 

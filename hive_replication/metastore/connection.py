@@ -25,6 +25,8 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+CALL_TIMEOUT = 600.0  # seconds
+CALL_ATTEMPTS = 8
 CONNECT_TIMEOUT = 10.0  # seconds; a call may take long, its connection may not
 _ASSURED = 3  # times that a change is asked for which the metastore says is made, and which is not there
 
@@ -63,8 +65,8 @@ class Connections:
         uri: str,
         access: Access = Access(),
         *,
-        timeout: float = 600,
-        retries: int = 8,
+        timeout: float = CALL_TIMEOUT,
+        retries: int = CALL_ATTEMPTS,
         connections: int = 64,
     ):
         self.uri = uri
@@ -219,5 +221,5 @@ class Connections:
                 connection.close()
                 if len(self._addresses) > 1:
                     _LOG.info("the metastore %s does not answer; the next address is tried: %s", address, error)
-                problem = explained(address, self.access, error) or error
+                problem = explained(address, self.access, error, self._timeout) or error
         raise _Lost(again=not isinstance(problem, NotTrusted)) from problem

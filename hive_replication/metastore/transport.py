@@ -136,8 +136,15 @@ def link(address: Address, access: Access) -> Link:
     return Link(transport, limit)
 
 
-def explained(address: Address, access: Access, error: Exception) -> NotTrusted | None:
-    """What is wrong with the TLS of a connection that failed; None where it is something else."""
+def explained(address: Address, access: Access, error: Exception, timeout: float) -> NotTrusted | None:
+    """What is wrong with the TLS of a connection that failed; None where it is something else.
+
+    Args:
+        address: of the metastore.
+        access: how it was asked.
+        error: what the connection failed with.
+        timeout: seconds for which a second look may take.
+    """
     server = f"{address.host}:{address.port}"
     plain = "set metastore_ssl: false in the policy" if not address.path else "write http:// for metastore in the policy"
     if found := not_trusted(error, server, plain):
@@ -145,7 +152,7 @@ def explained(address: Address, access: Access, error: Exception) -> NotTrusted 
     secured = access.use_ssl or address.scheme == "https"
     if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN and not access.kerberos:
         return None  # nobody listens: a second look would only wait once more
-    if not secured and speaks_tls(address.host, address.port):
+    if not secured and speaks_tls(address.host, address.port, timeout):
         change = "write https:// for metastore" if address.path else "set metastore_ssl: true"
         return NotTrusted(f"{server} speaks TLS, and the policy does not: {change} for this side of the policy")
     return None

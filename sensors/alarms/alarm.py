@@ -63,10 +63,12 @@ class AlarmCursor:
     Args:
         alarms: by key.
         runs: the last finished run by subject; None before the first tick.
+        time: of the tick, seconds since the epoch.
     """
 
     alarms: Mapping[str, Open] = field(default_factory=dict[str, Open])
     runs: Mapping[str, str] | None = None
+    time: float = 0.0
 
     def to_json(self) -> str:
         """As compact JSON."""

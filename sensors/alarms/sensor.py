@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -23,7 +23,6 @@ from hive_replication.policy import Policy
 from hive_replication.units import count, duration, when
 from repl_assets.catalog.keys import Names
 from repl_assets.checks.no_alarms import OpenAlarm, answer
-from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from resources.notification_channels import Channel, LogChannel, NotDelivered, Notice, channels
@@ -31,6 +30,7 @@ from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, rea
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
 from sensors.alarms.replica_alarms import conditions, is_known
+from sensors.connections import connect_for_tick
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
@@ -73,10 +73,8 @@ def alarm_sensor(
         resources=frozenset({names.connection}),
     )
     def alarms(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        resource = connection_resource(context, names)
-
         def observe() -> tuple[Sequence[Lag], Sequence[Finding]]:
-            connection = resource.connect()
+            connection = connect_for_tick(context, names)
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
@@ -96,19 +94,20 @@ def tick(
 ) -> dg.SkipReason:
     """One tick at a given time.
 
+    Runs and checks are told of before the servers are asked, which may take most of the time that Dagster gives a tick.
+
     Raises:
         BadRequest: a channel in the environment is malformed; nobody is notified.
     """
     receivers: list[Channel] = [LogChannel(context.log.warning), *channels(os.environ)]
-    cursor = read_cursor(context.cursor)
     names = Names.of(policy)
+    cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
+    alarms = _notify(context, names, AlarmCursor(alarms, runs, now), receivers)
     alarms = _with_conditions(alarms, observe, policy, now)
-    for channel in receivers:
-        alarms = _notify(context, policy.name, alarms, channel)
-    alarms = without_closed(alarms)
-    context.update_cursor(AlarmCursor(alarms, runs).to_json())
+    alarms = without_closed(_notify(context, names, AlarmCursor(alarms, runs, now), receivers))
+    context.update_cursor(_keep(context.instance, names, AlarmCursor(alarms, runs, now)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
     for one in lasting.values():
         if one.since < now:  # the log has the others
@@ -159,16 +158,38 @@ def _with_conditions(alarms: dict[str, Open], observe: Observe, policy: Policy, 
     return updated(alarms, present, ended, now)
 
 
-def _notify(context: dg.SensorEvaluationContext, policy: str, alarms: dict[str, Open], channel: Channel) -> dict[str, Open]:
-    news = list(undelivered(alarms, channel.name))
-    if not news:
-        return alarms
-    try:
-        channel.send(notice(policy, news, os.environ.get(DAGSTER_URL, "")))
-    except NotDelivered as error:
-        context.log.warning("%s was not notified, the next tick tries again: %s", channel.name, error)
-        return alarms
-    return delivered(alarms, channel.name)
+def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCursor, receivers: list[Channel]) -> dict[str, Open]:
+    """Notifies the channels of what they do not know; returns the alarms after it. One that fails is no receiver any more."""
+    alarms = dict(cursor.alarms)
+    for channel in tuple(receivers):
+        news = list(undelivered(alarms, channel.name))
+        if not news:
+            continue
+        try:
+            channel.send(notice(names.policy, news, os.environ.get(DAGSTER_URL, "")))
+        except NotDelivered as error:
+            context.log.warning("%s was not notified, the next tick tries again: %s", channel.name, error)
+            receivers.remove(channel)
+            continue
+        alarms = delivered(alarms, channel.name)
+        _keep(context.instance, names, replace(cursor, alarms=alarms))
+    return alarms
+
+
+def _last(context: dg.SensorEvaluationContext, names: Names) -> AlarmCursor:
+    """What the last tick left, even if Dagster ended it and dropped its cursor: what it had sent is not sent again."""
+    kept = context.instance.daemon_cursor_storage.get_cursor_values({_key(names)}).get(_key(names))
+    return max(read_cursor(context.cursor), read_cursor(kept), key=lambda cursor: cursor.time)
+
+
+def _keep(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor) -> str:
+    text = cursor.to_json()
+    instance.daemon_cursor_storage.set_cursor_values({_key(names): text})
+    return text
+
+
+def _key(names: Names) -> str:
+    return f"hive_replication/alarms_sensor/{names.policy}"
 
 
 def notice(policy: str, news: Sequence[tuple[Open, State]], base: str) -> Notice:

@@ -21,9 +21,9 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names, Stage
-from repl_assets.steps.engine import connection_resource
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
+from sensors.connections import connect_for_tick
 from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
@@ -81,10 +81,9 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
         resources=frozenset({names.connection}),
     )
     def notification_log(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        resource = connection_resource(context, names)
         with in_tick(context.log):
             try:
-                connection = resource.connect()
+                connection = connect_for_tick(context, names)
                 return listen(lambda: tick(context, connection, names, settings, time.time()), settings.listen)
             except Unreachable as error:  # the check up_to_date fails for it, and an alarm begins
                 return dg.SkipReason(f"nothing can be started: {error}")

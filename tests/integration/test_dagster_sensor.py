@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -45,8 +46,8 @@ class PurgedLog(Metastore):
 class PurgedConnection(ReplicationConnection):
     """The policy's servers, with such a log."""
 
-    def connect(self) -> Connection:
-        made = super().connect()
+    def connect(self, **patience: Any) -> Connection:
+        made = super().connect(**patience)
         return replace(made, source=replace(made.source, metastore=PurgedLog(made.source.metastore.uri)))
 
 

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dagster as dg
 import pytest
@@ -59,7 +59,7 @@ class LoggedConnection(ReplicationConnection):
 
     read: ClassVar[list[int]] = []
 
-    def connect(self) -> Connection:
+    def connect(self, **patience: Any) -> Connection:
         class Told(Metastore):
             def events(
                 self, after: int, until: int | None = None, *, batch: int = 1000, patience: float = 3.0
@@ -68,7 +68,7 @@ class LoggedConnection(ReplicationConnection):
                     LoggedConnection.read.append(event.eventId)
                     yield event
 
-        made = super().connect()
+        made = super().connect(**patience)
         return replace(made, source=replace(made.source, metastore=Told(made.source.metastore.uri)))
 
 

@@ -37,7 +37,7 @@ class Servers(dg.ConfigurableResource["Servers"]):
 
     dump_root: str
 
-    def connect(self, **_: object) -> Connection:
+    def connect(self, **_: Any) -> Connection:
         made = connect(POLICY.model_copy(update={"dump_root": self.dump_root}))
         made_up: Any = SimpleNamespace(
             database=lambda name: SimpleNamespace(name=name, parameters={}), current_event_id=lambda: 7, event=lambda _: None

@@ -1,0 +1,123 @@
+"""Ticks while a metastore takes connections and never answers: they end in time and say so, once."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from hive_replication.connect import connect
+from hive_replication.errors import Unreachable
+from hive_replication.lag import Lag, LagReader
+from hive_replication.policy import Policy
+from repl_assets.catalog.catalog import Catalog
+from repl_assets.definitions import build_defs
+from resources.notification_channels import WEBHOOK
+from sensors import connections
+from sensors.lag import KeptReader
+from sensors.notification_log.sensor import SensorSettings
+from tests.lags import POLICY, WELL
+from tests.receivers import web_server
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Policy]:
+    """A policy whose metastores take connections and never answer, and sensors that wait less than they do."""
+    monkeypatch.setattr(connections, "TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        address = {"metastore": f"thrift://127.0.0.1:{server.getsockname()[1]}"}
+        sides = {side: getattr(POLICY, side).model_copy(update=address) for side in ("source", "target")}
+        yield POLICY.model_copy(update={"dump_root": f"file://{tmp_path}", **sides})
+
+
+class Ticks:
+    """The policy's sensors over ticks."""
+
+    def __init__(self, policy: Policy, instance: dg.DagsterInstance) -> None:
+        self.repository = build_defs(policy, Catalog(), settings=SensorSettings(listen=0)).get_repository_def()
+        self.instance = instance
+        self.cursors: dict[str, str | None] = {}
+
+    def tick(self, name: str, *, kept: bool = True) -> Any:
+        """One tick; Dagster does not keep the cursor of one that it ended."""
+        resources, sensor = self.repository.get_top_level_resources(), self.repository.get_sensor_def(name)
+        needed = {key: resources[key] for key in sensor.required_resource_keys}
+        with dg.build_sensor_context(self.instance, self.cursors.get(name), resources=needed) as context:
+            said = sensor.evaluate_tick(context)
+        self.cursors[name] = said.cursor if kept else self.cursors.get(name)
+        return said
+
+
+@pytest.fixture
+def ticks(hanging: Policy) -> Iterator[Ticks]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Ticks(hanging, instance)
+
+
+def test_ticks_end_and_say_that_nobody_answers(ticks: Ticks) -> None:
+    began = time.monotonic()
+    said = ticks.tick("lag")
+    assert [(event.check_name, event.passed) for event in said.asset_events] == [("up_to_date", False)]
+    assert "the lag is not known: " in said.skip_message
+    assert ticks.tick("notification_log").skip_message.startswith("nothing can be started: ")
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["in time", "ended by Dagster"])
+def test_alarms_are_told_once(ticks: Ticks, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    with web_server() as web:
+        monkeypatch.setenv(WEBHOOK, web.url)
+        ticks.tick("alarms", kept=kept)
+        ticks.tick("alarms", kept=kept)
+        monkeypatch.setattr(LagReader, "read", lambda _: (WELL,))
+        ticks.tick("alarms", kept=kept)
+        ticks.tick("alarms", kept=kept)
+        told = [(one["state"], one["kind"]) for _, posted in web.posted for one in posted["alarms"]]
+    assert told == [("begins", "unreachable"), ("ends", "unreachable")]
+
+
+def test_those_that_come_during_a_reading_get_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, answers, connection = threading.Semaphore(0), threading.Event(), connect(POLICY)
+    number = 0
+
+    def read(_: LagReader) -> Sequence[Lag]:
+        nonlocal number
+        number += 1
+        begun.release()
+        assert answers.wait(30)
+        if number == 1:
+            raise Unreachable("nobody answers")
+        return [WELL]
+
+    monkeypatch.setattr(LagReader, "read", read)
+    reader, found = KeptReader(patience=0.1), list[object]()
+
+    def reads(patience: float) -> None:
+        reader._patience = patience
+        try:
+            found.append(reader.read(connection))
+        except Unreachable as error:
+            found.append(str(error))
+
+    for expected in ("nobody answers", [WELL]):
+        first = threading.Thread(target=reads, args=(30.0,))
+        first.start()
+        assert begun.acquire(timeout=30)
+        reads(0.1)
+        assert "has not ended after 0.1 s" in str(found.pop())
+        others = [threading.Thread(target=reads, args=(30.0,)) for _ in range(3)]
+        for other in others:
+            other.start()
+        time.sleep(0.2)
+        answers.set()
+        for thread in (first, *others):
+            thread.join(30)
+        answers.clear()
+        assert [found.pop() for _ in range(4)] == [expected] * 4
+    assert number == 2
