@@ -168,9 +168,13 @@ def tick(
     databases, tables = dict(seen.databases), dict(seen.tables)
     events: list[dg.AssetObservation | dg.AssetCheckEvaluation] = []
     for one in lags:
-        level, passed = not one.waiting and not one.gap, is_up_to_date(one, policy.lag_target_seconds)
-        new = Observed(now, level, passed, bool(one.stopped))
-        if (one.applied is not None or one.stopped) and _due(databases.get(one.database), new):
+        last = databases.get(one.database)
+        if one.applied is None and not (one.gap or one.stopped or (one.in_source and last)):
+            databases.pop(one.database, None)  # nothing to tell before the first bootstrap, nor after the source dropped it
+            continue
+        level = not (one.waiting or one.gap or one.lacks_replica)
+        new = Observed(now, level, is_up_to_date(one, policy.lag_target_seconds), bool(one.stopped))
+        if _due(last, new):
             databases[one.database] = new
             events += _database(names, one, role(one), passed=new.passed)
     for key, table in _tables(lags, seen, assets, now):
@@ -178,9 +182,10 @@ def tick(
         database, _, name = key.partition("/")
         events.append(dg.AssetObservation(names.table(database, name, "load"), metadata=lag_figures(table)))
         tables = {known: old for known, old in tables.items() if known != key} | ({} if new.level else {key: new})
-    if not events:
-        return dg.SkipReason("no observation is due")
-    return dg.SensorResult(asset_events=events, cursor=_CURSOR.dump_json(LagCursor(databases, tables)).decode())
+    why = None if events else dg.SkipReason("no observation is due")
+    if why and databases == seen.databases:
+        return why
+    return dg.SensorResult(asset_events=events, skip_reason=why, cursor=_CURSOR.dump_json(LagCursor(databases, tables)).decode())
 
 
 def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: float) -> dg.SensorResult:

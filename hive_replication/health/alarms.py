@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,18 +65,27 @@ def unreachable(about: str, why: str) -> Alarm:
     return Alarm("unreachable", about, f"the lag is not known: {why}", "hive-repl doctor shows what to change")
 
 
-def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy) -> Iterator[Alarm]:
+def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, replicas: Collection[str] = ()) -> Iterator[Alarm]:
     """The alarms of one observation.
 
     Args:
         lags: of all databases.
         short: the doctor's findings about retention at the source.
         policy: the policy.
+        replicas: databases that had a replica at an earlier observation.
     """
     for one in lags:
+        if one.lacks_replica and one.database in replicas:
+            yield _lost(one)
         yield from of_database(one, policy.lag_target_seconds)
     for finding in short:
         yield Alarm("low retention", finding.check, f"{finding.check} is short: {finding.found}", finding.advice)
+
+
+def _lost(one: Lag) -> Alarm:
+    title = f"{one.database} has no replica any more: none is in {one.target_database} on the target"
+    advice = "the next window bootstraps the database again: find out who dropped it on the target, or restored its metastore"
+    return Alarm("gap", one.database, title, advice, one.database)
 
 
 def of_database(one: Lag, target: float) -> Iterator[Alarm]:

@@ -52,6 +52,7 @@ class Lag:
         stopped: why an operator stopped it: failed over, paused or undone; else "".
         changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
+        in_source: whether the source has the database; it is asked where the target has no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
         problem: which side does not answer, so that figures are not known, or "".
     """
@@ -71,6 +72,12 @@ class Lag:
     problem: str = ""
     changed: str = ""
     left: tuple[str, ...] = ()
+    in_source: bool = True
+
+    @property
+    def lacks_replica(self) -> bool:
+        """Whether the target has no finished replica of a database that the source has: before its bootstrap, or it is gone."""
+        return self.applied is None and self.in_source and not (self.gap or self.stopped or self.problem)
 
 
 def stopped(state: ReplicaState) -> str:

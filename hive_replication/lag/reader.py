@@ -97,7 +97,9 @@ class LagReader:
         )
         changes = _CHANGED if changed(state, self._source.policy, name) else ""
         found = replace(found, changed=changes, left=tuple(sorted(state.left)))
-        if state.applied is None or gap or not (complete or waiting):
+        if state.applied is None:
+            return replace(found, in_source=self._source.metastore.database(name) is not None)
+        if gap or not (complete or waiting):
             return found
         now, total, all_of_them = time.time(), self._sizes.total, together(waiting.values())
         return replace(

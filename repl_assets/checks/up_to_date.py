@@ -40,10 +40,11 @@ def up_to_date_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksD
 
 def answer(found: Lag, *, passed: bool) -> dict[str, Any]:
     """The check's result. Whoever opens it sees first that an operator stopped the database: nothing else goes on then."""
+    lacks = "the target has no finished replica" if found.lacks_replica else ""
     return {
         "passed": passed,
         "severity": dg.AssetCheckSeverity.WARN,
-        "description": escaped(found.stopped) or None,
+        "description": escaped(found.stopped or found.gap or lacks) or None,
         "metadata": lag_metadata(found),
     }
 

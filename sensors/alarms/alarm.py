@@ -64,11 +64,13 @@ class AlarmCursor:
         alarms: by key.
         runs: the last finished run by subject; None before the first tick.
         time: of the tick, seconds since the epoch.
+        replicas: databases that have had a replica.
     """
 
     alarms: Mapping[str, Open] = field(default_factory=dict[str, Open])
     runs: Mapping[str, str] | None = None
     time: float = 0.0
+    replicas: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """As compact JSON."""

@@ -29,7 +29,7 @@ from resources.notification_channels import Channel, LogChannel, NotDelivered, N
 from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, read_cursor, undelivered, updated, without_closed
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
-from sensors.alarms.replica_alarms import conditions, is_known
+from sensors.alarms.replica_alarms import conditions, is_known, with_replicas
 from sensors.connections import connect_for_tick
 from sensors.lag import KeptReader
 
@@ -104,10 +104,10 @@ def tick(
     cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
-    alarms = _notify(context, names, AlarmCursor(alarms, runs, now), receivers)
-    alarms = _with_conditions(alarms, observe, policy, now)
-    alarms = without_closed(_notify(context, names, AlarmCursor(alarms, runs, now), receivers))
-    context.update_cursor(_keep(context.instance, names, AlarmCursor(alarms, runs, now)))
+    cursor = AlarmCursor(alarms, runs, now, cursor.replicas)
+    cursor = _with_conditions(replace(cursor, alarms=_notify(context, names, cursor, receivers)), observe, policy)
+    alarms = without_closed(_notify(context, names, cursor, receivers))
+    context.update_cursor(_keep(context.instance, names, replace(cursor, alarms=alarms)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
     for one in lasting.values():
         if one.since < now:  # the log has the others
@@ -145,17 +145,18 @@ def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[st
     return updated(alarms, present, known - unanswered(found), now)
 
 
-def _with_conditions(alarms: dict[str, Open], observe: Observe, policy: Policy, now: float) -> dict[str, Open]:
+def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> AlarmCursor:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
         lags, short = observe()
     except ReplicationError as error:
         title, advice = f"the lag is not known: {error}", "hive-repl doctor shows what to change"
         alarm = Alarm("unreachable", "source or target", title, advice)
-        return updated(alarms, {alarm.key: alarm}, [], now)
-    present = {alarm.key: alarm for alarm in conditions(lags, short, policy)}
-    ended = [key for key, one in alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
-    return updated(alarms, present, ended, now)
+        return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
+    present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas)}
+    ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
+    alarms = updated(cursor.alarms, present, ended, cursor.time)
+    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))
 
 
 def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCursor, receivers: list[Channel]) -> dict[str, Open]:

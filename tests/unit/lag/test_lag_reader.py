@@ -69,6 +69,20 @@ def test_each_event_is_read_once_where_none_is_far_behind(monkeypatch: pytest.Mo
         assert log.read == list(range(91, _END + 1))
 
 
+def test_a_database_that_the_source_does_not_have_is_told_from_one_without_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    lags = reader(monkeypatch, Log(), 10, hot=95, quiet=95, new=0, dropped=0)
+    source, target = lags._source.metastore, lags._target.metastore
+    have = target.database
+    monkeypatch.setattr(target, "database", lambda name: have(name) if name in ("hot", "quiet") else None)
+    monkeypatch.setattr(source, "database", {"new": Database(name="new")}.get, raising=False)
+    assert {one.database: (one.applied, one.in_source) for one in lags.read()} == {
+        "hot": (95, True),
+        "quiet": (95, True),
+        "new": (None, True),
+        "dropped": (None, False),
+    }
+
+
 class LongLog(Log):
     """A log of many events, of which nothing is noted down."""
 

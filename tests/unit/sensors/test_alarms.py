@@ -177,6 +177,31 @@ def test_held_tables_gaps_and_retention(web: WebServer, watch: Watch) -> None:
     assert notified(web) == [("begins", "low retention", "event retention")]
 
 
+def test_a_replica_that_is_gone(web: WebServer, watch: Watch) -> None:
+    gone = replace(WELL, applied=None, waiting=None, seconds_behind=None)
+    watch.tick(gone)
+    assert web.take() == {}, "before the first bootstrap"
+    watch.tick(replace(LATE, held=HELD.held))
+    assert len(notified(web)) == 2
+    assert watch.tick(gone).startswith("3 alarms: "), "nobody knows whether lag and held tables end"
+    posted = web.take()["/hook"]["alarms"]
+    assert [(one["kind"], one["title"]) for one in posted] == [
+        ("gap", "sales has no replica any more: none is in sales on the target")
+    ]
+    damaged = replace(gone, gap="the parameter hive_replication.applied.id is no number")
+    assert watch.tick(damaged).startswith("3 alarms: ")
+    assert notified(web) == []
+    assert watch.tick(WELL) == "no alarms"
+    assert {kind for state, kind, _ in notified(web) if state == "ends"} == {"gap", "lag", "held table"}
+
+
+def test_a_database_that_the_source_dropped_ends_its_alarms(web: WebServer, watch: Watch) -> None:
+    watch.tick(replace(LATE, held=HELD.held))
+    dropped = replace(WELL, applied=None, waiting=None, seconds_behind=None, in_source=False)
+    assert watch.tick(dropped) == "no alarms"
+    assert watch.tick(replace(dropped, in_source=True)) == "no alarms"
+
+
 def test_servers_that_do_not_answer_end_nothing(web: WebServer, watch: Watch) -> None:
     watch.tick(LATE)
     web.take()

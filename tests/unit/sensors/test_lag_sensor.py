@@ -56,6 +56,30 @@ def test_what_is_level_is_observed_once_an_hour(sensor: Sensor) -> None:
     assert sensor.tick(WELL, later=700) == [("sales__load", 0.0), ("check", True)]
 
 
+GONE = replace(WELL, applied=None, waiting=None, seconds_behind=None)
+
+
+def test_a_replica_that_is_gone_is_not_up_to_date(sensor: Sensor) -> None:
+    assert sensor.tick(GONE) == []
+    sensor.tick(WELL)
+    assert sensor.tick(GONE, later=1) == [("sales__load", None), ("check", False)]
+    assert sensor.tick(GONE, later=30) == []
+    assert sensor.tick(GONE, later=30) == [("sales__load", None), ("check", False)]
+    assert sensor.tick(WELL, later=1) == [("sales__load", 0.0), ("check", True)]
+
+
+def test_a_database_that_the_source_dropped_is_not_missed(sensor: Sensor) -> None:
+    sensor.tick(WELL)
+    assert sensor.tick(replace(GONE, in_source=False), later=1) == []
+    assert sensor.tick(GONE, later=1) == [], "it was created again: as before the first bootstrap"
+
+
+def test_a_state_that_cannot_be_read_is_not_up_to_date(sensor: Sensor) -> None:
+    damaged = replace(GONE, gap="the parameter hive_replication.applied.id is no number")
+    assert sensor.tick(damaged) == [("sales__load", None), ("check", False)]
+    assert sensor.tick(damaged, later=30) == []
+
+
 def test_what_an_operator_stops_is_told_at_once(sensor: Sensor) -> None:
     role = ReplicaRole("sales of a to sales of b", "replica", "not ready: paused")
     sensor.tick(WELL)
