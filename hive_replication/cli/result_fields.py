@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from hive_replication import DumpResult, HeldTable, LoadReport, Record
     from hive_replication.copy.tasks import CopyResult
 
+NO_DATABASES = "no database of the source matches a pattern in databases of the policy: hive-repl doctor"
+
 
 def dump_data(result: DumpResult) -> dict[str, Any]:
     """What REPL DUMP answers."""

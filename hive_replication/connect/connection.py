@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hive_replication.connect.databases import resolved
+from hive_replication.connect.databases import PatternMatches, matched
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.copy.tasks import Copier
 from hive_replication.copy.thread_copier import ThreadCopier
@@ -28,12 +28,14 @@ class Connection:
         target: the target side.
         store: where dumps are written and read: nothing outside the policy's ``dump_root``.
         copier: copies files in threads of this process.
+        patterns: what patterns in ``databases`` of the policy stand for.
     """
 
     source: Source
     target: Target
     store: TreeStore
     copier: Copier
+    patterns: PatternMatches = field(default_factory=PatternMatches)
 
 
 def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
@@ -49,18 +51,28 @@ def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CAL
     Raises:
         BadRequest: an address of the policy is malformed, its dump root lies under no root of source or target, or there is no
             signing key where the policy says.
-        Unreachable: the policy has patterns of databases, and the source does not answer.
+        Unreachable: the policy has patterns of databases, and the source or the storage of dumps does not answer.
+        Denied: which databases its patterns have must not be read there, or not be recorded.
     """
     metastore = Metastore.of(policy.source, timeout=timeout, retries=retries, connections=policy.metastore_connections)
-    return connected(resolved(policy, metastore), metastore, timeout=timeout, retries=retries)
+    policy, patterns = matched(policy, metastore)
+    return connected(policy, metastore, patterns, timeout=timeout, retries=retries)
 
 
-def connected(policy: Policy, metastore: Metastore, *, timeout: float = CALL_TIMEOUT, retries: int = CALL_ATTEMPTS) -> Connection:
+def connected(
+    policy: Policy,
+    metastore: Metastore,
+    patterns: PatternMatches = PatternMatches(),
+    *,
+    timeout: float = CALL_TIMEOUT,
+    retries: int = CALL_ATTEMPTS,
+) -> Connection:
     """The sides of a policy whose databases are known; calls no server.
 
     Args:
         policy: without patterns.
         metastore: of the source.
+        patterns: what its patterns stood for.
         timeout: seconds to wait for the answer of one call of the target's.
         retries: attempts of one such call in all.
 
@@ -74,4 +86,4 @@ def connected(policy: Policy, metastore: Metastore, *, timeout: float = CALL_TIM
     root = dump_root(policy)
     copier = ThreadCopier(source.storage, target.storage, threads=policy.files_in_flight, bandwidth=policy.bandwidth)
     store = PackedStore(Storage((root,), calls), root.uri, policy.packed_above, signing_key(policy.signing_key))
-    return Connection(source, target, store, copier)
+    return Connection(source, target, store, copier, patterns)

@@ -10,18 +10,19 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
-from hive_replication.policy import Policy
+from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import is_pattern
-from hive_replication.storage import AlreadyExists, Storage
+from hive_replication.storage import AlreadyExists, Denied, Storage
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,26 +36,56 @@ _DATABASE = Annotated[str, Field(pattern=r"^[^/\x00-\x1f]{1,128}$")]
 _KNOWN = TypeAdapter(dict[str, list[_DATABASE]], config=ConfigDict(strict=True))
 
 
-def resolved(policy: Policy, source: Metastore) -> Policy:
+@dataclass(frozen=True, slots=True)
+class PatternMatches:
+    """What the patterns of a policy stand for.
+
+    Args:
+        databases: source databases by pattern.
+        left_out: source databases that a pattern matches and that are not replicated, with the reason: the name that they would
+            have on the target is another's.
+    """
+
+    databases: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def resolved(policy: Policy, source: Metastore, *, record: bool = True) -> Policy:
+    """The policy with the databases that its patterns stand for; see :func:`matched`."""
+    return matched(policy, source, record=record)[0]
+
+
+def matched(policy: Policy, source: Metastore, *, record: bool = True) -> tuple[Policy, PatternMatches]:
     """The policy with the databases that its patterns stand for; itself where it has none, and then nothing is asked.
 
     Args:
         policy: the policy.
         source: the source's metastore.
+        record: whether databases that are taken in now are recorded; reports leave that to what replicates.
 
     Raises:
-        BadRequest: two databases would have the same name on the target, or the file of the databases is damaged.
-        Unreachable: the source's metastore or the storage of dumps does not answer.
+        BadRequest: two databases that the policy names have the same name on the target, or the file of the databases is damaged.
+        Unreachable: the source's metastore does not answer, or what is to be recorded cannot be: the storage of dumps does not.
+        Denied: what is to be recorded cannot be.
     """
     if not any(map(is_pattern, policy.databases)):
-        return policy
-    root = dump_root(policy)
-    storage, place, there = Storage((root,)), f"{root.uri}.policies/{policy.name}", source.databases()
+        return policy, PatternMatches()
+    root, there = dump_root(policy), source.databases()
+    taken = _recorded(policy, root, there) if record else _in_memory(policy, root, there)
+    policy, written = with_databases(policy, (name for names in taken.values() for name in names)), policy
+    left_out = _left_out(written, there, policy.databases)
+    for name, why in left_out.items():
+        _LOG.warning("the source database %s is left out: %s", name, why)
+    return policy, PatternMatches(taken, left_out)
+
+
+def _recorded(policy: Policy, root: Root, there: Iterable[str]) -> dict[str, list[str]]:
+    storage, place = Storage((root,)), _place(policy, root)
     while True:
         number, known = _known(storage, place)
         taken = taken_in(policy, there, known)
         if taken == known:
-            break
+            return taken
         try:
             storage.write_once(f"{place}/{number + 1}.json", json.dumps(taken).encode())
         except AlreadyExists:
@@ -63,22 +94,35 @@ def resolved(policy: Policy, source: Metastore) -> Policy:
         for pattern, names in taken.items():
             _LOG.info("the pattern %s has the databases %s", pattern, ", ".join(names) or "(none)")
         storage.delete(f"{place}/{number + 1 - _KEPT}.json")
-        break
-    return with_databases(policy, (name for names in taken.values() for name in names))
+        return taken
 
 
-def resolved_before(policy: Policy) -> Policy:
+def _in_memory(policy: Policy, root: Root, there: Iterable[str]) -> dict[str, list[str]]:
+    try:
+        _, known = _known(Storage((root,)), _place(policy, root))
+    except (Unreachable, Denied) as error:  # a report is to come all the same, and says of the dump root that it is down
+        _LOG.warning("which databases the policy's patterns had is not known; they stand for all that match now: %s", error)
+        known = {}
+    return taken_in(policy, there, known)
+
+
+def matched_before(policy: Policy) -> tuple[Policy, PatternMatches]:
     """The policy with the databases that its patterns had when the source was asked last; the source is not asked.
 
     Raises:
         BadRequest: the file of the databases is damaged.
         Unreachable: the storage of dumps does not answer.
+        Denied: it must not be read.
     """
     if not any(map(is_pattern, policy.databases)):
-        return policy
+        return policy, PatternMatches()
     root = dump_root(policy)
-    _, known = _known(Storage((root,)), f"{root.uri}.policies/{policy.name}")
-    return with_databases(policy, (name for names in known.values() for name in names))
+    _, known = _known(Storage((root,)), _place(policy, root))
+    return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
+
+
+def _place(policy: Policy, root: Root) -> str:
+    return f"{root.uri}.policies/{policy.name}"
 
 
 def _known(storage: Storage, place: str) -> tuple[int, dict[str, list[str]]]:
@@ -101,29 +145,56 @@ def _known(storage: Storage, place: str) -> tuple[int, dict[str, list[str]]]:
 
 
 def taken_in(policy: Policy, there: Iterable[str], known: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """By pattern the databases that it has: those it had, and those there now if it is new or takes in new ones (pure)."""
+    """By pattern the databases that it has: those it had, and those there now if it is new or takes in new ones (pure).
+
+    A pattern that had none is new: it was misspelt, or its databases were yet to come. None is taken in whose name on the target
+    is another's: of those there are, the ones that the policy names come first, then those that were taken in before, then those
+    of the first pattern.
+    """
     now = set(there) - _HIVES_OWN - policy.databases.keys()
-    taken: dict[str, list[str]] = {}
-    for pattern in filter(is_pattern, policy.databases):
-        new = policy.new_databases or pattern not in known
-        before = set(known.get(pattern, ())) - policy.databases.keys()
-        taken[pattern] = sorted(
-            name for name in before | (now if new else frozenset[str]()) if policy.pattern_of(name) == pattern
-        )
-    return taken
+    patterns = list(filter(is_pattern, policy.databases))
+    before = {pattern: known.get(pattern, ()) for pattern in patterns}
+    new = {pattern: now if policy.new_databases or not before[pattern] else frozenset[str]() for pattern in patterns}
+    candidates = [
+        (pattern, name)
+        for names in (before, new)
+        for pattern in patterns
+        for name in sorted(names[pattern])
+        if policy.pattern_of(name) == pattern
+    ]
+    fitting = with_databases(policy, (name for _, name in candidates)).databases
+    return {pattern: sorted({name for one, name in candidates if one == pattern and name in fitting}) for pattern in patterns}
 
 
 def with_databases(policy: Policy, names: Iterable[str]) -> Policy:
-    """The policy with some databases in place of its patterns (pure).
+    """The policy with some databases in place of its patterns, without those whose name on the target is another's (pure).
+
+    Args:
+        policy: the policy.
+        names: of databases that its patterns match; the first of those that have the same name on the target counts.
 
     Raises:
-        BadRequest: two databases would have the same name on the target.
+        BadRequest: two databases that the policy names have the same name on the target.
     """
-    databases = {name: target for name, target in policy.databases.items() if not is_pattern(name)}
-    databases |= {name: policy.target_of(name) for name in names}
+    databases: dict[str, str] = {}
     sources: dict[str, str] = {}
-    for name, target in databases.items():
-        if target in sources:
-            raise BadRequest(f"the policy replicates both {sources[target]!r} and {name!r} to {target!r}: give one another name")
-        sources[target] = name
+    named = [name for name in policy.databases if not is_pattern(name)]
+    for name in dict.fromkeys((*named, *names)):
+        target = policy.target_of(name)
+        first = sources.setdefault(target, name)
+        if first == name:
+            databases[name] = target
+        elif name in policy.databases:
+            raise BadRequest(f"the policy replicates both {first!r} and {name!r} to {target!r}: give one another name")
     return policy.model_copy(update={"databases": databases})
+
+
+def _left_out(policy: Policy, there: Iterable[str], databases: Mapping[str, str]) -> dict[str, str]:
+    """Why databases are left out that a pattern of the policy matches (pure)."""
+    sources = {target: name for name, target in databases.items()}
+    return {
+        name: f"its name on the target would be {target!r}, which is that of {sources[target]!r}: name it in databases of the "
+        "policy, with another one"
+        for name in sorted(set(there) - _HIVES_OWN - databases.keys())
+        if policy.pattern_of(name) and (target := policy.target_of(name)) in sources
+    }

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from hive_replication.connect.connection import Connection, connect, connected
-from hive_replication.connect.databases import resolved_before, with_databases
+from hive_replication.connect.connection import Connection, connected
+from hive_replication.connect.databases import PatternMatches, matched, matched_before, with_databases
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
 from hive_replication.policy.warehouse import Warehouse
+from hive_replication.storage import Denied
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,20 +52,25 @@ def reach(policy: Policy) -> Reachable:
 
 
 def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
-    """Connects the sides of a policy where a side may be down: then its patterns have the databases that they had last.
+    """Connects the sides of a policy where a side, or the storage of dumps, may be down. Nothing is recorded.
+
+    Without the source its patterns have the databases that they had last.
 
     Raises:
         BadRequest: see :func:`~hive_replication.connect.connect`.
     """
     found = reach(policy)
     if not found.source:
-        return connect(policy), found
+        metastore = Metastore.of(policy.source, connections=policy.metastore_connections)
+        policy, patterns = matched(policy, metastore, record=False)
+        return connected(policy, metastore, patterns), found
+    patterns = PatternMatches()
     try:
-        policy = resolved_before(policy)
-    except Unreachable as error:
+        policy, patterns = matched_before(policy)
+    except (Unreachable, Denied) as error:
         _LOG.info("the databases of patterns are left out: %s", error)
         policy = with_databases(policy, ())
-    return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS)), found
+    return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS), patterns), found
 
 
 def _problem(side: Warehouse) -> str:

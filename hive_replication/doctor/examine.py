@@ -14,7 +14,7 @@ from hive_replication.doctor.encryption import encryption
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.hdfs import defaults, kinds
 from hive_replication.doctor.kerberos import kerberos
-from hive_replication.doctor.patterns import pattern_findings
+from hive_replication.doctor.patterns import database_findings, pattern_findings
 from hive_replication.doctor.preserved import preserved
 from hive_replication.doctor.quotas import quotas
 from hive_replication.doctor.roots import any_down, roots
@@ -119,6 +119,7 @@ def _source(connection: Connection, *, storage: bool, target: bool) -> Iterator[
     yield _log(source.metastore)
     yield from webhdfs(source.storage, "source")
     yield from defaults(source.storage, "source")
+    yield from database_findings(connection.patterns)
     for database in source.policy.databases:
         yield from _database(connection, database, storage=storage)
     yield from _patterns(connection)

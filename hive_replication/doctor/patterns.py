@@ -1,9 +1,10 @@
-"""Patterns of the policy that match no table: they are misspelt, or of tables that are yet to come."""
+"""Patterns of the policy that match nothing: they are misspelt, or of tables or databases that are yet to come."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hive_replication.connect.databases import PatternMatches
 from hive_replication.doctor.finding import Finding, ok, warning
 from hive_replication.policy.scope import matches
 
@@ -23,3 +24,21 @@ def pattern_findings(patterns: Mapping[str, Sequence[str]], tables: Iterable[str
             yield warning("source", f"pattern in {setting}", f"{pattern!r} matches no table", advice)
         if given and not idle:
             yield ok("source", f"patterns in {setting}", "each matches a table" if names else "there are no tables yet")
+
+
+def database_findings(patterns: PatternMatches) -> Iterator[Finding]:
+    """Judges the patterns of databases (pure).
+
+    Args:
+        patterns: what they stand for.
+    """
+    check = "pattern in databases"
+    idle = [pattern for pattern, names in patterns.databases.items() if not names]
+    for pattern in idle:
+        advice = "correct it in databases, unless its databases are yet to come; names have no case"
+        yield warning("source", check, f"{pattern!r} matches no database that is replicated", advice)
+    for name, why in patterns.left_out.items():
+        found, _, advice = why.partition(": ")
+        yield warning("source", f"database {name}", f"matched by a pattern and not replicated: {found}", advice)
+    if patterns.databases and not idle:
+        yield ok("source", "patterns in databases", "each matches a database")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hive_replication.connect import Connection, Reachable
@@ -101,12 +101,14 @@ class PolicyStatus:
         databases: its replicas.
         alarms: what needs attention now.
         problems: why a side does not answer, by ``source`` and ``target``.
+        left_out: source databases that match a pattern and are not replicated, with the reason.
     """
 
     policy: str
     databases: tuple[DatabaseStatus, ...]
     alarms: tuple[Alarm, ...]
     problems: Mapping[str, str]
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def policy_status(connection: Connection, reach: Reachable, database: str | None = None) -> PolicyStatus:
@@ -127,7 +129,8 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
     lags = lags_reachable(connection, reach, None if database is None else [database])
     found = tuple(_database(connection, reach, one) for one in lags)
     alarms = (*(unreachable(side, why) for side, why in reach.problems().items()), *conditions(lags, (), policy))
-    return PolicyStatus(policy.name, found, alarms, reach.problems())
+    left_out = connection.patterns.left_out if database is None else {}
+    return PolicyStatus(policy.name, found, alarms, reach.problems(), left_out)
 
 
 def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseStatus:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_replication.cli.output import Output, drawn
+from hive_replication.cli.result_fields import NO_DATABASES
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.logs import printable, printable_lines
 from hive_replication.units import Figure, count_figure, duration_figure, size_figure
@@ -42,6 +43,8 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
     if watch is None:
         found = lags(chosen.policy())
         _show(chosen.output, found, tables=tables)
+        if not found:
+            chosen.output.remark(NO_DATABASES)
         raise typer.Exit(1 if any(one.problem for one in found) else 0)
     connection = chosen.connect()
     reader = LagReader(connection.source, connection.target)

@@ -56,6 +56,8 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
     connection = chosen.connect()
     named = parsed.tables.of(parsed.database) if parsed.tables else parsed.name
     names = sorted(connection.source.policy.databases) if parsed.database == EVERY else [named]
+    if not names:
+        raise BadRequest(result_fields.NO_DATABASES)
     with shown() as progress:
         results = [
             dump(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli.completion import databases
-from hive_replication.cli.result_fields import history_data, iso_or_none
+from hive_replication.cli.result_fields import NO_DATABASES, history_data, iso_or_none
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.units import count_figure, duration_figure, time_figure
 
@@ -45,6 +45,8 @@ def status(context: typer.Context, name: Name = None, config: Config = None, jso
             if output.terminal:
                 print(f"\n{title}")
             output.table(columns, rows, None)
+    if not found.databases:
+        output.remark(NO_DATABASES)
     output.remark(*(f"the {side} does not answer: {why}" for side, why in found.problems.items()))
     raise typer.Exit(1 if found.problems else 0)
 
@@ -76,6 +78,7 @@ def _parts(found: PolicyStatus) -> Iterator[tuple[str, tuple[str, ...], list[tup
     left: list[tuple[object, ...]] = [
         (one.database, "not replicated", ", ".join(one.excluded)) for one in found.databases if one.excluded
     ]
+    left += [(name, why, "all") for name, why in found.left_out.items()]
     left += [
         (one.database, "replicated before, not any more", ", ".join(one.unfollowed)) for one in found.databases if one.unfollowed
     ]
@@ -94,6 +97,7 @@ def _data(found: PolicyStatus) -> dict[str, Any]:
         "databases": [_database(one) for one in found.databases],
         "alarms": [asdict(alarm) for alarm in found.alarms],
         "problems": dict(found.problems),
+        "left_out": dict(found.left_out),
     }
 
 

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from hive_replication.connect import Reachable, connect_reachable
 from hive_replication.connect import databases as module
-from hive_replication.connect.databases import resolved, taken_in, with_databases
-from hive_replication.errors import BadRequest
+from hive_replication.connect import reachable_servers as module_of_reports
+from hive_replication.connect.databases import matched, resolved, taken_in, with_databases
+from hive_replication.doctor.patterns import database_findings
+from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
+from hive_replication.storage import Denied, Storage
 
 
 def policy(databases: dict[str, str], *, new: bool = False) -> Policy:
@@ -42,9 +47,9 @@ def test_later_databases_only_where_the_policy_says_so(new: bool, expected: list
     assert taken_in(policy({"s*": "*"}), ["sales_b"], known) == {"s*": ["sales_b"]}
 
 
-def test_two_databases_of_one_name_on_the_target_are_refused() -> None:
-    with pytest.raises(BadRequest, match="replicates both 'x' and 'sales_a' to 'sales_a'"):
-        with_databases(policy({"x": "sales_a", "sales_*": "*"}), ["sales_a"])
+def test_two_databases_of_one_name_on_the_target_are_refused_where_the_policy_names_them() -> None:
+    with pytest.raises(BadRequest, match="replicates both 'x' and 'y' to 'sales_a'"):
+        with_databases(policy({"s*": "*"}).model_copy(update={"databases": {"x": "sales_a", "y": "sales_a"}}), [])
     with pytest.raises(ValidationError, match="'a' and 'b' have the same target 'x'"):
         policy({"a": "x", "b": "x"})
     assert policy({"a*": "*", "b*": "*"})
@@ -54,6 +59,24 @@ def test_two_databases_of_one_name_on_the_target_are_refused() -> None:
 def test_a_pattern_needs_a_star_in_its_target(databases: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="a pattern needs one"):
         policy(databases)
+
+
+def test_of_two_databases_of_one_name_on_the_target_the_one_is_left_out_that_came_by_a_pattern() -> None:
+    """Whoever may create a database at the source must not stop the others of the policy by one."""
+    made = policy({"x": "sales_a", "sales_*": "*"})
+    assert with_databases(made, ["sales_a", "sales_b"]).databases == {"x": "sales_a", "sales_b": "sales_b"}
+    assert taken_in(made, ["sales_a", "sales_b"], {}) == {"sales_*": ["sales_b"]}
+    assert taken_in(made, ["sales_a", "sales_b"], {"sales_*": ["sales_a", "sales_b"]}) == {"sales_*": ["sales_b"]}
+    two = policy({"dr_*": "*", "s*": "dr_*"}, new=True)
+    assert taken_in(two, ["dr_s1", "s1"], {}) == {"dr_*": ["dr_s1"], "s*": []}
+    assert taken_in(two, ["dr_s1", "s1"], {"s*": ["s1"]}) == {"dr_*": [], "s*": ["s1"]}  # the replica that there is stays
+
+
+def test_a_database_that_is_named_later_stays_recorded() -> None:
+    """Else its pattern would be as good as new, and take in databases against the policy."""
+    made = policy({"sales_a": "x", "sales_*": "*"})
+    assert taken_in(made, ["sales_a", "sales_b"], {"sales_*": ["sales_a"]}) == {"sales_*": ["sales_a"]}
+    assert with_databases(made, ["sales_a"]).databases == {"sales_a": "x"}
 
 
 class Source:
@@ -82,6 +105,55 @@ def test_the_databases_of_a_policy_are_remembered(tmp_path: Path) -> None:
     for number in range(2, 30):
         assert len(found(made, f"s{number}")) == number
     assert len(list((tmp_path / "dumps/.policies/default").iterdir())) == 10
+
+
+def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So is one that an earlier version recorded."""
+    made = kept(tmp_path).model_copy(update={"databases": {"finance": "sdr", "s*": "*"}})
+    source: Any = Source("finance", "sdr", "s1")
+    place = tmp_path / "dumps/.policies/default"
+    place.mkdir(parents=True)
+    (place / "1.json").write_text('{"s*": ["s1", "sdr"]}', encoding="utf-8")
+    found, patterns = matched(made, source)
+    assert (found.databases, patterns.databases) == ({"finance": "sdr", "s1": "s1"}, {"s*": ["s1"]})
+    assert list(patterns.left_out) == ["sdr"]
+    assert "the source database sdr is left out: its name on the target would be 'sdr', which is that of 'finance'" in caplog.text
+    assert (place / "2.json").read_text(encoding="utf-8") == '{"s*": ["s1"]}'
+    assert next(one.found for one in database_findings(patterns)).startswith("matched by a pattern and not replicated")
+
+
+def test_a_pattern_without_databases_is_new_when_its_first_one_comes(tmp_path: Path) -> None:
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    assert found(made, "x") == []
+    assert found(made, "s1") == ["s1"]
+    assert found(made, "s1", "s2") == ["s1"]
+
+
+def test_reports_record_nothing_and_come_without_the_storage_of_dumps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = kept(tmp_path)
+    source: Any = Source("s1")
+    assert list(resolved(made, source, record=False).databases) == ["s1"]
+    assert not (tmp_path / "dumps").exists()
+    for problem in (Unreachable("the storage root cannot be reached"), Denied("the account x may not")):
+        monkeypatch.setattr(Storage, "ls", raising(problem))
+        assert list(resolved(made, source, record=False).databases) == ["s1"]
+        assert str(problem) in caplog.text
+        monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable())
+        monkeypatch.setattr(Metastore, "databases", lambda *_: ["s1"])
+        assert list(connect_reachable(made)[0].source.policy.databases) == ["s1"]
+        monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable(source="down"))
+        assert not connect_reachable(made)[0].source.policy.databases
+
+
+def raising(problem: Exception) -> Any:
+    def ask(*_: object) -> None:
+        raise problem
+
+    return ask
 
 
 def test_two_instances_take_in_databases_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
