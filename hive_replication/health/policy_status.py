@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hive_replication.connect import Connection, Reachable
-from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.health.advice import advice_on
 from hive_replication.health.alarms import Alarm, conditions, unreachable
@@ -129,29 +129,40 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
     lags = lags_reachable(connection, reach, None if database is None else [database])
     found = tuple(_database(connection, reach, one) for one in lags)
     alarms = (*(unreachable(side, why) for side, why in reach.problems().items()), *conditions(lags, (), policy))
-    left_out = connection.patterns.left_out if database is None else {}
+    left_out = connection.patterns.left_out if database is None else dict[str, str]()
     return PolicyStatus(policy.name, found, alarms, reach.problems(), left_out)
 
 
 def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseStatus:
     policy, target = connection.source.policy, connection.target
-    state = ReplicaState() if reach.target else replica_state(target.metastore.database(lag.target_database))
-    condition = condition_of(state, lag, policy.lag_target_seconds, known=not reach.target)
+    state, unreadable = ReplicaState(), ""
+    try:
+        state = state if reach.target else replica_state(target.metastore.database(lag.target_database))
+    except Refused as error:  # a parameter was edited by hand: the other databases are shown all the same
+        unreadable = str(error)
+    condition = condition_of(state, lag, policy.lag_target_seconds, known=not (reach.target or unreadable))
     excluded, unfollowed = _left_out(connection, reach, lag)
     return DatabaseStatus(
         lag.database,
         lag.target_database,
         condition,
         lag,
-        _advice(condition, lag),
+        unreadable or _advice(condition, lag),
         tuple(held_status(state, lag)),
         state.paused,
         state.undone,
         excluded,
         unfollowed,
         last_load(connection, lag.target_database),
-        None if reach.target else role_now(connection, lag, reach),
+        None if reach.target else _role(connection, lag, reach),
     )
+
+
+def _role(connection: Connection, lag: Lag, reach: Reachable) -> ReplicaRole:
+    try:
+        return role_now(connection, lag, reach)
+    except Refused as error:
+        return ReplicaRole(f"{lag.database} to {lag.target_database}", "not known", f"not ready: {error}")
 
 
 def condition_of(state: ReplicaState, lag: Lag, target: float, *, known: bool = True) -> Condition:

@@ -152,9 +152,15 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
     found: list[Lag] = []
     for name in source.policy.databases if databases is None else databases:
         target_name = source.policy.target_of(name)
-        state = ReplicaState() if reach.target else replica_state(target.metastore.database(target_name))
-        held = tuple(sorted(state.held.items()))
-        found.append(Lag(name, target_name, state.last_id, current, None, None, held, stopped=stopped(state), problem=problem))
+        state, unreadable = ReplicaState(), ""
+        try:
+            state = state if reach.target else replica_state(target.metastore.database(target_name))
+        except Refused as error:
+            unreadable = str(error)
+        held, last = tuple(sorted(state.held.items())), state.last_id
+        found.append(
+            Lag(name, target_name, last, current, None, None, held, gap=unreadable, stopped=stopped(state), problem=problem)
+        )
     return tuple(found)
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hive_replication.connect import Reachable
+from hive_replication.connect.databases import PatternMatches
 from hive_replication.health import advice_on
-from hive_replication.health.alarms import conditions
+from hive_replication.health.alarms import conditions, open_alarms
 from hive_replication.health.history import merged
-from hive_replication.health.policy_status import condition_of, held_status
+from hive_replication.health.policy_status import condition_of, held_status, policy_status
 from hive_replication.lag import Lag
 from hive_replication.load.journal.journal import Entry
 from hive_replication.load.records import Record
 from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.types import Database
+from hive_replication.storage import Storage
 from tests.lags import POLICY, WELL
 
+APPLIED, EVENT = "hive_replication.applied.id", "hive_replication.failover.event"
 LEVEL = ReplicaState(source="s/sales", applied=100)
 
 
@@ -83,3 +90,32 @@ def test_loads_without_a_record_are_told_from_the_journal() -> None:
     assert [(one.record.window, one.record.by, one.undone) for one in found] == [("1-9", "ann@gate", True), ("1-5", "", False)]
     killed = merged([record], [entry("d", 12, 30.0, "open")], "sales")
     assert [(one.record.window, one.record.outcome) for one in killed] == [("1-12", "failed"), ("1-9", "done")]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_parameter_that_was_edited_by_hand_hides_no_other_database(down: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the status nor in the alarms, with a source that answers or without it."""
+    good, bad = ReplicaState("u/hr", 100).parameters(), {**ReplicaState("u/sales", 100).parameters(), APPLIED: "abc"}
+    theirs = {"hr": Database(name="hr", parameters=good), "sales": Database(name="sales", parameters=bad)}
+    marked = {"hr": Database(name="hr", parameters={EVENT: "abc"}), "sales": Database(name="sales", parameters={})}
+    log = SimpleNamespace(
+        current_event_id=lambda: 100,
+        events=lambda *_, **__: iter(()),
+        database=marked.get,
+        config_value=lambda _, default: default,
+    )
+    policy = POLICY.model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
+    monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=log, policy=policy, identity="u", storage=SimpleNamespace(threads=None)),
+        target=SimpleNamespace(metastore=SimpleNamespace(database=theirs.get), policy=policy, identity="t"),
+        store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
+        patterns=PatternMatches(),
+    )
+    reach = Reachable(source="it is down" if down else "")
+    sales, hr = policy_status(connection, reach).databases
+    assert (sales.condition, hr.condition) == ("unknown", "unknown" if down else "up to date")
+    assert f"the parameter {APPLIED} of the database 'sales' is 'abc'" in sales.advice
+    roles = [one.role.role for one in (sales, hr) if one.role]
+    assert roles == ["not known", "replica" if down else "not known"]
+    assert [one.about for one in open_alarms(connection, reach)] == ["source", "sales"] if down else ["sales"]
