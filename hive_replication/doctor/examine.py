@@ -117,7 +117,7 @@ def _source(connection: Connection, *, storage: bool, target: bool) -> Iterator[
     yield from source_settings(source.metastore.config_value, behind)
     yield from gaps
     yield _log(source.metastore)
-    yield from webhdfs(source.storage, "source")
+    yield from webhdfs(source.storage, "source", None if source.policy.metadata_only else connection.target.storage)
     yield from defaults(source.storage, "source")
     yield from database_findings(connection.patterns)
     for database in source.policy.databases:
@@ -204,7 +204,7 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     if source and connection.source.acid:
         yield _transactions(target.metastore)
     if storage:
-        yield from webhdfs(target.storage, "target")
+        yield from webhdfs(target.storage, "target", None if target.policy.metadata_only else connection.source.storage)
         yield from defaults(target.storage, "target")
         warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
         yield from writable(target.storage, warehouse, "target", "write to the warehouse")

@@ -1,4 +1,4 @@
-"""Whether WebHDFS answers, where the policy names one: without its checksums no event of HDFS is copied."""
+"""Whether WebHDFS answers, and whether the policy names it: larger files of events are not copied without its checksums."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from hive_replication.storage.webhdfs import ACTIVE, STANDBY
 _CHECK = "WebHDFS"
 
 
-def webhdfs(storage: Storage, side: str) -> Iterator[Finding]:
-    """One finding for each root of a side that has WebHDFS."""
+def webhdfs(storage: Storage, side: str, other: Storage | None) -> Iterator[Finding]:
+    """One finding for each root of a side on HDFS.
+
+    Args:
+        storage: of the side.
+        side: of the findings.
+        other: storage of the other side; None where no files are copied, which needs no WebHDFS.
+    """
     for root in storage.roots:
         if not root.webhdfs:
+            if other and root.uri.startswith("hdfs:"):
+                yield _without(side, root, other=any(one.webhdfs for one in other.roots))
             continue
         try:
             states = storage.about_webhdfs(root.uri, lambda web, _: web.examine()) or {}
@@ -25,6 +33,19 @@ def webhdfs(storage: Storage, side: str) -> Iterator[Finding]:
             yield error(side, _CHECK, f"{root.webhdfs}: {problem}", advice)
         else:
             yield _finding(side, root, states)
+
+
+def _without(side: str, root: Root, *, other: bool) -> Finding:
+    """A root on HDFS that has no WebHDFS; ``other`` is whether one of the other side has."""
+    advice = f"set webhdfs of the storage root {root.uri} in the policy to the HTTP address of the NameNode"
+    if not other:
+        found = f"{root.uri} has none, nor has the other side: files above 256 KB whose events have checksums are held"
+        return error(side, _CHECK, found, advice)
+    if side == "source":
+        found = f"{root.uri} has none: files above 256 KB that cannot get the same checksum on the target are held"
+    else:
+        found = f"{root.uri} has none: files above 256 KB are read once more at the source, for their proof"
+    return warning(side, _CHECK, found, advice)
 
 
 def _finding(side: str, root: Root, states: Mapping[str, str]) -> Finding:

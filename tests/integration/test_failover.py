@@ -127,7 +127,7 @@ def test_a_dump_waits_until_a_namenode_is_active(available: Cluster, both: Conne
 
 
 def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connection) -> None:
-    (found,) = webhdfs(both.target.storage, "target")
+    (found,) = webhdfs(both.target.storage, "target", both.source.storage)
     namenodes = available.nameservice("target")
     active = namenodes.active()
     states = {role: "active" if role == active else "standby" for role in ("namenode", "namenode2")}
@@ -136,7 +136,7 @@ def test_doctor_says_which_namenode_is_active(available: Cluster, both: Connecti
     assert found.found.split("; ") == [f"{addresses[role]}: {states[role]}" for role in states]
     standby = next(role for role in states if role != active)
     kill(available, f"target.{standby}")
-    (found,) = webhdfs(both.target.storage, "target")
+    (found,) = webhdfs(both.target.storage, "target", both.source.storage)
     assert found.verdict == "warning"
     assert found.advice.startswith(f"start {addresses[standby]}: ")
 
