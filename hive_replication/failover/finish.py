@@ -10,7 +10,7 @@ from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import abort_replayed, writers
 from hive_replication.failover.phases import SOURCE, TARGET
-from hive_replication.failover.sides import Sides, set_parameters
+from hive_replication.failover.sides import Sides, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
@@ -77,7 +77,9 @@ def rollback(connection: Connection, name: str, reach: Reachable | None = None) 
     if target.endpoint == TARGET:
         with MetastoreLock(connection.target.metastore, sides.target_name) as lock:
             lock.check()
-            set_parameters(connection.target.metastore, sides.target_name, lambda found: with_marks(found, FailoverMarks()))
+            set_parameters_of_target(
+                connection.target.metastore, sides.target_name, lambda found: with_marks(found, FailoverMarks())
+            )
     if source is not None and source.endpoint == SOURCE:
         before = source.read_only_before
         set_parameters(connection.source.metastore, name, lambda found: read_only(with_marks(found, FailoverMarks()), before))
@@ -101,7 +103,7 @@ def open_target(sides: Sides, kind: Kind) -> None:
         abort_replayed(metastore, name, policy_of(state.source, name))
         lock.check()
         policy = sides.connection.target.policy.name
-        set_parameters(metastore, name, lambda before: opened(before, state, policy, evid, kind))
+        set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, kind))
 
 
 def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, kind: Kind) -> dict[str, str]:

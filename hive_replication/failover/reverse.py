@@ -21,7 +21,7 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.finish import close_source
 from hive_replication.failover.reverse_findings import FailoverReverse, both_changed, compared, kept_aside, require_allowed
-from hive_replication.failover.sides import set_parameters
+from hive_replication.failover.sides import set_parameters, set_parameters_of_target
 from hive_replication.failover.stamp import stamp
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.failover_marks import (
@@ -32,6 +32,7 @@ from hive_replication.load.replica.failover_marks import (
     with_marks,
 )
 from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, database_with_state, replica_state
 from hive_replication.load.report import LoadReport
@@ -180,7 +181,7 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
             )
 
         lock.check()
-        old = set_parameters(target.metastore, target_name, noted)
+        old = set_parameters_of_target(target.metastore, target_name, noted)
         if replica_state(old).source:
             return
         stamp(source, target.within_filters(name), target_name, identity, evid, kept_aside(connection, found), lock.check)
@@ -189,7 +190,9 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
         for one in found.conflicting:
             state = state.quarantine(one, 0, _CONFLICT)
         lock.check()
-        target.metastore.alter_database(target_name, database_with_state(old, state), old)
+        with parameter_lock(target.metastore, target_name):
+            now = target.metastore.database(target_name) or old
+            target.metastore.alter_database(target_name, database_with_state(now, state), now)
 
 
 def _end(connection: Connection, name: str, began: float, *, count: bool) -> None:
@@ -199,5 +202,5 @@ def _end(connection: Connection, name: str, began: float, *, count: bool) -> Non
         made = with_background(with_marks(parameters, FailoverMarks()), enabled=False)
         return counted_failback(made, began, time.time()) if count else made
 
-    set_parameters(connection.target.metastore, connection.target.policy.target_of(name), ended)
+    set_parameters_of_target(connection.target.metastore, connection.target.policy.target_of(name), ended)
     set_parameters(connection.source.metastore, name, ended)

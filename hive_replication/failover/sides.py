@@ -9,6 +9,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.phases import Phase, phase_of
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database, copy_of
@@ -104,6 +105,12 @@ class Sides:
                 f"hive-repl undo {self.target_name} --release"
             )
         return state
+
+
+def set_parameters_of_target(metastore: Metastore, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> Database:
+    """Does as :func:`set_parameters`, while nobody pauses or resumes the database; it may become, or have been, a replica."""
+    with parameter_lock(metastore, name):
+        return set_parameters(metastore, name, change)
 
 
 def set_parameters(metastore: Metastore, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> Database:

@@ -18,7 +18,7 @@ from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import drain
 from hive_replication.failover.finish import open_target
 from hive_replication.failover.phases import SOURCE, TARGET
-from hive_replication.failover.sides import Sides, set_parameters
+from hive_replication.failover.sides import Sides, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.failover_marks import ENDPOINT, READ_ONLY, FailoverMarks, read_only, with_marks
@@ -199,7 +199,7 @@ def _mark_target(sides: Sides, evid: int) -> None:
     target, database = sides.connection.target, sides.target_name
     with MetastoreLock(target.metastore, database) as lock:
         lock.check()
-        set_parameters(
+        set_parameters_of_target(
             target.metastore,
             database,
             lambda found: with_marks(found, FailoverMarks(endpoint=TARGET, event=evid)),

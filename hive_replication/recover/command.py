@@ -22,6 +22,7 @@ from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
@@ -130,7 +131,7 @@ def dump_recovery(
 
 def _mark(target: Target, database: str, token: str) -> None:
     """Writes the recovery's token, while no load runs."""
-    with MetastoreLock(target.metastore, database) as lock:
+    with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied is None:

@@ -15,6 +15,7 @@ from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.failover_marks import read_only
 from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Database, copy_of
@@ -83,15 +84,16 @@ class TargetDatabase:
             image: the new properties.
             record: called with the database as it was before.
         """
-        current = self.target.metastore.database(self.name)
-        if current is None:
-            raise ReplicationError(f"the target database {self.name!r} went away during the load")
-        altered = self._with(current, self._written, owned_on_target(image, self.target.policy.owners))
-        if altered == current:
-            return False
-        self.check()
-        record(current)
-        self.target.metastore.alter_database(self.name, altered, current)
+        with parameter_lock(self.target.metastore, self.name):
+            current = self.target.metastore.database(self.name)
+            if current is None:
+                raise ReplicationError(f"the target database {self.name!r} went away during the load")
+            altered = self._with(current, self._written, owned_on_target(image, self.target.policy.owners))
+            if altered == current:
+                return False
+            self.check()
+            record(current)
+            self.target.metastore.alter_database(self.name, altered, current)
         return True
 
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
@@ -136,13 +138,14 @@ class TargetDatabase:
         self.state = state
         if self.dry or state == self._written:
             return
-        current = self.target.metastore.database(self.name)
-        if current is None:
-            return
-        self.check()
-        altered = self._with(current, state)
-        if altered.parameters != current.parameters:
-            self.target.metastore.alter_database(self.name, altered, current)
+        with parameter_lock(self.target.metastore, self.name):
+            current = self.target.metastore.database(self.name)
+            if current is None:
+                return
+            self.check()
+            altered = self._with(current, state)
+            if altered.parameters != current.parameters:
+                self.target.metastore.alter_database(self.name, altered, current)
         self._written = state
 
     def _with(self, database: Database, state: ReplicaState, image: Database | None = None) -> Database:

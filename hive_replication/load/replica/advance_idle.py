@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.lock import MetastoreLock
@@ -25,7 +26,7 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
     Raises:
         Refused: a load of the database is running.
     """
-    with MetastoreLock(target.metastore, database) as lock:
+    with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied != applied or covers(applied, evid):

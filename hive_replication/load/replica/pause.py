@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import time
-
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import PAUSED, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.logs import about
-from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import copy_of
-
-_LOG = logging.getLogger(__name__)
-
-_ATTEMPTS = 5
 
 
 def pause(target: Target, database: str, why: str) -> bool:
@@ -40,25 +32,16 @@ def resume(target: Target, database: str) -> bool:
 
 
 def _set(target: Target, database: str, why: str) -> bool:
-    try:
-        with MetastoreLock(target.metastore, database):
-            return _write(target, database, why)
-    except Refused as error:  # a load is running, and never changes this parameter
-        _LOG.info("written without the lock: %s", error, extra=about(database))
-        return _write(target, database, why)
-
-
-def _write(target: Target, database: str, why: str) -> bool:
-    for attempt in range(_ATTEMPTS):
+    with parameter_lock(target.metastore, database) as lock:  # a load that runs waits for it, and never changes this parameter
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or not state.source:
             raise BadRequest(f"the target has no replica {database!r}; what is not to be replicated is left out of the policy")
         if bool(state.paused) == bool(why):
-            return attempt > 0
+            return False
         altered = copy_of(found)
         altered.parameters = {key: value for key, value in (found.parameters or {}).items() if key != PAUSED}
         altered.parameters |= {PAUSED: why} if why else {}
+        lock.check()
         target.metastore.alter_database(database, altered, found)
-        time.sleep(0.1 * attempt)  # then check whether a load wrote at the same moment
-    raise Refused(f"a load keeps changing {database!r} at the same moment: try again")
+        return True

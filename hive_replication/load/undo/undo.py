@@ -19,6 +19,7 @@ from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import (
     RELEASED_REASON,
     UNDONE_REASON,
@@ -115,7 +116,7 @@ def release(target: Target, database: str, table: str | None = None) -> bool:
     Raises:
         Refused: a load of the database is running.
     """
-    with MetastoreLock(target.metastore, database) as lock:
+    with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         released = state.released(table)
@@ -237,17 +238,19 @@ class _Undo:
     def _restore_database(self, entry: Entry) -> None:
         image = self._journal.database(entry)
         if image is not None:
-            current = self._current()
-            self._check()
-            self._target.metastore.alter_database(
-                self._database, database_with_state(current, replica_state(current), image), current
-            )
+            with parameter_lock(self._target.metastore, self._database):
+                current = self._current()
+                self._check()
+                self._target.metastore.alter_database(
+                    self._database, database_with_state(current, replica_state(current), image), current
+                )
 
     def _current(self) -> Database:
         return self._target.metastore.database(self._database) or self._found
 
     def _write(self, state: ReplicaState) -> None:
-        _write(self._target, self._current(), state, self._check)
+        with parameter_lock(self._target.metastore, self._database):
+            _write(self._target, self._current(), state, self._check)
 
 
 def _write(target: Target, current: Database, state: ReplicaState, check: Callable[[], None]) -> None:
