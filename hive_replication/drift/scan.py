@@ -11,6 +11,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -23,8 +24,9 @@ from hive_replication.errors import BadRequest, MissingEvents, ReplicationError,
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.load.replica.state import ReplicaState, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.logs import about
+from hive_replication.logs import about, reason
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
@@ -93,13 +95,17 @@ class DriftScan:
         return sorted(filter(self.source.policy.includes, self.source.metastore.table_names(self.database)))
 
     def table(self, name: str) -> TableDrift | None:
-        """Scans one table; None for a table without files or without a replica.
+        """Scans one table, once more if it is dropped while it is read; None for one without files or without a replica.
 
         Raises:
             Unreachable: a metastore or storage does not answer.
         """
         try:
+            with suppress(NotFound, FileNotFoundError):
+                return self._scanned(name)
             return self._scanned(name)
+        except (NotFound, FileNotFoundError) as error:
+            return TableDrift(name, 0, waiting=f"it changed while it was read: {reason(error)}")
         except Denied as error:
             return TableDrift(name, 0, waiting=f"it may not be read: {error}")
 
@@ -163,8 +169,8 @@ class DriftScan:
             memory.write(name, {"": Baseline(digest, 0)})
             return answer
         waiting = self._waiting(table, replica, scan, set())
-        reason = "; ".join(found.differences[:3])
-        drifted = () if waiting else tuple(Drifted(partition, digest, reason) for partition in found.repairs)
+        why = "; ".join(found.differences[:3])
+        drifted = () if waiting else tuple(Drifted(partition, digest, why) for partition in found.repairs)
         return replace(answer, drifted=drifted, waiting=waiting)
 
     def _compared(self, name: str) -> TableComparison:

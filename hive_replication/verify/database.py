@@ -19,7 +19,9 @@ from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.state import has_left
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
+from hive_replication.logs import reason
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
 from hive_replication.metastore.tables import batches
@@ -162,7 +164,18 @@ class _Comparison:
         return sorted(name for name in {*self._source.names(), *self._target.names()} if self._includes(name))
 
     def table(self, name: str) -> TableComparison | None:
-        """Compares one table; None where neither side has one that is replicated."""
+        """Compares one table; None where neither side has one that is replicated.
+
+        One that is dropped, or whose files are replaced, while it is read is read once more: others are to be compared as well.
+        """
+        with suppress(MetastoreError, FileNotFoundError):
+            return self._compared(name)
+        try:
+            return self._compared(name)
+        except (NotFound, FileNotFoundError) as error:
+            return TableComparison(name, differences=(f"it changed while it was compared: {reason(error)}",))
+
+    def _compared(self, name: str) -> TableComparison | None:
         source, target = self._source.table(name), self._target.table(name)
         if source is None and (target is None or has_left(target)):
             return None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_replication.cli.arguments import SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
+
+if TYPE_CHECKING:
+    from hive_replication.drift import TableDrift
 
 Repair = Annotated[bool, typer.Option("--repair", help="Replicate what has drifted.", show_default=False)]
 Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Time between the first and the second listing.")]
@@ -47,7 +52,8 @@ def drift(
                 raise BadRequest(f"the source {connection.source.metastore.uri} has no table {name}")
             raise BadRequest(f"{name} has no files, or no replica: nothing can drift")
         sides = connection.source, connection.target, connection.store, connection.copier
-        held = [reason for one in found if repair for reason in repair_drift(*sides, database, one, progress=progress)]
+        repaired = partial(repair_drift, *sides, database, progress=progress)
+        held = [reason for one in found if repair for reason in _held(one, repaired)]
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
     quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)
@@ -56,3 +62,15 @@ def drift(
     chosen.output.table(columns, [*rows, *quiet], data)
     chosen.output.remark(*scan.told(found), *held)
     raise typer.Exit(1 if held or (not repair and any(one.drifted for one in found)) else 0)
+
+
+def _held(drifted: TableDrift, repair: Callable[[TableDrift], list[str]]) -> list[str]:
+    """Why a table is not repaired; what concerns one table does not stop the repair of others."""
+    from hive_replication.errors import ReplicationError, Unreachable
+
+    try:
+        return repair(drifted)
+    except Unreachable:
+        raise
+    except (ReplicationError, FileNotFoundError) as error:
+        return [f"{drifted.table} is not repaired: {error}"]
