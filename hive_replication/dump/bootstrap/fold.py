@@ -246,22 +246,27 @@ class Fold:
             self.unlisted.add((table, change.after_name))
 
     def _insert(self, event: r.Insert) -> None:
-        if not event.files:
-            self.unlisted.add((event.table, event.partition_name))
-        elif event.partition_name:
+        files: tuple[FileRef, ...] = ()
+        if event.files and event.partition_name:
             part = self.draft.partition(event.table, event.partition_name)
             if part is not None:
                 files = inserted(part.files, event)
                 self.draft.put_partition(PartitionRecord(event.table, part.name, part.partition, files))
-        else:
+        elif event.files:
             record = self.draft.table(event.table)
             if record is not None:
-                self.draft.put_table(replace(record, files=inserted(record.files, event)))
+                files = inserted(record.files, event)
+                self.draft.put_table(replace(record, files=files))
+        if not event.files or _is_unlisted(files):
+            self.unlisted.add((event.table, event.partition_name))
 
 
 def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]:
-    """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning."""
-    if event.replace or _is_unlisted(files):
+    """Files of an object after an INSERT: its own for OVERWRITE, else the union by path, the event's checksums winning.
+
+    A directory that was missing has nothing else; of one that could not be listed nobody knows.
+    """
+    if event.replace or any(file.is_missing_directory for file in files):
         return event.files
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
 

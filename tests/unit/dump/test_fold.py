@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import Scope
+from hive_replication.events.files import FileRef
 from hive_replication.progress import Silent
+from hive_replication.storage import Denied, FileStatus
 from tests import model
-from tests.moving import MOVING_KINDS, Draft, moving_source, paces
+from tests.moving import MOVING_KINDS, Draft, Moving, moving_source, paces
 
 #: A table is renamed, then created again, while nobody can read the rename.
 _RENAMED = [("rename", 0, 0, 1), ("nothing", 0, 0, 0), ("nothing", 0, 0, 0), ("create", 0, 0, 0)]
@@ -34,3 +37,31 @@ def test_the_dump_stands_at_its_last_event(
     header = dump_objects(moving, Scope("db"), draft, Silent()).header
     assert begin <= header.from_evid <= header.to_evid
     assert draft.state() == source.past[header.to_evid]
+
+
+@pytest.mark.parametrize("partitioned", [0, 1])
+@pytest.mark.parametrize("often", [1, 9], ids=["once", "always"])
+def test_an_insert_leaves_what_stands_for_a_directory_that_could_not_be_listed(
+    monkeypatch: pytest.MonkeyPatch, partitioned: int, often: int
+) -> None:
+    """The dump had the inserted files alone, as if there were no others."""
+    source, draft, denied = model.Source(), Draft(), list[str]()
+    for kind in ("create", "insert", "insert"):
+        source.act(kind, 0, 0, partitioned)
+    listed = Moving.files
+
+    def files(moving: Moving, location: str) -> list[FileStatus]:
+        if not location.endswith(model.PARTS[0] if partitioned else "/a") or len(denied) == often:
+            return listed(moving, location)
+        if not denied:
+            source.act("insert", 0, 0, partitioned)
+        denied.append(location)
+        raise Denied(location)
+
+    monkeypatch.setattr(Moving, "files", files)
+    dump_objects(moving_source(source, [], []), Scope("db"), draft, Silent())
+    found = draft.parts["a"][model.PARTS[0]].files if partitioned else draft.tables["a"].files
+    if often > 1:
+        assert FileRef.unreadable_directory(denied[0]) in found
+    else:
+        assert draft.state() == source.past[source.evid]
