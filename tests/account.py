@@ -141,4 +141,4 @@ def held(report: LoadReport) -> dict[str, str]:
 
 def lacking(reason: str, path: str, bits: str) -> bool:
     """Whether a sentence names the account, the path and the right, and how to grant it."""
-    return f"the account {ACCOUNT} lacks {bits} on {path} (" in reason and f"-setfacl -m user:{ACCOUNT}:" in reason
+    return f"the account {ACCOUNT} lacks {bits} on {path} (" in reason and f" -m user:{ACCOUNT}:" in reason

@@ -1,10 +1,14 @@
-"""Ways in which a process dies in the middle of its work."""
+"""Ways in which a process dies in the middle of its work, and what the superuser cannot be refused."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,3 +61,18 @@ def dying_at(call: str, number: int, *, after: bool) -> Generator[None]:
         patch.setattr(Metastore, call, dying)
         with pytest.raises(Killed):
             yield
+
+
+@contextmanager
+def unreadable_directories(*names: str) -> Generator[None]:
+    """Local directories of these names may not be read: permissions do not stop the superuser, as whom tests may run."""
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if Path(path).name in names:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.scandir", scandir)
+        yield

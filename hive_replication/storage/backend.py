@@ -31,8 +31,13 @@ class Backend(Protocol):
         """What a directory holds, one level; for a file, itself."""
         ...
 
-    def walk(self, path: str) -> list[FileStatus]:
-        """All files below a directory; for a file, itself."""
+    def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:
+        """All files below a directory; for a file, itself.
+
+        Args:
+            path: the directory.
+            hidden: also those in directories whose names start with ``.`` or ``_``; else these need not be readable.
+        """
         ...
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:

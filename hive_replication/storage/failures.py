@@ -121,9 +121,10 @@ def _denied(uri: str, text: str) -> str:
     user, inode, mode = found["user"], found["inode"], found["mode"]
     lacks = "".join(_BITS.get(word, "") for word in found["access"].split("_"))
     grant = "".join(bit if bit in lacks + mode[7:10] else "-" for bit in "rwx")  # an entry counts instead of what all others have
+    below = "-R " if mode.startswith("d") and "r" in lacks and "w" not in lacks else ""  # what is in it is read, too
     return (
         f"{uri}: the account {user} lacks {lacks} on {inode} ({found['owner']} {mode}); grant it, for instance by: "
-        f"hdfs dfs -setfacl -m user:{user}:{grant} {inode}"
+        f"hdfs dfs -setfacl {below}-m user:{user}:{grant} {inode}"
     )
 
 

@@ -17,6 +17,7 @@ from tenacity import RetryCallState
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import reason
 from hive_replication.policy import Root
+from hive_replication.storage import paths
 from hive_replication.storage.delegation import Grant, delegation
 from hive_replication.storage.failures import NO_TOKEN, is_transient, is_unanswered
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
@@ -76,9 +77,17 @@ class HdfsBackend:
         """What a directory holds, one level."""
         return [self._status(status) for status in self._client.list_status(path)]
 
-    def walk(self, path: str) -> list[FileStatus]:
-        """All files below a directory."""
-        return [self._status(status) for status in self._client.list_status(path, recursive=True) if not status.isdir]
+    def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:
+        """All files below a directory; hidden directories, such as those of running jobs, may be for their owners alone."""
+        found: list[FileStatus] = []
+        pending = [path]
+        while pending:
+            for status in self._client.list_status(pending.pop(), recursive=hidden):
+                if not status.isdir:
+                    found.append(self._status(status))
+                elif not (hidden or paths.is_hidden(status.path.rpartition("/")[2])):
+                    pending.append(status.path)
+        return found
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content, read block by block."""

@@ -64,7 +64,7 @@ class FsspecBackend:
         """What a directory holds, one level."""
         return [self._status(info) for info in self._files.ls(self._key(path), detail=True)]
 
-    def walk(self, path: str) -> list[FileStatus]:
+    def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:  # noqa: ARG002 (a prefix is read whole or not at all)
         """All files below a directory."""
         self._files.info(self._key(path))  # find() says nothing about an absent directory.
         return [self._status(info) for info in self._files.find(self._key(path), detail=True).values()]

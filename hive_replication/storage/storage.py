@@ -112,7 +112,7 @@ class Storage:
             hidden: also those that Hive does not read as data: a name below ``uri`` starts with ``.`` or ``_``.
         """
         below = len(self.check(uri).rstrip("/")) + 1
-        found = self._list(uri, lambda store, path: store.walk(path))
+        found = self._list(uri, lambda store, path: store.walk(path, hidden=hidden))
         return [status for status in found if hidden or not paths.is_hidden(status.uri[below:])]
 
     def named_files(self, uri: str) -> dict[str, FileStatus]:

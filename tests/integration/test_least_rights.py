@@ -61,16 +61,19 @@ def test_directories_that_may_not_be_read_hold_their_tables(account: Account, pa
     """One of them kept a database from being dumped at all."""
     with acting():
         account.__dict__["connection"] = connect(account.policy.model_copy(update={"packed_above": packed_above}))
-    one, part = account.of_source("one"), account.of_source("parts", "2")
-    with account.without(account.source, one, 0o700), account.without(account.source, part, 0o700):
+    one, part, below = account.of_source("one"), account.of_source("parts", "2"), f"{account.of_source('three')}/below"
+    account.source.mkdirs(f"{account.of_source('two')}/.hive-staging_1", 0o700)  # of a running job
+    account.source.mkdirs(below, 0o755)
+    denied = [account.without(account.source, place, 0o700) for place in (one, part, below)]
+    with denied[0], denied[1], denied[2]:
         found = held(account.replicate())
-        assert found.keys() == {"one", "parts"}
+        assert found.keys() == {"one", "parts", "three"}
         assert all(path in found[name] and "might not list" in found[name] for name, path in (("one", one), ("parts", part)))
         assert lacking(account.unequal()["one"][0], one, "rx")
         with acting():
             sides = account.connection.source, account.connection.target
             assert "two" not in {found.table for found in witness(*sides, account.database).wrong}
-    assert account.repair("one") == account.repair("parts") == ()
+    assert account.repair("one") == account.repair("parts") == account.repair("three") == ()
     assert account.unequal() == {}
     with account.without(account.source, one, 0o700):
         account.origin.insert("one", "2\n")

@@ -140,6 +140,9 @@ def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, 
     _require_clean(chosen, write_ids)
     originals = not has_base(chosen)  # of before the table became transactional
     for file in files:
+        if file.is_unlisted_directory:  # it stands for all that may be there
+            yield file
+            continue
         top, _, rest = file.subdir.partition("/")
         if top in chosen:
             yield replace(file, subdir="/".join(filter(None, (chosen[top], rest))))

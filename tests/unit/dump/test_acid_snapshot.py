@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import needed
+from hive_replication.dump.bootstrap.acid_snapshot import needed, seen_files
+from hive_replication.dump.listing import Lister
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+from tests.faults import unreadable_directories
 
 ORIGINAL = FileRef("hdfs://s/t/000000_0")
 
@@ -34,3 +40,26 @@ def test_a_base_hides_what_came_before_it() -> None:
 def test_rows_of_aborted_writes_between_others_are_refused() -> None:
     with pytest.raises(ReplicationError, match="COMPACT 'major'"):
         taken(WriteIds(3, aborted=frozenset({2})), "delta_0000001_0000003")
+
+
+@pytest.mark.parametrize("marker", [FileRef.unreadable_directory("hdfs://s/t"), FileRef.missing_directory("hdfs://s/t")])
+def test_what_stands_for_a_directory_that_could_not_be_listed_is_kept_beside_a_base(marker: FileRef) -> None:
+    """One directory below could not be read, and the table was dumped as empty."""
+    assert list(needed([marker], ["base_0000005", "delta_0000006_0000006"], WriteIds(6), ())) == [marker]
+
+
+def test_a_directory_below_that_may_not_be_read_stands_for_all_of_it_unless_it_is_hidden(tmp_path: Path) -> None:
+    for name in ("base_0000005", "delta_0000006_0000006", ".hive-staging_1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bucket_00000").write_text("1")
+    storage, location = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+
+    def seen() -> list[str]:
+        files = seen_files(storage, Lister(storage, holds=True), WriteIds(6), frozenset(), location)
+        return [f"{file.subdir} {file.is_unlisted_directory}" for file in files]
+
+    with unreadable_directories(".hive-staging_1"):
+        assert seen() == ["base_0000005 False", "delta_0000006_0000006 False"]
+    for name in ("base_0000005", tmp_path.name):
+        with unreadable_directories(name):
+            assert seen() == ["denied True"]

@@ -68,9 +68,9 @@ def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
 @pytest.mark.parametrize(
     ("said", "shown", "grant"),
     [
-        ('WRITE, inode="/t":root:users:drwxr-xr-x', "w on /t (root:users drwxr-xr-x)", "user:x:rwx /t"),
-        ('READ_EXECUTE, inode="/t":a:b:drwx------', "rx on /t (a:b drwx------)", "user:x:r-x /t"),
-        ('READ, inode="/t/f":a:b:-rw-r-----+', "r on /t/f (a:b -rw-r-----+)", "user:x:r-- /t/f"),
+        ('WRITE, inode="/t":root:users:drwxr-xr-x', "w on /t (root:users drwxr-xr-x)", "-m user:x:rwx /t"),
+        ('READ_EXECUTE, inode="/t":a:b:drwx------', "rx on /t (a:b drwx------)", "-R -m user:x:r-x /t"),
+        ('READ, inode="/t/f":a:b:-rw-r-----+', "r on /t/f (a:b -rw-r-----+)", "-m user:x:r-- /t/f"),
     ],
 )
 def test_a_missing_right_is_named_with_what_grants_it(said: str, shown: str, grant: str) -> None:
@@ -78,9 +78,7 @@ def test_a_missing_right_is_named_with_what_grants_it(said: str, shown: str, gra
     text = f"Permission denied: user=x, access={said}\\n\\tat org.Foo"
     with pytest.raises(Denied) as caught, translated("hdfs://t/x", "r"):
         raise RuntimeError(f'RPCError("org.apache.hadoop.security.AccessControlException", "{text}")')
-    assert str(caught.value) == (
-        f"hdfs://t/x: the account x lacks {shown}; grant it, for instance by: hdfs dfs -setfacl -m {grant}"
-    )
+    assert str(caught.value) == (f"hdfs://t/x: the account x lacks {shown}; grant it, for instance by: hdfs dfs -setfacl {grant}")
 
 
 def test_data_nodes_that_do_not_answer_are_named() -> None:
