@@ -299,8 +299,8 @@ class _Copying:
         directory = self._task.file.uri.rstrip("/")
         if not self._task.file.is_missing_directory:
             return self.failure(
-                f"the dump might not list the directory {directory} of the source: let the account read all of it (hdfs dfs "
-                f"-setfacl -R -m user:{account()}:r-x {paths.split(directory)[2]}), then repair the table",
+                f"the dump could not list the directory {directory} of the source; its log says why: if it may not, let it read "
+                f"all of it (hdfs dfs -setfacl -R -m user:{account()}:r-x {paths.split(directory)[2]}), then repair the table",
                 "gone",
             )
         return self.failure(

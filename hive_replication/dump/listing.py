@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from hive_replication.dump.cm_roots import NOTHING_KEPT, CmRoots
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.storage import Denied, StillOpen, Storage, paths
+from hive_replication.storage import Denied, NoChecksum, StillOpen, Storage, paths
 from hive_replication.storage.boundary import Boundary
 
 _LOG = logging.getLogger(__name__)
@@ -26,8 +26,9 @@ class Lister:
         kept: cmroots to record with files.
         nothing: whether no data is replicated, so that every directory counts as empty.
         boundary: directories that may be listed, all where None; any other counts as empty, and the load holds what lies there.
-        holds: whether a directory that is missing, or that the account may not list, has a file that stands for it, so that the
-            load holds its table: a dump must not say that it is empty, nor fail for one table of many. Every table and
+        holds: whether a directory that is missing, or that cannot be listed since the account may not or it changes all the
+            time, has a file that stands for it, so that the load holds its table, and a file without a checksum none: a dump
+            must not say that it is empty, nor fail for one table of many. Every table and
             partition has a directory from its creation on; one that is missing was removed, or what it lies on is not mounted.
             Of stores without directories nobody can tell.
         hive2: whether the metastore is of Hive 2, which keeps deleted files under other names.
@@ -72,7 +73,11 @@ class Lister:
             except FileNotFoundError:
                 _LOG.debug("%s changed while it was listed: it is listed again", location)
                 continue  # a file went away between listing and checksum: the directory changed, list it again
-        raise ReplicationError(f"{location} changes faster than it can be listed; dump again when its writers are done")
+        problem = f"{location} changes faster than it can be listed; dump again when its writers are done"
+        if not self._holds:
+            raise ReplicationError(problem)
+        _LOG.warning("the dump says that a directory could not be listed: %s", problem)
+        return (FileRef.unreadable_directory(location),)
 
     def _missing(self, location: str) -> tuple[FileRef, ...]:
         if not (self._holds and self._storage.lacks_directory(location)):
@@ -96,10 +101,11 @@ class Lister:
             checksum = self._storage.checksum(uri) if paths.is_text(uri) else None  # which the load holds
         except StillOpen:
             checksum = None  # it is copied as it can be read then, and proven by what was read
-        except Denied:
+        except (Denied, NoChecksum) as error:
             if not self._holds:
                 raise
-            checksum = None  # likewise, unless the load may not read it either, which holds its table
+            _LOG.warning("the dump has no checksum of a file: %s", error)
+            checksum = None  # likewise, unless the load cannot read it either, which holds its table
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
         cm_root = self.cm_roots.of(location) if kept and checksum else ""
         found = FileRef(uri, checksum.value if checksum else "", cm_root, "" if parent == "." else parent)

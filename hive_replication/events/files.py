@@ -23,7 +23,7 @@ class FileRef:
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
-    or, where ``subdir`` is ``denied``, that the account might not list. It cannot be copied, so that nothing is emptied for it.
+    or, where ``subdir`` is ``denied``, that could not be listed. It cannot be copied, so that nothing is emptied for it.
     """
 
     uri: str
@@ -38,7 +38,7 @@ class FileRef:
 
     @classmethod
     def unreadable_directory(cls, location: str) -> FileRef:
-        """What stands for all files of a directory that the account might not list."""
+        """What stands for all files of a directory that could not be listed: the account may not, or it changes all the time."""
         return cls(f"{location.rstrip('/')}/", subdir=_DENIED)
 
     @property

@@ -7,7 +7,16 @@ Belongs here: rules for paths, listing, reading, writing, renaming, and the chec
 Keep out of here: which file to copy, how a copy is proven (``copy``), and where a table's data lies (``load``).
 """
 
-from hive_replication.storage.file_status import AlreadyExists, Denied, FileChecksum, FileStatus, Space, StillOpen, TooLarge
+from hive_replication.storage.file_status import (
+    AlreadyExists,
+    Denied,
+    FileChecksum,
+    FileStatus,
+    NoChecksum,
+    Space,
+    StillOpen,
+    TooLarge,
+)
 from hive_replication.storage.storage import Storage
 
-__all__ = ["AlreadyExists", "Denied", "FileChecksum", "FileStatus", "Space", "StillOpen", "Storage", "TooLarge"]
+__all__ = ["AlreadyExists", "Denied", "FileChecksum", "FileStatus", "NoChecksum", "Space", "StillOpen", "Storage", "TooLarge"]

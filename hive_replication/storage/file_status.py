@@ -24,7 +24,11 @@ class TooLarge(ReplicationError, ValueError):
     """A file has more bytes than its reader expects; the rest of it was not read."""
 
 
-class StillOpen(ReplicationError):
+class NoChecksum(ReplicationError):
+    """HDFS answers that it has no checksum of a file, such as of one whose blocks are lost or damaged."""
+
+
+class StillOpen(NoChecksum):
     """HDFS has no checksum of a file that is being written."""
 
 

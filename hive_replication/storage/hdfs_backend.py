@@ -20,9 +20,10 @@ from hive_replication.policy import Root
 from hive_replication.storage import paths
 from hive_replication.storage.delegation import Grant, delegation
 from hive_replication.storage.failures import NO_TOKEN, is_transient, is_unanswered
-from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+from hive_replication.storage.file_status import FileChecksum, FileStatus, NoChecksum, Space
 from hive_replication.storage.hdfs_access import HdfsAccess, of_status
 from hive_replication.storage.webhdfs import WebHdfs
+from hive_replication.storage.webhdfs_answers import Answered
 from hive_replication.tls import NotTrusted
 
 _LOG = logging.getLogger(__name__)
@@ -151,9 +152,16 @@ class HdfsBackend:
         self._client.mkdirs(path, 0o755 if mode is None else mode, create_parent=True)
 
     def checksum(self, path: str) -> FileChecksum:
-        """What ``getFileChecksum`` gives, over WebHDFS."""
+        """What ``getFileChecksum`` gives, over WebHDFS.
+
+        Raises:
+            NoChecksum: Hadoop says why there is none, e.g. that blocks are lost.
+        """
         assert self.webhdfs is not None  # noqa: S101 (the caller asks has_checksums first)
-        return self.webhdfs.checksum(path)
+        try:
+            return self.webhdfs.checksum(path)
+        except Answered as error:
+            raise NoChecksum(str(error)) from error
 
     def space(self, path: str) -> Space | None:  # noqa: ARG002
         """What the NameNode says of itself; None where its HTTP address is not known."""

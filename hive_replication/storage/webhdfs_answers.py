@@ -20,6 +20,14 @@ class Failing(ReplicationError):
     """An answer that may be better next time: the DataNode that was asked is lost."""
 
 
+class Answered(ReplicationError):
+    """An exception of Hadoop's own, about what was asked for: of a checksum, that blocks of the file are lost or damaged."""
+
+
+class AnsweredFailing(Answered, Failing):
+    """The same, which may be better next time."""
+
+
 def not_webhdfs(path: str, body: bytes) -> ReplicationError:
     """The error of an answer that no WebHDFS gives."""
     text = " ".join(body[:1000].decode(errors="replace").split())[:100]
@@ -65,4 +73,5 @@ def error_of(path: str, status: int, body: str) -> Exception:
     if status == 401 or "AccessControlException" in text or "SecurityException" in text:
         return PermissionError(errno.EACCES, f"WebHDFS refuses: {message(body) or text}", path)
     # Hadoop answers 403 to any IOException that it knows no better code for.
-    return (Failing if status >= 500 else ReplicationError)(f"WebHDFS answered {status} for {path}: {text}")
+    failing, final = (AnsweredFailing, Answered) if message(body) else (Failing, ReplicationError)
+    return (failing if status >= 500 else final)(f"WebHDFS answered {status} for {path}: {text}")

@@ -68,7 +68,7 @@ def test_directories_that_may_not_be_read_hold_their_tables(account: Account, pa
     with denied[0], denied[1], denied[2]:
         found = held(account.replicate())
         assert found.keys() == {"one", "parts", "three"}
-        assert all(path in found[name] and "might not list" in found[name] for name, path in (("one", one), ("parts", part)))
+        assert all(path in found[name] and "could not list" in found[name] for name, path in (("one", one), ("parts", part)))
         assert lacking(account.unequal()["one"][0], one, "rx")
         with acting():
             sides = account.connection.source, account.connection.target

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from hive_replication.acid.directories import base_name
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.source import Source
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent
-from hive_replication.storage import Denied
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,7 +65,9 @@ class TransactionReader:
         try:
             if not problem:
                 return tuple(TransactionWrite(one.table, one.partition, one.write_id, self._truncates(one)) for one in writes)
-        except Denied as error:
+        except Unreachable:
+            raise
+        except ReplicationError as error:
             problem = str(error)
         extra = about(self.database, table, evid)
         _LOG.warning("what the transaction wrote cannot be read: the load holds its tables: %s", problem, extra=extra)

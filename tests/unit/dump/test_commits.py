@@ -10,11 +10,13 @@ import pytest
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
+from hive_replication.errors import Refused, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.storage import Denied
 
 TABLE = "hdfs://s/w/db.db/t"
 
@@ -29,9 +31,20 @@ def write(table: str, partition: str, *files: str, location: str = TABLE, view: 
     return WriteEvent(**values, files=files, view=view)
 
 
-def record(event: LogEvent, *writes: WriteEvent, acid: bool = True, existing: tuple[str, ...] = ()) -> EventRecord | None:
+def record(
+    event: LogEvent,
+    *writes: WriteEvent,
+    acid: bool = True,
+    existing: tuple[str, ...] = (),
+    problem: Exception | None = None,
+) -> EventRecord | None:
+    def exists(uri: str) -> bool:
+        if problem:
+            raise problem
+        return uri in existing
+
     metastore = SimpleNamespace(write_events=lambda transaction, database: writes)
-    storage = SimpleNamespace(exists=lambda uri: uri in existing)
+    storage = SimpleNamespace(exists=exists)
     source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage)
     return TransactionReader(source, "db", lambda name: name != "outside").record(event)
 
@@ -75,3 +88,16 @@ def test_transactions_of_other_databases_are_left_out(kind: str) -> None:
 def test_other_events_and_policies_without_transactions_have_none() -> None:
     assert record(ended("OPEN_TXN")) is None
     assert record(ended(), acid=False) is None
+
+
+@pytest.mark.parametrize("problem", [Denied("the account lacks x"), Refused("a link leads out of the storage roots")])
+def test_a_directory_that_cannot_be_asked_for_concerns_its_tables_alone(problem: Exception) -> None:
+    """It ended the dump of the whole window."""
+    found = record(ended(), write("t", ""), problem=problem)
+    assert found is not None
+    assert ([one.table for one in found.groups], found.writes) == (["t"], ())
+
+
+def test_a_source_that_does_not_answer_ends_the_dump() -> None:
+    with pytest.raises(Unreachable):
+        record(ended(), write("t", ""), problem=Unreachable("nobody answers"))

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from hive_replication.errors import ReplicationError
+from hive_replication.policy import Root
+from hive_replication.storage import NoChecksum, Storage
 from hive_replication.storage.file_status import FileChecksum
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
@@ -127,6 +129,25 @@ def test_other_answers(serve: Callable[..., Server], answer: Answer, error: type
     with pytest.raises(error):
         WebHdfs(server.address).checksum("/x")
     assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (bad(403, "IOException"), NoChecksum),
+        (bad(500, "RuntimeException"), NoChecksum),
+        ((502, "no gateway"), ReplicationError),
+        ((403, "login first"), ReplicationError),
+    ],
+)
+def test_what_hadoop_says_of_a_file_is_told_from_what_others_answer(
+    serve: Callable[..., Server], answer: Answer, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage = Storage((Root(uri="hdfs://localhost:1/", webhdfs=serve(answer).address),))
+    with pytest.raises(error) as caught:
+        storage.checksum("hdfs://localhost:1/x")
+    assert isinstance(caught.value, NoChecksum) is (error is NoChecksum)
 
 
 def test_trouble_passes(serve: Callable[..., Server]) -> None:

@@ -1,0 +1,71 @@
+"""Listings for a dump: one file or directory of which not all can be known concerns its table alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hive_replication.dump.cm_roots import CmRoots
+from hive_replication.dump.functions import function_record
+from hive_replication.dump.listing import Lister
+from hive_replication.dump.source import Source
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Function, ResourceUri
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+
+AT = "hdfs://s/t"
+
+
+class _Directory:
+    """A directory with two files; asking for the checksum of the second ends so."""
+
+    def __init__(self, problem: Exception) -> None:
+        self._problem = problem
+
+    def files(self, _: str) -> list[FileStatus]:
+        return [FileStatus(f"{AT}/{name}", 1, False, 0) for name in "ab"]
+
+    def checksum(self, uri: str) -> FileChecksum:
+        if uri.endswith("b"):
+            raise self._problem
+        return FileChecksum("MD5", "0a")
+
+    def check(self, uri: str) -> str:
+        return uri
+
+
+def lister(problem: Exception, *, holds: bool = True) -> Lister:
+    return Lister(cast("Storage", _Directory(problem)), CmRoots("hdfs://s/cm"), holds=holds)
+
+
+@pytest.mark.parametrize("problem", [NoChecksum("No active nodes contain this block"), StillOpen("b is still being written")])
+def test_a_file_without_a_checksum_is_dumped_without_one(problem: Exception) -> None:
+    """One damaged file ended the dump of the whole database."""
+    assert lister(problem).files(AT) == (FileRef(f"{AT}/a", "0a", "hdfs://s/cm"), FileRef(f"{AT}/b"))
+
+
+@pytest.mark.parametrize("problem", [Unreachable("nobody answers"), ReplicationError("no WebHDFS answers there")])
+def test_what_concerns_all_files_ends_the_dump(problem: Exception) -> None:
+    with pytest.raises(type(problem), match=str(problem)):
+        lister(problem).files(AT)
+
+
+def test_a_directory_that_changes_all_the_time_is_marked() -> None:
+    assert lister(FileNotFoundError("b")).files(AT) == (FileRef.unreadable_directory(AT),)
+
+
+@pytest.mark.parametrize("problem", [NoChecksum("lost"), FileNotFoundError("b")])
+def test_comparisons_take_no_such_listing(problem: Exception) -> None:
+    with pytest.raises(ReplicationError):
+        lister(problem, holds=False).files(AT)
+
+
+@pytest.mark.parametrize("problem", [NoChecksum("lost"), StillOpen("b is still being written")])
+def test_a_function_whose_jar_has_no_checksum_is_dumped(problem: Exception) -> None:
+    uris = [ResourceUri(uri=f"{AT}/{name}") for name in "ab"]
+    source: Any = SimpleNamespace(storage=_Directory(problem))
+    found = function_record(cast("Source", source), Function("f", "db", resourceUris=uris), CmRoots("hdfs://s/cm"))
+    assert [(file.uri, file.checksum) for file in found.files] == [(f"{AT}/a", "0a"), (f"{AT}/b", "")]
