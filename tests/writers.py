@@ -28,9 +28,13 @@ class Writer:
         opened = metastore.call("open", lambda client: client.open_txns(t.OpenTxnRequest(1, "test", "localhost")))
         return cls(metastore, storage, database, opened.txn_ids[0])
 
-    def write_id(self, table: str) -> int:
-        """Allocates a write id of a table to the transaction, or returns the one it has."""
+    def write_id(self, table: str, *, again: bool = False) -> int:
+        """Allocates a write id of a table to the transaction, or returns the one it has.
+
+        ``again`` replaces that one, as HiveServer2 does when it compiles a query again that had to wait for another.
+        """
         request = t.AllocateTableWriteIdsRequest(self.database, table, [self.transaction])
+        request.reallocate = again
         answer = self.metastore.call("allocate", lambda client: client.allocate_table_write_ids(request))
         return answer.txnToWriteIds[0].writeId
 

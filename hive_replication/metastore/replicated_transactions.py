@@ -15,17 +15,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import groupby
 
+from hive_metastore.ThriftHiveMetastore import Client, allocate_table_write_ids_args
 from hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
     HeartbeatTxnRangeRequest,
+    MaxAllocatedTableWriteIdRequest,
     OpenTxnRequest,
     ReplTblWriteIdStateRequest,
     TxnToWriteId,
     TxnType,
     WriteEventInfo,
 )
+from thrift.Thrift import TType
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.metastore.faults import TransactionGone
@@ -78,22 +81,36 @@ class Replay(Transactions):
         raise TransactionGone(f"open_txns of {policy} at {self.uri}: transactions are gone as soon as they are open")
 
     def replay_write_ids(self, name: str, db: str, table: str, write_ids: Mapping[int, int]) -> None:
-        """Gives replayed transactions, which are open, their write ids of a table.
+        """Gives replayed transactions, which are open, their write ids of a table; those that they had belong to nobody then.
+
+        Hive does the same where a query had to wait for another and is compiled again. Without ``reallocate`` it would answer
+        the write id that a transaction has. (Were a call repeated whose answer was lost, it would forget all open write ids
+        of the table, so that readers would see them.)
 
         Args:
             name: :attr:`Replayed.name` of all of them.
             db: target database.
             table: target table.
-            write_ids: by source transaction, ascending without a gap.
+            write_ids: by source transaction, ascending without a gap; greater than all that were given out.
 
         Raises:
             TransactionGone: the metastore knows one of them no longer, and gave none of the write ids.
         """
         pairs = [TxnToWriteId(txnId=transaction, writeId=one) for transaction, one in write_ids.items()]
         request = AllocateTableWriteIdsRequest(dbName=db, tableName=table, replPolicy=name, srcTxnToWriteIdList=pairs)
+        request.reallocate = True
+        highest = MaxAllocatedTableWriteIdRequest(dbName=db, tableName=table)
+        sent = 0
+
+        def give(client: Client) -> list[TxnToWriteId]:
+            nonlocal sent
+            if sent and client.get_max_allocated_table_write_id(highest).maxWriteId >= max(write_ids.values()):
+                return pairs
+            sent += 1
+            return client.allocate_table_write_ids(request).txnToWriteIds
+
         what = f"allocate_table_write_ids {db}.{table}"
-        answer = self.call(what, lambda client: client.allocate_table_write_ids(request).txnToWriteIds)
-        given = {pair.writeId for pair in answer or []}
+        given = {pair.writeId for pair in self.call(what, give) or []}
         if given != set(write_ids.values()):  # without one of the transactions it does nothing, and answers well
             raise TransactionGone(f"{what} at {self.uri}: write ids {sorted(given)} are given instead of {write_ids}")
 
@@ -228,3 +245,13 @@ def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
         found = [number for _, number in run]
         yield found[0], found[-1]
+
+
+def _know_reallocation() -> None:
+    """Adds Hive 4's field to the generated request; the description of the call's arguments holds that of the request."""
+    spec = (*AllocateTableWriteIdsRequest.thrift_spec, (6, TType.BOOL, "reallocate", None, None))
+    AllocateTableWriteIdsRequest.thrift_spec, AllocateTableWriteIdsRequest.reallocate = spec, None
+    allocate_table_write_ids_args.thrift_spec[1][3][1] = spec
+
+
+_know_reallocation()

@@ -70,6 +70,31 @@ def test_a_transaction_over_windows(ledger: Ledger) -> None:
     assert [(one.table, one.partitions) for one in report.touched] == [("a", ()), ("b", ())]
 
 
+@pytest.mark.parametrize("windows", [1, 2])
+def test_a_transaction_that_gets_another_write_id(ledger: Ledger, windows: int) -> None:
+    """It had to wait for an older one's lock, and HiveServer2 compiled it again: the write id between belongs to nobody."""
+    ledger.write("a", "1")
+    assert ledger.replicate().held == ()
+    older, younger, third = (ledger.begin() for _ in range(3))
+    older.insert("a", "2\n")
+    assert younger.write_id("a") == 3
+    older.commit()
+    if windows == 2:
+        assert ledger.replicate().held == ()
+    assert (younger.write_id("a", again=True), third.write_id("a")) == (4, 5)
+    if windows == 2:
+        assert ledger.replicate().held == ()
+        assert ledger.write_ids(source=False) == ledger.write_ids(source=True)
+        assert not ledger.write_ids(source=False).sees(4)
+    younger.insert("a", "3\n")
+    younger.commit()
+    assert ledger.replicate().held == ()
+    assert ledger.write_ids(source=False) == ledger.write_ids(source=True)
+    assert ledger.files(source=False) == ledger.files(source=True)
+    assert len(ledger.files(source=False)) == 3
+    third.abort()
+
+
 def test_a_dump_has_no_transactions_of_others(ledger: Ledger) -> None:
     assert ledger.replicate().held == ()
     for _ in range(3):

@@ -1,3 +1,5 @@
+from typing import Any, ClassVar
+
 from hive_metastore.ttypes import (
     AbortTxnRequest,
     AbortTxnsRequest,
@@ -79,6 +81,9 @@ from hive_metastore.ttypes import (
     WriteEventInfo,
 )
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+
+class allocate_table_write_ids_args:
+    thrift_spec: ClassVar[tuple[Any, ...]]
 
 class Client:
     _oprot: TBinaryProtocolAccelerated

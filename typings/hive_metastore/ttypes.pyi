@@ -635,6 +635,7 @@ class TxnToWriteId(_Struct):
     def __init__(self, txnId: int = ..., writeId: int = ...) -> None: ...
 
 class AllocateTableWriteIdsRequest(_Struct):
+    reallocate: bool | None  # added by hive_replication.metastore.replicated_transactions
     def __init__(
         self,
         dbName: str = ...,

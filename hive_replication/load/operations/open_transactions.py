@@ -62,6 +62,8 @@ def batch_opens(operations: Iterable[Operation]) -> Iterator[Operation]:
 def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[tuple[str, dict[int, int]]]:
     """Write ids in runs of ascending target transactions of one name: of one call the metastore gives them out in that order.
 
+    A transaction that gets a second write id, instead of the first, begins a run.
+
     Args:
         pairs: source transactions with their write ids, ascending.
         opened: what stands for the source's transactions.
@@ -70,7 +72,7 @@ def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[t
     last = Replayed(0, "")
     for transaction, write_id in pairs:
         this = opened[transaction]
-        if run and (this.id < last.id or this.name != last.name):
+        if run and (this.id < last.id or this.name != last.name or transaction in run):
             yield last.name, run
             run = {}
         run[transaction], last = write_id, this
@@ -83,15 +85,15 @@ def _opened(stretch: list[Operation]) -> Iterator[Operation]:
     if len(begun) < 2:
         yield from stretch
         return
-    tables: dict[str, dict[int, int]] = {}
+    tables: dict[str, list[tuple[int, int]]] = {}
     for one in begun:
-        tables.setdefault(one.table, {}).update(one.write_ids)
-    write_ids = tuple((table, tuple(pairs.items())) for table, pairs in tables.items())
+        tables.setdefault(one.table, []).extend(one.write_ids)
+    write_ids = tuple((table, tuple(pairs)) for table, pairs in tables.items())
     evids = tuple(evid for one in begun for evid in one.evids)
     yield OpenReplayed(begun[0].evid, begun[0].table, begun[0].policy, write_ids, parts=evids)
     for one in stretch:
         if isinstance(one, ReplayCommit):
-            yield one.with_allocated(tables)
+            yield one.with_allocated({(table, *pair) for table, pairs in write_ids for pair in pairs})
         elif not isinstance(one, AllocateTargetWriteIds):
             yield one
 

@@ -8,7 +8,7 @@ lies in directories named after write ids, which nobody reads before the transac
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
 from hive_replication.acid.directories import base_name
@@ -149,9 +149,9 @@ class ReplayCommit(CustomOperation):
         """The objects that were written to."""
         return tuple((one.table, one.partition) for one in self.written)
 
-    def with_allocated(self, write_ids: Mapping[str, Mapping[int, int]]) -> ReplayCommit:
-        """The same after an operation that allocates write ids, by target table and source transaction."""
-        allocated = (one.write_id == write_ids.get(one.table, {}).get(self.transaction) for one in self.written)
+    def with_allocated(self, write_ids: Set[tuple[str, int, int]]) -> ReplayCommit:
+        """The same after an operation that allocates write ids: target tables, source transactions and theirs."""
+        allocated = ((one.table, self.transaction, one.write_id) in write_ids for one in self.written)
         pairs = zip(self.written, allocated, strict=True)
         return replace(self, written=tuple(replace(one, write_id_allocated=done) for one, done in pairs))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hive_replication.load.operations.kinds import DropTable, Operation
+from hive_replication.load.operations.kinds import Content, DropTable, Operation
 from hive_replication.load.operations.open_transactions import OpenReplayed, ascending, batch_opens
-from hive_replication.load.operations.transactions import AllocateTargetWriteIds, ReplayAbort, ReplayCommit
+from hive_replication.load.operations.transactions import AllocateTargetWriteIds, ReplayAbort, ReplayCommit, Written
 from hive_replication.metastore.replicated_transactions import Replayed
 
 
@@ -30,3 +30,16 @@ def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> No
     pairs = ((5, 1), (6, 2), (7, 3), (8, 4), (9, 5))
     assert list(ascending(pairs, opened)) == [("p", {5: 1, 6: 2}), ("p", {7: 3}), ("p#2", {8: 4, 9: 5})]
     assert list(ascending((), opened)) == []
+
+
+def test_a_transaction_may_get_another_write_id_of_a_table() -> None:
+    """Hive gives it one when a query that had to wait is compiled again; the first belongs to nobody then."""
+    written = (Written("a", "a", "", 6, Content((), "")), Written("a", "a", "", 7, Content((), "")))
+    lane = [begin(1, "a", (1, 5)), begin(2, "a", (2, 6)), begin(3, "a", (2, 7)), ReplayCommit(4, "a", "p", 2, written)]
+    first, commit = batch_opens(lane)
+    assert isinstance(first, OpenReplayed)
+    assert first.write_ids == (("a", ((1, 5), (2, 6), (2, 7))),)
+    assert isinstance(commit, ReplayCommit)
+    assert all(one.write_id_allocated for one in commit.written)
+    opened = {1: Replayed(100, "p"), 2: Replayed(101, "p")}
+    assert list(ascending(first.write_ids[0][1], opened)) == [("p", {1: 5, 2: 6}), ("p", {2: 7})]

@@ -1,0 +1,60 @@
+"""Write ids of transactions that stand for a source's: what is sent, and what a lost answer leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hive_metastore.ThriftHiveMetastore import Client
+from hive_metastore.ttypes import AllocateTableWriteIdsRequest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TTransport import TMemoryBuffer
+
+from hive_replication.metastore.client import Metastore
+
+
+class Server:
+    """Gives write ids out; ``lost`` answers of the first calls do not arrive."""
+
+    def __init__(self, lost: int = 0, carried_out: bool = True) -> None:
+        self.highest, self.given, self._lost, self._carried_out = 5, list[list[int]](), lost, carried_out
+
+    def allocate_table_write_ids(self, request: Any) -> Any:
+        lost, self._lost = self._lost > 0, self._lost - 1
+        if not lost or self._carried_out:
+            self.given.append([one.writeId for one in request.srcTxnToWriteIdList])
+            self.highest = self.given[-1][-1]
+        if lost:
+            raise EOFError
+        return SimpleNamespace(txnToWriteIds=request.srcTxnToWriteIdList)
+
+    def get_max_allocated_table_write_id(self, request: Any) -> Any:
+        return SimpleNamespace(maxWriteId=self.highest)
+
+    def call(self, what: str, do: Callable[[Any], Any]) -> Any:
+        while True:
+            try:
+                return do(self)
+            except EOFError:
+                continue
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_repeated_call_gives_write_ids_out_once(monkeypatch: pytest.MonkeyPatch, *, carried_out: bool) -> None:
+    """Given out again, they would make Hive forget the table's open write ids."""
+    server, metastore = Server(lost=1, carried_out=carried_out), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    metastore.replay_write_ids("p", "db", "t", {1: 6, 2: 7})
+    assert server.given == [[6, 7]]
+
+
+def test_the_generated_request_has_the_field_of_hive_4() -> None:
+    """``reallocate`` is the field 6, a boolean."""
+    plain, again = TMemoryBuffer(), TMemoryBuffer()
+    for buffer, value in ((plain, None), (again, True)):
+        request = AllocateTableWriteIdsRequest("db", "t", [1])
+        request.reallocate = value
+        Client(TBinaryProtocolAccelerated(buffer)).send_allocate_table_write_ids(request)
+    assert again.getvalue() == plain.getvalue()[:-2] + b"\x02\x00\x06\x01\x00\x00"
