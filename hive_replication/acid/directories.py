@@ -13,7 +13,7 @@ the directory without it, as Hive's own replicas have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,16 +71,15 @@ def base_name(write_id: int) -> str:
     return f"base_{write_id:07d}"
 
 
-def read_by(names: Iterable[str], write_ids: WriteIds, hidden: Iterable[int] = ()) -> dict[str, str]:
+def read_by(names: Iterable[str], write_ids: WriteIds, hidden: Container[int] = ()) -> dict[str, str]:
     """The directories that a reader needs, each with its plain name; what compaction made needless is not among them.
 
     Args:
         names: directories below a table's or partition's own.
         write_ids: what the reader sees.
-        hidden: compactions that are not committed.
+        hidden: transactions whose compactions the reader does not see.
     """
-    unseen = set(hidden)
-    parsed = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility not in unseen]
+    parsed = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility not in hidden]
     bases = [one for one in parsed if one.kind == "base" and _is_read(one, write_ids)]
     base = max(bases, key=lambda one: (one.last, one.visibility), default=None)
     needed = [base] if base else []

@@ -56,6 +56,23 @@ class WriteIds:
         return write_id <= self.high and all(one > write_id for one in self.open)
 
 
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Transactions whose compactions a reader does not see: those that had not ended well when it began, and all later ones.
+
+    Args:
+        high: greatest transaction id at that moment.
+        unfinished: those that were open or aborted then.
+    """
+
+    high: int
+    unfinished: frozenset[int] = frozenset()
+
+    def __contains__(self, transaction: object) -> bool:
+        """Whether what a compaction made is hidden (``ValidReadTxnList.isTxnValid``)."""
+        return isinstance(transaction, int) and (transaction > self.high or transaction in self.unfinished)
+
+
 def _bit(bits: bytes, number: int) -> bool:
     return number // 8 < len(bits) and bool(bits[number // 8] >> number % 8 & 1)
 

@@ -17,7 +17,7 @@ from hive_metastore.ttypes import (
     WriteEventInfo,
 )
 
-from hive_replication.acid.write_ids import WriteIds
+from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.server import Calls
 from hive_replication.metastore.tables import batches
@@ -115,11 +115,16 @@ class Transactions(Calls):
         """Transactions that are open, those that only read left out."""
         return self._unfinished().open
 
+    def hidden_transactions(self) -> Hidden:
+        """Transactions whose compactions a reader who began now would not see."""
+        found = self._unfinished()
+        return Hidden(found.high, found.open | found.aborted)
+
     def _unfinished(self) -> WriteIds:
-        """The same, open ones and aborted ones apart."""
+        """Transactions that are open or aborted, and the greatest that there is."""
         request = GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY])
         answer = self.call("get_open_txns", lambda client: client.get_open_txns_req(request))
-        return WriteIds.of(0, answer.open_txns, answer.abortedBits or b"")
+        return WriteIds.of(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits or b"")
 
     def writers(self, db: str, tables: Iterable[str]) -> frozenset[int]:
         """Open transactions that have a write id of any of these tables, and hold or want a lock of one.

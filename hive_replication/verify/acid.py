@@ -8,7 +8,7 @@ from functools import partial
 
 from hive_replication.acid.rows import Kind, Rows, kind_of, rows_of
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import seen_files
+from hive_replication.dump.bootstrap.acid_snapshot import Compactions, seen_files
 from hive_replication.dump.listing import Lister
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.client import Metastore
@@ -52,14 +52,14 @@ class Seen:
         lister: lists files of this storage.
         insert_only: whether it is an insert-only table.
         write_ids: what the reader sees.
-        hidden: transactions that are not committed.
+        compactions: which of them it sees.
     """
 
     storage: Storage
     lister: Lister
     insert_only: bool
     write_ids: WriteIds
-    hidden: frozenset[int]
+    compactions: Compactions
 
     @classmethod
     def now(cls, metastore: Metastore, storage: Storage, lister: Lister, database: str, table: Table) -> Seen:
@@ -67,7 +67,7 @@ class Seen:
         name = table.tableName.lower()
         insert_only = (table.parameters or {}).get("transactional_properties", "").lower() == "insert_only"
         write_ids = metastore.write_ids(database, [name])[name]
-        return cls(storage, lister, insert_only, write_ids, metastore.unfinished_transactions())
+        return cls(storage, lister, insert_only, write_ids, Compactions(metastore.hidden_transactions))
 
     def files(self, thing: Table | Partition) -> tuple[FileRef, ...]:
         """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""
@@ -78,7 +78,7 @@ class Seen:
         return self.storage.many.map(self._listed, [thing.sd.location for thing in things])
 
     def _listed(self, location: str | None) -> tuple[FileRef, ...]:
-        return seen_files(self.storage, self.lister, self.write_ids, self.hidden, location)
+        return seen_files(self.storage, self.lister, self.write_ids, self.compactions, location)
 
     def reading(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Reading | None:
         """Of the rows in such files; None where their format cannot be read here."""

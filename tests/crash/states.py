@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hive_replication.acid.directories import read_by
-from hive_replication.acid.write_ids import WriteIds
+from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
@@ -83,20 +83,20 @@ class Reader:
 
     Args:
         write_ids: by table.
-        hidden: transactions that are not committed.
+        hidden: transactions whose compactions are not seen.
         highest: greatest write ids given out, by table.
     """
 
     write_ids: Mapping[str, WriteIds]
-    hidden: frozenset[int]
+    hidden: Hidden
     highest: Mapping[str, int]
 
     @classmethod
     def now(cls, metastore: Metastore, database: str, tables: Sequence[str]) -> Reader:
         if not tables:
-            return cls({}, frozenset(), {})
+            return cls({}, Hidden(0), {})
         seen = metastore.write_ids(database, tables)  # in one call
-        return cls(seen, metastore.unfinished_transactions(), {name: metastore.max_write_id(database, name) for name in tables})
+        return cls(seen, metastore.hidden_transactions(), {name: metastore.max_write_id(database, name) for name in tables})
 
     def has(self, key: str) -> bool:
         """Whether an object is, or belongs to, a transactional table."""

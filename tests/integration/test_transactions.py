@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hive_metastore import ttypes as t
@@ -12,6 +13,7 @@ from hive_metastore import ttypes as t
 from hive_replication.connect import connect
 from hive_replication.drift import DriftScan
 from hive_replication.drift.repairs import repair_drift
+from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
@@ -150,6 +152,29 @@ def test_a_killed_load_is_gone_on_with(ledger: Ledger, step: str, *, after: bool
     seen = ledger.write_ids(source=False)
     assert [seen.sees(one) for one in (1, 2, 3)] == [True, True, False]
     assert {copy.origin for copy in report.copies} <= {"present"}
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_compaction_that_begins_while_a_bootstrap_lists(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, *, ends: bool) -> None:
+    """Its base is not complete before it ends; then the cleaner deletes what it made needless."""
+    source = ledger.connection.source
+    ledger.write("a", "1")
+    table = source.metastore.table(ledger.database, "a")
+    assert table is not None
+    real = Snapshot._list
+
+    def compacting(snapshot: Snapshot, *args: Any) -> None:
+        compaction = ledger.begin()
+        source.storage.write(f"{table.sd.location}/base_0000001_v{compaction.transaction:07d}/000000_0", b"1\n" if ends else b"")
+        if ends:
+            compaction.commit()
+            source.storage.delete(f"{table.sd.location}/delta_0000001_0000001_0000", recursive=True)
+        real(snapshot, *args)
+
+    monkeypatch.setattr(Snapshot, "_list", compacting)
+    assert ledger.replicate().held == ()
+    name = "base_0000001/000000_0" if ends else "delta_0000001_0000001_0000/000000_0"
+    assert ledger.files(source=False) == {name: b"1\n"}
 
 
 def test_files_that_compaction_removed_come_from_cmroot(ledger: Ledger) -> None:

@@ -7,12 +7,12 @@ id. So open ones are waited for, then aborted, or the dump fails. Files are list
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from hive_replication.acid.directories import AcidDirectory, has_base, of_several_transactions, read_by
-from hive_replication.acid.write_ids import WriteIds
+from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
@@ -56,14 +56,15 @@ class Snapshot:
         waiting = _Waiting(self.source, self._database)
         while names := self._names():
             seen = self.source.metastore.write_ids(self._database, names)
-            hidden = self.source.metastore.unfinished_transactions()
+            compactions = Compactions(self.source.metastore.hidden_transactions)
             now = self.source.metastore.current_event_id()
             opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
             if opened:
                 waiting.wait(opened)
             elif not self._touched(end, now, every=True):
-                self._list(seen, hidden)
-                if not self._touched(now, self.source.metastore.current_event_id(), every=False):
+                self._list(seen, compactions)
+                touched = self._touched(now, self.source.metastore.current_event_id(), every=False)
+                if not touched and not compactions.outdated:
                     return now
             end = self.consolidate(end)
         return end
@@ -86,13 +87,13 @@ class Snapshot:
                 return True
         return False
 
-    def _list(self, seen: dict[str, WriteIds], hidden: frozenset[int]) -> None:
+    def _list(self, seen: dict[str, WriteIds], compactions: Compactions) -> None:
         lister, writer = self.reader.lister, self.reader.writer
         for name, write_ids in seen.items():
             record = writer.table(name)
             if record is None:
                 continue
-            listed = partial(seen_files, self.source.storage, lister, write_ids, hidden)
+            listed = partial(seen_files, self.source.storage, lister, write_ids, compactions)
             files = listed(record.table.sd.location) if has_files(record.table) else ()
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             for batch in batches(writer.partitions(name), _BATCH):
@@ -101,8 +102,40 @@ class Snapshot:
                     writer.put_partition(replace(part, files=part_files))
 
 
+class Compactions:
+    """Which compactions a reader does not see, while it lists for a while.
+
+    One that ends meanwhile counts as seen from then on: the cleaner may delete at once what it made needless.
+
+    Args:
+        ask: for the transactions whose compactions are hidden at that moment.
+
+    Attributes:
+        outdated: whether a directory was listed where one may have deleted what the reader needs: it left nothing but a base
+            with later writes.
+    """
+
+    def __init__(self, ask: Callable[[], Hidden]) -> None:
+        self._ask, self._hidden, self.outdated = ask, ask(), False
+
+    def hidden(self, names: Sequence[str], write_ids: WriteIds) -> Hidden:
+        """Those that are hidden after directories were listed.
+
+        Args:
+            names: of the directories.
+            write_ids: what the reader sees.
+        """
+        made = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility]
+        if any(one.visibility in self._hidden for one in made):
+            self._hidden = self._ask()
+        hidden = self._hidden
+        later = any(one.kind == "base" and one.last > write_ids.high and one.visibility not in hidden for one in made)
+        self.outdated |= later and not read_by(names, write_ids, hidden)
+        return hidden
+
+
 def seen_files(
-    storage: Storage, lister: Lister, write_ids: WriteIds, hidden: frozenset[int], location: str | None
+    storage: Storage, lister: Lister, write_ids: WriteIds, compactions: Compactions, location: str | None
 ) -> tuple[FileRef, ...]:
     """The files of a transactional table's or partition's directory that a reader needs; none where it is absent.
 
@@ -110,7 +143,7 @@ def seen_files(
         storage: that it lies on.
         lister: lists files of this storage.
         write_ids: what the reader sees.
-        hidden: transactions that are not committed.
+        compactions: which of them it sees.
         location: URI of the directory; None where there is none.
     """
     if not location or lister.is_barred(location):
@@ -121,17 +154,18 @@ def seen_files(
         return ()
     except Denied:
         names = []  # which the lister says, too
+    hidden = compactions.hidden(names, write_ids)
     return tuple(needed(lister.files(location), names, write_ids, hidden))
 
 
-def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, hidden: Iterable[int]) -> Iterator[FileRef]:
+def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, hidden: Container[int]) -> Iterator[FileRef]:
     """The files that a reader needs, as they are to be called on the target (pure).
 
     Args:
         files: all below a table's or partition's directory.
         names: the directories in it.
         write_ids: what the reader sees.
-        hidden: transactions that are not committed.
+        hidden: transactions whose compactions the reader does not see.
 
     Raises:
         ReplicationError: a directory has rows of aborted writes between others.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.acid.directories import AcidDirectory, base_name, read_by
-from hive_replication.acid.write_ids import WriteIds
+from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.dump.bootstrap.acid_snapshot import needed
 from hive_replication.events.files import FileRef
 
@@ -61,6 +61,13 @@ def test_names_are_taken_apart() -> None:
 )
 def test_directories_that_a_reader_needs(names: str, expected: str) -> None:
     assert sorted(read_by(names.split(), SEEN, hidden=[8])) == sorted(expected.split())
+
+
+def test_a_compaction_that_began_after_the_reader_is_not_read() -> None:
+    """It works directly in its base, which may be empty still."""
+    assert list(read_by(["delta_1_1", "base_1_v13"], WriteIds(1), Hidden(12, frozenset({7})))) == ["delta_1_1"]
+    assert list(read_by(["delta_1_1", "base_1_v7"], WriteIds(1), Hidden(12, frozenset({7})))) == ["delta_1_1"]
+    assert list(read_by(["delta_1_1", "base_1_v12"], WriteIds(1), Hidden(12, frozenset({7})))) == ["base_1_v12"]
 
 
 def test_an_overwrite_is_read_though_earlier_writes_are_open() -> None:

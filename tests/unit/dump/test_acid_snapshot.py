@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import needed, seen_files
+from hive_replication.acid.write_ids import Hidden, WriteIds
+from hive_replication.dump.bootstrap.acid_snapshot import Compactions, needed, seen_files
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
@@ -55,7 +55,7 @@ def test_a_directory_below_that_may_not_be_read_stands_for_all_of_it_unless_it_i
     storage, location = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
 
     def seen() -> list[str]:
-        files = seen_files(storage, Lister(storage, holds=True), WriteIds(6), frozenset(), location)
+        files = seen_files(storage, Lister(storage, holds=True), WriteIds(6), Compactions(lambda: Hidden(9)), location)
         return [f"{file.subdir} {file.is_unlisted_directory}" for file in files]
 
     with unreadable_directories(".hive-staging_1"):
@@ -63,3 +63,16 @@ def test_a_directory_below_that_may_not_be_read_stands_for_all_of_it_unless_it_i
     for name in ("base_0000005", tmp_path.name):
         with unreadable_directories(name):
             assert seen() == ["denied True"]
+
+
+def test_a_compaction_that_ends_while_directories_are_listed_is_seen() -> None:
+    """The cleaner may delete what it made needless; one that goes on is not, and one that took in later writes shows that."""
+    answers = iter([Hidden(12, frozenset({7})), Hidden(14, frozenset({13})), Hidden(15)])
+    compactions = Compactions(lambda: next(answers))
+    assert 13 in compactions.hidden(["delta_1_1", "base_1_v12"], WriteIds(1))  # nothing is asked
+    assert 13 in compactions.hidden(["delta_1_1", "base_1_v13"], WriteIds(1))
+    assert 13 not in compactions.hidden(["base_1_v13"], WriteIds(1))
+    compactions.hidden(["delta_1_1", "base_2_v14"], WriteIds(1))
+    assert not compactions.outdated
+    compactions.hidden(["base_2_v14"], WriteIds(1))
+    assert compactions.outdated
