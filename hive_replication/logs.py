@@ -97,13 +97,18 @@ def repeats(log: logging.Logger, what: str, *args: object, extra: About | None =
     return say
 
 
+def stack_of(record: logging.LogRecord) -> list[str]:
+    """The stack of the error that a message tells of, line by line, without secrets; empty where it tells of none."""
+    return [*map(printable, _stack(record).splitlines())]
+
+
 class TextFormatter(logging.Formatter):
     """One line: time (UTC), level, logger, message, what it is about; the stack of an error on lines below."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See :meth:`logging.Formatter.format`."""
         lines = [f"{_time(record)} {record.levelname} {record.name}: {described(record)}"]
-        return "\n".join([*lines, *map(printable, _stack(self, record).splitlines())])
+        return "\n".join([*lines, *stack_of(record)])
 
 
 class JsonFormatter(logging.Formatter):
@@ -117,7 +122,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": without_secrets(record.getMessage()),
         }
-        stack = _stack(self, record)
+        stack = _stack(record)
         return json.dumps(values | fields(record) | ({"exception": stack} if stack else {}), default=str)
 
 
@@ -125,5 +130,5 @@ def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
-def _stack(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return without_secrets(formatter.formatException(record.exc_info)) if record.exc_info else ""
+def _stack(record: logging.LogRecord) -> str:
+    return without_secrets(logging.Formatter().formatException(record.exc_info)) if record.exc_info else ""

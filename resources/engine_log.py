@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from hive_replication.logs import PACKAGE, described
+from hive_replication.logs import PACKAGE, described, stack_of
 
 #: Most messages below a warning in a run: each is a row of Dagster's database.
 MOST = 1_000
@@ -35,7 +35,8 @@ class _Forward(logging.Handler):
                 self._to.info("only warnings from here on: the engine wrote more than %d others", MOST)
             if self._left < 0:
                 return
-        self._to.log(record.levelno, "%s", described(record), exc_info=record.exc_info)
+        # Dagster would store the stack as it is.
+        self._to.log(record.levelno, "%s", "\n".join([described(record), *stack_of(record)]))
 
 
 @contextmanager

@@ -187,7 +187,7 @@ class Delegation:
                 status, body = response.status, body_of(response, _MOST)
             except urllib3.exceptions.HTTPError as error:
                 if found := explained(url, error):
-                    raise found from error
+                    raise found from None  # the error tells the URL, and with it the token
                 problem = Unreachable(f"{address} gives no delegation token: {without_secrets(str(error))}")
                 continue
             except TooLong as error:

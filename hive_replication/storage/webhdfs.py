@@ -263,7 +263,8 @@ class WebHdfs:
         except urllib3.exceptions.HTTPError as error:
             if method == "GET" and again and isinstance(getattr(error, "reason", error), urllib3.exceptions.ProtocolError):
                 return self._exchanged(method, url, again=False)  # servers close connections that lay idle, this one just now
-            raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from error
+            # Without its cause: Dagster stores an error with all that it came from, and this one tells the whole URL.
+            raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from None
 
     def _body(self, response: urllib3.BaseHTTPResponse, most: int = _MOST) -> bytes:
         try:
@@ -271,7 +272,7 @@ class WebHdfs:
         except TooLong as error:
             raise ReplicationError(f"no WebHDFS answers at {', '.join(self._addresses)}: {error}") from error
         except urllib3.exceptions.HTTPError as error:
-            raise Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from error
+            raise Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from None
 
     def _checksum_from(self, address: str, path: str) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import without_secrets
 from hive_replication.storage.file_status import StillOpen
 
 
@@ -30,7 +31,7 @@ class AnsweredFailing(Answered, Failing):
 
 def not_webhdfs(path: str, body: bytes) -> ReplicationError:
     """The error of an answer that no WebHDFS gives."""
-    text = " ".join(body[:1000].decode(errors="replace").split())[:100]
+    text = without_secrets(" ".join(body[:1000].decode(errors="replace").split()))[:100]
     return ReplicationError(
         f"what was asked about {path} is not answered by WebHDFS but with {text!r}, as by a login page: set webhdfs of the "
         "storage root in the policy to the HTTP address of the NameNode"
@@ -61,7 +62,7 @@ def message(body: str) -> str:
 
 def error_of(path: str, status: int, body: str) -> Exception:
     """What an answer other than 200 means; WebHDFS names Hadoop's exception in a RemoteException."""
-    text = " ".join(body.split())[:300]
+    text = without_secrets(" ".join(body.split()))[:300]
     if status == 404:
         return FileNotFoundError(path)
     if "FileAlreadyExistsException" in text:

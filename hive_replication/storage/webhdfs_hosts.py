@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import urllib3
 
 from hive_replication.errors import ReplicationError
+from hive_replication.logs import without_secrets
 from hive_replication.storage.bounded_body import TooLong, body_of
 
 _LOG = logging.getLogger(__name__)
@@ -60,8 +61,9 @@ class ClusterHosts:
             )
         if parts.scheme in ("http", "https") and "@" not in netloc and ({netloc, host} & self._named or self._is_live(netloc)):
             return
+        shown = netloc or without_secrets(url)
         raise ReplicationError(
-            f"WebHDFS at {', '.join(self._addresses)} redirects to {netloc or url!r}, which is no live DataNode of its cluster: "
+            f"WebHDFS at {', '.join(self._addresses)} redirects to {shown!r}, which is no live DataNode of its cluster: "
             "if it is to be believed, add the host to webhdfs_hosts of the storage root in the policy"
         )
 

@@ -51,7 +51,7 @@ def as_dagster_failure() -> Generator[None]:
     try:
         yield
     except ReplicationError as error:
-        raise dg.Failure(str(error), metadata={"error": type(error).__name__, "exit_code": error.exit_code}) from error
+        raise dg.Failure(str(error), metadata={"error": type(error).__name__, "exit_code": error.exit_code}) from None
 
 
 def connection_resource(context: StepContext | dg.SensorEvaluationContext, names: Names) -> ReplicationConnection:

@@ -8,7 +8,9 @@ import threading
 import dagster as dg
 import pytest
 
+from hive_replication.errors import Unreachable
 from hive_replication.logs import about
+from repl_assets.steps.engine import as_dagster_failure
 from resources import engine_log
 from resources.connection import ReplicationConnection
 
@@ -75,3 +77,32 @@ def test_a_tick_has_the_messages_of_its_own_thread() -> None:
     ENGINE.warning("after the tick")
     assert seen == ["mine [database=sales]"]
     assert untouched()
+
+
+ANSWER = "no answer from http://nn:9870/webhdfs/v1/x?op=OPEN&delegation=T0KEN"
+
+
+@dg.op(required_resource_keys={"side"})
+def failing_step() -> None:
+    try:
+        raise OSError(ANSWER)  # noqa: TRY301
+    except OSError as error:
+        ENGINE.warning("an unexpected error", exc_info=error)
+        with as_dagster_failure():
+            raise Unreachable("no answer from HDFS") from error
+
+
+@dg.job
+def one_failing_step() -> None:
+    failing_step()
+
+
+def test_the_event_log_has_no_token_of_a_cause(capfd: pytest.CaptureFixture[str]) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        resource = ReplicationConnection(policy={})
+        run = one_failing_step.execute_in_process(resources={"side": resource}, instance=instance, raise_on_error=False)
+        logs = instance.all_logs(run.run_id)
+        stored = "\n".join(dg.serialize_value(entry) for entry in logs)
+    assert any("raise OSError" in entry.user_message and "delegation=***" in entry.user_message for entry in logs)
+    assert "no answer from HDFS" in stored
+    assert "T0KEN" not in stored + capfd.readouterr().err

@@ -6,6 +6,7 @@ import base64
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +17,7 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.policy import Root
 from hive_replication.policy.warehouse import Account
 from hive_replication.storage.delegation import Delegation, delegation, service_of
+from hive_replication.tls import NotTrusted
 from tests.dagster_dev import wait_for
 
 Answer = Callable[[str], tuple[int, object]]
@@ -166,3 +168,12 @@ def test_a_given_token_is_used_as_it_is() -> None:
     made = delegation("given:8020", root, given)
     assert made
     assert made.text() == made.another() == given
+
+
+def test_an_error_of_a_renewal_does_not_tell_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr("hive_replication.storage.delegation.explained", lambda *_: NotTrusted("it speaks TLS"))
+    made, held = Delegation(Root(uri="hdfs://nn:8020/", webhdfs="http://127.0.0.1:1"), "nn:8020"), token(1, 100)
+    with pytest.raises(NotTrusted) as caught:
+        made._renewed(held)  # pyright: ignore[reportPrivateUsage]
+    assert held not in "".join(traceback.format_exception(caught.value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,7 @@ import pytest
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.storage import NoChecksum, Storage
+from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum
 from hive_replication.storage.webhdfs import WebHdfs
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
@@ -299,3 +301,50 @@ def test_a_lost_list_of_datanodes_is_asked_for_again(serve: Callable[..., Server
     answers: list[Callable[..., dict[str, str] | None]] = [lambda *_: None, ClusterHosts._listed]
     monkeypatch.setattr(ClusterHosts, "_listed", lambda *given: answers.pop(0)(*given))
     assert hdfs.checksum("/x").value == "ab" * 28
+
+
+class Given(Delegation):
+    """A token of this account; no thread keeps it."""
+
+    def __init__(self) -> None:
+        pass
+
+    def text(self) -> str:
+        return "T0KEN"
+
+    def refused(self, text: str) -> None:
+        """Gets none."""
+
+
+def said(call: Callable[[], object]) -> str:
+    """What Python, and with it Dagster, tells of an error: itself and all that it came from."""
+    with pytest.raises(OSError, match="WebHDFS") as caught:
+        call()
+    return "".join(traceback.format_exception(caught.value))
+
+
+def test_no_error_tells_the_token_that_was_sent(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster stores errors with their causes."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    server = serve(CLOSED)
+    hdfs = WebHdfs(server.address, delegation=Given())
+    calls = [
+        lambda: hdfs.checksum("/x"),
+        lambda: hdfs.write("/x", b"", overwrite=True),
+        lambda: hdfs.told("/x", "GETFILESTATUS"),
+        hdfs.examine,
+    ]
+    assert [said(call) for call in calls if "T0KEN" in said(call)] == []
+    assert "delegation=T0KEN" in server.asked[0]
+
+
+def test_no_error_tells_the_token_where_nobody_listens() -> None:
+    hdfs = WebHdfs("http://127.0.0.1:1", delegation=Given())
+    text = said(lambda: hdfs.told("/x", "GETFILESTATUS"))
+    assert "T0KEN" not in text
+
+
+def test_no_refused_redirect_tells_the_token(serve: Callable[..., Server]) -> None:
+    hdfs = WebHdfs(serve((307, "//")).address, delegation=Given())
+    with pytest.raises(ReplicationError, match=r"redirects to .*delegation=\*\*\*"):
+        hdfs.write("/x", b"", overwrite=True)
