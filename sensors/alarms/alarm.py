@@ -57,18 +57,31 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenRuns:
+    """The finished runs that a tick has seen.
+
+    Args:
+        since: the next tick asks for those that changed after that, seconds since the epoch.
+        ends: when the last ones of the policy ended, by run id.
+    """
+
+    since: float
+    ends: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
 class AlarmCursor:
     """The state that a tick keeps for the next one.
 
     Args:
         alarms: by key.
-        runs: the last finished run by subject; None before the first tick.
+        finished: the runs that were seen; None before the first tick.
         time: of the tick, seconds since the epoch.
         replicas: databases that have had a replica.
     """
 
     alarms: Mapping[str, Open] = field(default_factory=dict[str, Open])
-    runs: Mapping[str, str] | None = None
+    finished: SeenRuns | None = None
     time: float = 0.0
     replicas: tuple[str, ...] = ()
 

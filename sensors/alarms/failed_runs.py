@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import dagster as dg
 
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of
-from repl_assets.catalog.run_statuses import FINISHED_STATUSES
-from sensors.alarms.alarm import Alarm
+from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
+from sensors.alarms.alarm import Alarm, SeenRuns
 
-_LAST_RUNS = 100
+_MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
+_LATE = 60.0  # seconds that the end of a run may take to reach Dagster's storage
+_KEPT = 900.0  # seconds; a run that ended earlier and was changed since, e.g. its tags, has been seen
 _REASON = 300  # characters
 
 
@@ -30,11 +33,26 @@ class Outcome:
     database: str = ""
 
 
-def outcomes(instance: dg.DagsterInstance, names: Names) -> list[Outcome]:
-    """Finished runs of a policy among the last hundred of the instance, oldest first, without canceled runs."""
-    records = instance.get_run_records(dg.RunsFilter(statuses=FINISHED_STATUSES), limit=_LAST_RUNS)
-    runs = [record.dagster_run for record in reversed(records) if record.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    return [outcome for run in runs for outcome in _of(run, names)]
+def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: float) -> tuple[list[Outcome], SeenRuns]:
+    """The runs of a policy that ended since the last tick, by their end, without canceled ones; and what the next tick has seen.
+
+    A run is found by its end, not by its creation: newer ones may have overtaken it.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        seen: after the last tick.
+        now: seconds since the epoch.
+    """
+    changed = dg.RunsFilter(statuses=FINISHED_STATUSES, updated_after=datetime.fromtimestamp(seen.since, UTC))
+    records = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
+    new = [one for one in records if one.dagster_run.run_id not in seen.ends and ended(one) >= seen.since - _KEPT]
+    new = [one for one in new if one.dagster_run.status != dg.DagsterRunStatus.CANCELED]
+    found = [outcome for one in sorted(new, key=ended) for outcome in _of(one.dagster_run, names)]
+    ends = {one.dagster_run.run_id: ended(one) for one in new}
+    since = records[-1].update_timestamp.timestamp() if len(records) == _MOST_RUNS else now - _LATE
+    known = {**seen.ends, **{one.run.run_id: ends[one.run.run_id] for one in found}}
+    return found, SeenRuns(since, {run_id: end for run_id, end in known.items() if end >= since - _KEPT})
 
 
 def _of(run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
@@ -46,17 +64,6 @@ def _of(run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
         yield Outcome(f"windows of {database}", run, database)
     for database in sorted({database_of(key) for key in keys if len(key.path) > 2}):
         yield Outcome(f"repairs in {database}", run, database)
-
-
-def unseen(found: list[Outcome], seen: Mapping[str, str]) -> list[Outcome]:
-    """The outcomes after the last one seen of each subject."""
-    new: list[Outcome] = []
-    for outcome in found:
-        if outcome.run.run_id == seen.get(outcome.subject):
-            new = [one for one in new if one.subject != outcome.subject]
-        else:
-            new.append(outcome)
-    return new
 
 
 def alarm_of(outcome: Outcome, instance: dg.DagsterInstance) -> Alarm:

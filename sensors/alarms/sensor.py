@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -26,9 +26,20 @@ from repl_assets.checks.no_alarms import OpenAlarm, answer
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from resources.notification_channels import Channel, LogChannel, NotDelivered, Notice, channels
-from sensors.alarms.alarm import Alarm, AlarmCursor, Open, State, delivered, read_cursor, undelivered, updated, without_closed
+from sensors.alarms.alarm import (
+    Alarm,
+    AlarmCursor,
+    Open,
+    SeenRuns,
+    State,
+    delivered,
+    read_cursor,
+    undelivered,
+    updated,
+    without_closed,
+)
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
-from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes, unseen
+from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes
 from sensors.alarms.replica_alarms import conditions, is_known, with_replicas
 from sensors.connections import connect_for_tick
 from sensors.lag import KeptReader
@@ -121,14 +132,13 @@ def _open(one: Open) -> OpenAlarm:
     return OpenAlarm(one.alarm.database, one.since, one.alarm.title, one.alarm.advice, one.alarm.path)
 
 
-def _runs(
-    instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: float
-) -> tuple[dict[str, Open], Mapping[str, str]]:
+def _runs(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: float) -> tuple[dict[str, Open], SeenRuns]:
     """Adds runs that finished since the last tick; runs before the first tick raise no alarm."""
-    alarms, found = dict(cursor.alarms), outcomes(instance, names)
-    for outcome in unseen(found, cursor.runs) if cursor.runs is not None else ():
+    alarms = dict(cursor.alarms)
+    found, seen = outcomes(instance, names, cursor.finished or SeenRuns(now), now)
+    for outcome in found if cursor.finished else ():
         alarms = _outcome(alarms, outcome, instance, now)
-    return alarms, {**(cursor.runs or {}), **{outcome.subject: outcome.run.run_id for outcome in found}}
+    return alarms, seen
 
 
 def _outcome(alarms: dict[str, Open], outcome: Outcome, instance: dg.DagsterInstance, now: float) -> dict[str, Open]:

@@ -25,6 +25,7 @@ from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
+from sensors.alarms import failed_runs
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
@@ -244,6 +245,37 @@ def test_failed_runs(web: WebServer, watch: Watch) -> None:
     watch.run(orders, success=True)
     watch.tick(WELL)
     assert notified(web) == [("ends", "run failure", "windows of sales"), ("begins", "run failure", "job record")]
+
+
+def test_a_run_that_others_overtake(web: WebServer, watch: Watch) -> None:
+    load, other = NAMES.database("sales", "load"), dg.AssetKey(["other", "hr__load"])
+    long = create_run_for_test(watch.instance, asset_selection=frozenset([load]), status=dg.DagsterRunStatus.STARTED)
+    watch.tick(WELL)
+    for _ in range(100):
+        watch.run(other, success=True)
+    watch.run(load, success=True)
+    watch.tick(WELL)
+    watch.instance.report_run_failed(long)
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "run failure", "windows of sales")]
+    watch.instance.add_run_tags(long.run_id, {"seen by": "an operator"})  # Dagster counts it as updated
+    watch.run(load, success=True)
+    watch.tick(WELL)
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "run failure", "windows of sales")]
+
+
+def test_many_runs_that_ended_meanwhile(web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_runs, "_MOST_RUNS", 3)
+    watch.now = time.time()
+    watch.tick(WELL)
+    for number in range(5):
+        key = NAMES.database(f"d{number}", "load")
+        run = create_run_for_test(watch.instance, asset_selection=frozenset([key]), status=dg.DagsterRunStatus.STARTED)
+        watch.instance.report_run_failed(run)
+    for _ in range(3):
+        watch.tick(WELL)
+    assert [about for _, _, about in notified(web)] == [f"windows of d{number}" for number in range(5)]
 
 
 def test_failed_checks(web: WebServer, watch: Watch) -> None:
