@@ -1,15 +1,18 @@
 """The sensor that repairs tables whose checks failed, if the policy says so: one repair until the check passes again.
 
 The failed result names the partitions to repair; the repair's run then runs the check again. The sensor reads Dagster's own
-storage only.
+storage, and where a table is to be repaired also whether an operator stopped its database, or undid the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
+from hive_replication.errors import Refused, Unreachable
+from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.check_definitions import check_specs
@@ -19,33 +22,65 @@ from repl_assets.dagster_private import RUN_KEY_TAG
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.jobs.repair import repair_job_name, repair_request
 from repl_assets.typed import running_sensor
+from resources.engine_log import in_tick
+from sensors.connections import connect_for_tick
+from sensors.not_now import stopped
 
 _INTERVAL = 30
 
 
 def failed_checks_sensor(specs: Specs, database: CatalogDatabase) -> dg.SensorDefinition:
     """The sensor of a database: ``failed_checks_<db>``."""
+    names = specs.names
 
     @running_sensor(
-        name=specs.names.local(f"failed_checks_{database.name}"),
+        name=names.local(f"failed_checks_{database.name}"),
         description=f"Repairs tables of {database.name} whose checks failed, once until the check passes again",
-        job_name=repair_job_name(specs.names, database.name),
+        job_name=repair_job_name(names, database.name),
         interval=_INTERVAL,
+        resources=frozenset({names.connection}),
     )
     def failed_checks(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        return list(requests(context.instance, specs, database)) or dg.SkipReason("no failed check needs a repair")
+        found = list(requests(context.instance, specs, database))
+        if not found:
+            return dg.SkipReason("no failed check needs a repair")
+        with in_tick(context.log):
+            try:
+                target = connect_for_tick(context, names).target
+                state = replica_state(target.metastore.database(target.policy.target_of(database.name)))
+            except (Unreachable, Refused) as error:
+                return dg.SkipReason(f"nothing can be started: {error}")
+        return allowed(found, state, target.policy, database.name)
 
     return failed_checks
 
 
-def requests(instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase) -> Iterator[dg.RunRequest]:
-    """One run for each failed check that has had no run since it last passed."""
+def allowed(
+    found: Sequence[tuple[str, dg.RunRequest]], state: ReplicaState, policy: Policy, database: str
+) -> list[dg.RunRequest] | dg.SkipReason:
+    """The repairs that may start now: a repair would end what an operator stopped or undid (pure).
+
+    Args:
+        found: tables, each with a run that repairs it.
+        state: of the target database.
+        policy: the policy.
+        database: source name.
+    """
+    if reason := stopped(policy, {database: state}).get(database):
+        return dg.SkipReason(reason)
+    undone = sorted({table for table, _ in found if state.waits(table)})
+    due = [request for table, request in found if table not in undone]
+    return due or dg.SkipReason(f"undone, not to be repaired: {', '.join(undone)}")
+
+
+def requests(instance: dg.DagsterInstance, specs: Specs, database: CatalogDatabase) -> Iterator[tuple[str, dg.RunRequest]]:
+    """Tables, each with a run for a failed check that has had no run since it last passed."""
     for check in enabled_checks(specs.policy):
         tables = check_specs(specs, database, check)
         for table in failed_tables(instance, specs.names, database.name, check.name, tables):
             request = _request(instance, specs, database, table, check)
             if request is not None:
-                yield request
+                yield table, request
 
 
 def _request(

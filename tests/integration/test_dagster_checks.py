@@ -89,7 +89,7 @@ def test_what_checks_find_and_repairs_that_they_start(project: Project) -> None:
     project.policy = project.policy.model_copy(update={"checks": Checks(run=("replica_equal",), repair=True)})
     (known,) = read_catalog(project.warehouse.connection.source.metastore, project.policy).databases
     specs = Specs(project.policy)
-    (request,) = requests(project.instance, specs, known)
+    ((_, request),) = requests(project.instance, specs, known)
     job = project.defs.resolve_job_def(f"repair_{project.warehouse.database}")
     tags = {**request.tags, RUN_KEY_TAG: str(request.run_key)}  # as the daemon does
     assert job.execute_in_process(instance=project.instance, run_config=request.run_config, tags=tags).success
@@ -124,7 +124,7 @@ def test_a_failure_that_stays_is_repaired_once(project: Project) -> None:
 
     (known,) = read_catalog(project.warehouse.connection.source.metastore, project.policy).databases
     specs = Specs(project.policy)
-    (request,) = requests(project.instance, specs, known)
+    ((_, request),) = requests(project.instance, specs, known)
     with_run = {"tags": {RUN_KEY_TAG: str(request.run_key)}, "instance": project.instance}
     project.defs.resolve_job_def("record").execute_in_process(**with_run)  # a repair that has mended nothing
     assert list(requests(project.instance, specs, known)) == []
@@ -163,7 +163,7 @@ def test_checks_of_tables_without_assets_of_their_own(project: Project) -> None:
     assert link in str((shown.metadata or {})["not passed"].value)  # type: ignore[union-attr]
     (known,) = read_catalog(project.warehouse.connection.source.metastore, project.policy).databases
     specs, overflow = Specs(project.policy, overflow=frozenset([database])), replace(known, tables=(), overflow=3)
-    (request,) = requests(project.instance, specs, overflow)
+    ((_, request),) = requests(project.instance, specs, overflow)
     job = project.defs.resolve_job_def(f"repair_{database}")
     tags = {**request.tags, RUN_KEY_TAG: str(request.run_key)}
     repaired = job.execute_in_process(instance=project.instance, run_config=request.run_config, tags=tags)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import dagster as dg
 import pytest
@@ -16,6 +16,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.drift import Drifted, TableDrift
 from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag
+from hive_replication.load.replica.state import PAUSED, UNDONE_REASON, ReplicaState
 from hive_replication.policy.checks import Checks, Drift
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names
 from repl_assets.checks.findings import Finding
@@ -36,11 +37,14 @@ class Servers(dg.ConfigurableResource["Servers"]):
     """The policy's servers: an event at the source, an empty target."""
 
     dump_root: str
+    parameters: ClassVar[dict[str, str]] = {}  # of the target database
 
     def connect(self, **_: Any) -> Connection:
         made = connect(POLICY.model_copy(update={"dump_root": self.dump_root}))
         made_up: Any = SimpleNamespace(
-            database=lambda name: SimpleNamespace(name=name, parameters={}), current_event_id=lambda: 7, event=lambda _: None
+            database=lambda name: SimpleNamespace(name=name, parameters=self.parameters),
+            current_event_id=lambda: 7,
+            event=lambda _: None,
         )
         return replace(made, source=replace(made.source, metastore=made_up), target=replace(made.target, metastore=made_up))
 
@@ -103,14 +107,35 @@ def test_drift(definitions: dg.Definitions, instance: dg.DagsterInstance, monkey
     assert [request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] for request in said.run_requests] == ["b"]
 
 
-def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
-    spec = dg.AssetCheckSpec("replica_equal", asset=Names.of(POLICY).table("sales", "lookup", "load"))
-    failed = Finding(repairs=("",)).result(spec)
-    instance.report_runless_asset_event(
-        dg.AssetCheckEvaluation(spec.asset_key, spec.name, passed=False, metadata=dict(failed.metadata or {}))
-    )
-    (request,) = evaluated(definitions, instance, "failed_checks_sales").run_requests
-    assert request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] == "lookup"
+def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks() -> tuple[list[str], str | None]:
+        said = evaluated(definitions, instance, "failed_checks_sales")
+        return [
+            one.run_config["ops"]["repair_sales__partitions"]["config"]["table"] for one in said.run_requests
+        ], said.skip_message
+
+    def state(**changes: Any) -> None:
+        monkeypatch.setattr(Servers, "parameters", replace(ReplicaState("s/sales", 100), **changes).parameters())
+
+    with monkeypatch.context() as alone:
+        alone.setattr(Servers, "connect", None)
+        assert looks() == ([], "no failed check needs a repair"), "no server is asked"
+    for table in ("lookup", "orders"):
+        spec = dg.AssetCheckSpec("replica_equal", asset=Names.of(POLICY).table("sales", table, "load"))
+        failed = Finding(repairs=("",)).result(spec)
+        instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(spec.asset_key, spec.name, passed=False, metadata=dict(failed.metadata or {}))
+        )
+    state()
+    assert looks() == (["lookup", "orders"], None)
+    state(held={"orders": f"{UNDONE_REASON}90 by request"}, at={"orders": 90})
+    assert looks() == (["lookup"], None)
+    state(held=dict.fromkeys(("lookup", "orders"), f"{UNDONE_REASON}90 by request"), at={"lookup": 90, "orders": 90})
+    assert looks() == ([], "undone, not to be repaired: lookup, orders")
+    state(undone=90)
+    assert looks() == ([], "sales: undone to event 90; hive-repl undo sales --release")
+    monkeypatch.setattr(Servers, "parameters", {**ReplicaState("s/sales", 100).parameters(), PAUSED: "since noon"})
+    assert looks() == ([], "sales: paused since noon; hive-repl resume sales")
 
 
 def test_lag(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
