@@ -61,18 +61,21 @@ class UnreadableMessage(ReplicationError):
 def notification(event: NotificationEvent, most: int = unpack.MOST_BYTES, *, views: bool = False) -> r.Notification:
     """Unpacks a row of the log: ``json-0.2`` is plain JSON, ``gzip(json-2.0)`` is Base64 of its gzip.
 
-    A message that is not what its format says, or unpacks to too much, stays as it is: :func:`decode` will not read it, and its
-    lane alone is held. An event of another catalog than Hive's own gets no database, so that it belongs to no policy.
+    A message that is not what its format says, or unpacks to too much, stays as it is: :func:`decode` will not read it, nor what
+    stands for a plain one that is too large, and its lane alone is held. An event of another catalog than Hive's own gets no
+    database, so that it belongs to no policy.
 
     Args:
         event: the row.
-        most: bytes that its message may unpack to.
+        most: bytes that its message may unpack to, or characters that a plain one may have.
         views: whether materialized views are shown as ordinary ones (:func:`.materialized_views.of_view`).
     """
     text = event.message or ""
     if (event.messageFormat or "").startswith("gzip"):
         with suppress(ValueError):
             text = unpack.unpacked(text, most)
+    elif len(text) > most:
+        text = unpack.UNREADABLE
     catalog = (event.catName or "").lower()
     # Hive 3.1.3 writes transactions with the database "null" and the table " ".
     nowhere = event.eventType in transactions.TYPES or catalog not in ("", CATALOG)

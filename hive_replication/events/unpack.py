@@ -13,6 +13,8 @@ from hive_replication.bounded_json import require_unicode
 #: Bytes that a message may have once it is unpacked, unless the policy says otherwise (``max_message_bytes``).
 MOST_BYTES = 64 * 2**20
 _PACKED = "H4sI"  # Base64 of the first three bytes of every gzip file
+#: In place of a message that is too large: what none can be unpacked from.
+UNREADABLE = _PACKED
 
 
 def unpacked(text: str, most: int) -> str:
@@ -45,7 +47,9 @@ def fields(text: str) -> Mapping[str, Any]:
         RecursionError: it is nested too deeply.
     """
     if text.startswith(_PACKED):
-        raise ValueError("it cannot be unpacked: it is damaged, or larger than max_message_bytes of the policy")
+        raise ValueError(
+            "it cannot be unpacked: it is damaged, or larger than max_message_bytes of the policy or than a dump takes"
+        )
     value = json.loads(text)
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - the text is at fault, not the caller

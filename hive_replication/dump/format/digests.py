@@ -11,7 +11,7 @@ from hive_replication.storage import Storage, TooLarge
 
 MIB = 1 << 20
 #: Bytes of the ack file, the header, one ``_metadata``, one ``_files`` and one Parquet file; greater ones are refused unread.
-MOST = {"_finished_dump": 16 * MIB, "_dumpmetadata": 16 * MIB, "_metadata": 80 * MIB, "_files": 64 * MIB, ".parquet": 64 * MIB}
+MOST = {"_finished_dump": 16 * MIB, "_dumpmetadata": 16 * MIB, "_metadata": 80 * MIB, "_files": 64 * MIB, ".parquet": 96 * MIB}
 #: Bytes of small files that stay in memory between being verified and being read.
 _KEPT, _SMALL = 16 * MIB, MIB
 

@@ -38,7 +38,7 @@ from hive_replication.policy.scope import PartitionFilters
 #: Version of events and headers with fields that readers of the first version would pass over, and lose data.
 _VERSION_2 = "2"
 _LONGEST = 200  # bytes of a directory's name: HDFS takes 255
-_MOST_FILES = 500_000  # files of one object: they are in memory together
+MOST_FILES = 500_000  # files of one object: they are in memory together
 
 
 def text(value: Mapping[str, Any], version: str = VERSION) -> bytes:
@@ -146,8 +146,8 @@ def files_of(data: bytes) -> tuple[FileRef, ...]:
     Raises:
         ValueError: a line is none, or there are too many.
     """
-    if data.count(b"\n") > _MOST_FILES:
-        raise ValueError(f"_files names more than the {_MOST_FILES:,} files that one object may have")
+    if data.count(b"\n") > MOST_FILES:
+        raise ValueError(f"_files names more than the {MOST_FILES:,} files that one object may have")
     lines = (line.rstrip(b"\n").decode() for line in BytesIO(data))
     return tuple(FileRef.decode(line) for line in lines if line)
 

@@ -10,6 +10,7 @@ files as they are: ``explode(files)`` gives the table of what there is to copy.
 from __future__ import annotations
 
 import heapq
+import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -140,7 +141,7 @@ def weight(record: Record) -> int:
     """How much of a Parquet file a record takes, in files: wide tables and long messages take as much as many of them."""
     match record:
         case EventRecord():
-            more = len(record.notification.message) // 2_000
+            more = len(json.dumps(record.notification.message, ensure_ascii=False).encode()) // 2_000  # as it is written
         case FunctionRecord():
             more = 0
         case PartitionRecord():

@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import groupby, starmap
 from typing import Any, cast
 
 from hive_replication.dump.format import encoding
+from hive_replication.dump.format.bounds import is_path, readable, readable_files
 from hive_replication.dump.format.checkpoints import Run
 from hive_replication.dump.format.digests import digest_of
 from hive_replication.dump.format.packed_parquet import (
@@ -99,17 +100,19 @@ class PackedWriter(WriterBase):
             self._go_on()
 
     def put_table(self, record: TableRecord) -> None:
+        record = replace(record, files=readable_files(record.files, record.table.sd.location))
         self._tables[record.name] = len(record.files)
         self._put(record)
 
     def put_partition(self, record: PartitionRecord) -> None:
-        self._put(record)
+        self._put(replace(record, files=readable_files(record.files, record.partition.sd.location)))
 
     def put_function(self, record: FunctionRecord) -> None:
         self._functions[record.name] = len(record.files)
         self._put(record)
 
     def put_event(self, record: EventRecord) -> None:
+        record = readable(record)
         self._events[record.notification.evid] = number_of_files(record)
         self._put(record)
 
@@ -141,7 +144,7 @@ class PackedWriter(WriterBase):
         self._drop(Key("partition", table, name))
 
     def finish(self, header: DumpHeader) -> DumpResult:
-        if not self._rows and len(self._waiting) <= self._above:
+        if not self._rows and len(self._waiting) <= self._above and all(map(_has_paths, self._waiting.values())):
             return self._as_tree().finish(header)
         self._close()
         self._flush()
@@ -188,8 +191,11 @@ class PackedWriter(WriterBase):
     def _put(self, record: Record) -> None:
         key = key_of(record)
         self._drop(key)
+        more = weight(record)
+        if self._weight + more > _FULL:
+            self._flush()  # together they would be more than is read of a file
         self._waiting[key] = record
-        self._weight += weight(record)
+        self._weight += more
         if self._weight >= _FULL:
             self._flush()
 
@@ -281,3 +287,14 @@ class PackedWriter(WriterBase):
             if noted:
                 run = Run(name, names[0], names[-1], len(names), sum(noted.values()), set(names) - noted.keys())
                 self._runs.setdefault(table, []).append(run)
+
+
+def _has_paths(record: Record) -> bool:
+    """Whether the partitions of a record can be directories of the ``tree`` layout."""
+    match record:
+        case PartitionRecord():
+            return is_path(record.name)
+        case EventRecord():
+            return all(is_path(group.partition) for group in record.groups)
+        case _:
+            return True

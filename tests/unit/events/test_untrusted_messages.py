@@ -89,6 +89,18 @@ def test_a_message_that_unpacks_to_too_much() -> None:
     assert notification(first("hive4", "CREATE_TABLE"), most=2**20).message.startswith("{")
 
 
+def test_a_plain_message_that_is_too_large() -> None:
+    """It had no limit, and its dump could not be read."""
+    event = first("hive4", "CREATE_TABLE")
+    event.messageFormat = "json-0.2"
+    event.message = json.dumps({"db": "x" * 2**20})
+    row = notification(event, most=2**20)
+    assert len(row.message) < 100
+    with pytest.raises(UnreadableMessage, match="larger than max_message_bytes of the policy"):
+        decode(row)
+    assert notification(event).message == event.message
+
+
 ODD_JSON = {
     "deep": "[" * 100_000,
     "deep inside": json.dumps({"tableObjJson": "[" * 100_000}),
