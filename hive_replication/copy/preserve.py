@@ -125,11 +125,17 @@ class Preserve:
         return True
 
     def _listed(self, storage: Storage, uri: str, goal: Access, *, is_dir: bool) -> bool:
-        """Sets mode and ACL; False where the store has none, which is remembered."""
+        """Sets mode and ACL; False where the store has none, which is remembered.
+
+        Threads that share this may all have set out with an ACL before the first of them learned that.
+
+        Raises:
+            PermissionError: there is none to be set, but an inherited one to be taken away.
+        """
         try:
             storage.about_access(uri, lambda store, path: store.set_acl(path, goal, is_dir=is_dir))
         except PermissionError as error:
-            if ":acl" in self.refused:
+            if not goal.has_acl:
                 raise
             self.refused[":acl"] = (
                 f"ACLs are not kept on the target, and who has more by one than by the mode has not: {error.strerror}"

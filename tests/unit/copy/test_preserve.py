@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -40,6 +42,39 @@ def test_a_target_without_acls_narrows_the_mode_and_is_asked_once() -> None:
         assert (given.mode, given.has_acl) == (0o700, False)
     assert (store.asked, store.modes) == (1, [0o700, 0o700])
     assert list(preserve.refused) == [":acl"]
+
+
+class _AllAtOnce(_WithoutAcls):
+    """The same, asked by four threads before it answers the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._barrier = threading.Barrier(4, timeout=30)
+
+    def set_acl(self, path: str, *_: object, **__: object) -> None:
+        self._barrier.wait()
+        super().set_acl(path)
+
+
+def test_threads_that_learn_at_once_that_a_target_has_no_acls_all_go_on_without() -> None:
+    """All but the first held their lanes."""
+    store, preserve = _AllAtOnce(), Preserve.of(["mode", "group", "acl"])
+    wanted = Access("etl", "finance", 7, 0, 0, named=(AclEntry("user", "bob", 5),))
+
+    def give(number: int) -> Access:
+        present = Access("etl", "finance", 7, 5, 5)
+        return preserve.give(cast("Storage", store), f"hdfs://t/{number}", wanted, present, is_dir=True)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [(given.mode, given.has_acl) for given in threads.map(give, range(4))] == [(0o700, False)] * 4
+    assert list(preserve.refused) == [":acl"]
+
+
+def test_an_inherited_acl_that_may_not_be_taken_away_is_an_error() -> None:
+    store, preserve = _WithoutAcls(), Preserve.of(["mode", "group", "acl"])
+    present = Access("etl", "finance", 7, 5, 5, default=(AclEntry("user", "bob", 7),))
+    with pytest.raises(PermissionError):
+        preserve.give(cast("Storage", store), "hdfs://t/f", Access("etl", "finance", 7, 0, 0), present, is_dir=True)
 
 
 class _Web:
