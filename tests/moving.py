@@ -203,8 +203,8 @@ class Moving:
 
     def checksum(self, uri: str) -> FileChecksum:
         self._moves()
-        location, _, name = uri.rpartition("/")
-        found = self.source.storage.get(location, {}).get(name)
+        location = max((one for one in self.source.storage if uri.startswith(f"{one}/")), key=len, default="")
+        found = self.source.storage.get(location, {}).get(uri[len(location) + 1 :])
         if found is None:
             raise FileNotFoundError(uri)
         return FileChecksum("MD5", found)

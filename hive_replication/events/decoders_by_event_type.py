@@ -36,7 +36,7 @@ from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.table_kinds import has_files
+from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
@@ -190,10 +190,10 @@ def _insert(head: Head, message: Message) -> r.Event:
     text = message.get("ptnObjJson")
     part = _partition(text) if text else None
     name = _partition_name(table, part) if part else ""
-    replace = _flag(message.get("replace"))
-    return r.Insert(
-        *head, table_object=table, partition=part, partition_name=name, replace=replace, files=_files(message.get("files"))
-    )
+    replace, files = _flag(message.get("replace")), _files(message.get("files"))
+    if not is_transactional(table):
+        files = tuple(file.below((part or table).sd.location) for file in files)
+    return r.Insert(*head, table_object=table, partition=part, partition_name=name, replace=replace, files=files)
 
 
 def _add_constraints(kind: str, head: Head, message: Message) -> r.Event:

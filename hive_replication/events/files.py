@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
 _DENIED = "denied"
 _HEX = re.compile("%([0-9A-F]{2})")
+_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ class FileRef:
             return self.cm_root
         return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
 
+    def below(self, location: str | None) -> FileRef:
+        """The file with its path below a table's or partition's directory: Hive names none but for transactional tables.
+
+        Stores are not compared: Hive writes the URI of one directory in several ways. A file elsewhere stays as it is.
+        """
+        root, parent = _path(location or "").rstrip("/"), _path(self.uri).rpartition("/")[0]
+        known = bool(self.subdir) or not root or not parent.startswith(f"{root}/")
+        return self if known else replace(self, subdir=parent[len(root) + 1 :])
+
     def kept_by_hive2(self, cm_root: str) -> FileRef:
         """The file as a metastore of Hive 2 keeps it in its cmroot, which its messages do not name."""
         kept = cm_root and self.checksum and not self.is_unlisted_directory
@@ -107,3 +117,8 @@ class FileRef:
             return cls(*parts)
         uri = "#".join(parts[:-3])
         return cls(uri, *parts[-3:])
+
+
+def _path(uri: str) -> str:
+    """The path of a URI, taken literally."""
+    return _STORE.sub("", uri, count=1) if not uri.startswith("/") else uri

@@ -23,7 +23,7 @@ from hive_replication.events.events_of_policy import refiltered
 from hive_replication.events.files import FileRef
 from hive_replication.events.partition_filters import Entered
 from hive_replication.events.untold import is_untold
-from hive_replication.metastore.table_kinds import has_files, is_external
+from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
 from hive_replication.metastore.types import Database, Function, Table
 from hive_replication.policy.scope import PartitionFilters
 from hive_replication.storage import paths
@@ -156,7 +156,7 @@ class Fold:
         self.unread.discard(name)
         self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
         self.reads[name] = Read(event.evid, event.evid)
-        if is_external(event.after) and has_files(event.after):
+        if has_files(event.after) and _is_not_told(event.after, event.files):
             self.unlisted.add((name, ""))
 
     def _drop_table(self, event: r.DropTable) -> None:
@@ -218,7 +218,7 @@ class Fold:
     def _add_partition(self, event: r.AddPartition) -> None:
         for added in event.partitions:
             self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
-            if added.files is None or is_external(event.table_object):
+            if _is_not_told(event.table_object, added.files):
                 self.unlisted.add((event.table, added.name))
 
     def _change_partition(self, event: r.AlterPartition, change: r.ChangedPartition) -> None:
@@ -269,6 +269,11 @@ def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]
     if event.replace or any(file.is_missing_directory for file in files):
         return event.files
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
+
+
+def _is_not_told(table: Table, files: tuple[FileRef, ...] | None) -> bool:
+    """Whether a new object has to be listed: the event names no files of external tables, nor those in sub-directories."""
+    return files is None or is_external(table) or not (files or is_transactional(table))
 
 
 def _is_unlisted(files: tuple[FileRef, ...]) -> bool:

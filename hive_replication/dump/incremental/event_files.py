@@ -1,6 +1,7 @@
 """The files of events: as a message names them, else as the object's directory holds them now.
 
 A message names none for external tables, for locations that an ALTER brings in, for INSERTs of other engines, for functions.
+Of a new table or partition Hive names no files in sub-directories, which a UNION ALL leaves, for example.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class EventFiles:
     def _of(self, event: r.Event) -> Iterable[FileGroup | Lookup]:
         match event:
             case r.CreateTable() if has_files(event.after):
-                yield _lookup(event, event.after) if is_external(event.after) else FileGroup("", self._kept(event.files))
+                yield self._new(event, event.after, event.files)
             case r.AlterTable(relocated=True) if has_files(event.after) and not event.truncate:
                 yield _lookup(event, event.after)
             case r.AlterTable(may_cascade=True):
                 yield from (FileGroup(name, ()) for name in self._cascaded(event))
             case r.AddPartition():
-                yield from (self._added(event, added) for added in event.partitions)
+                yield from (self._new(event, event.table_object, a.files, a.name, a.partition) for a in event.partitions)
             case r.AlterPartition(truncate=False):
                 relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
                 yield from (_lookup(event, event.table_object, c.after_name, c.after) for c in relocated)
@@ -91,10 +92,13 @@ class EventFiles:
             case _:
                 pass
 
-    def _added(self, event: r.AddPartition, added: r.AddedPartition) -> FileGroup | Lookup:
-        if added.files is None or is_external(event.table_object):
-            return _lookup(event, event.table_object, added.name, added.partition)
-        return FileGroup(added.name, self._kept(added.files))
+    def _new(
+        self, event: r.Event, table: Table, files: tuple[FileRef, ...] | None, name: str = "", partition: Partition | None = None
+    ) -> FileGroup | Lookup:
+        """The files of a new table or partition; of one without any, those in sub-directories: later INSERTs name the others."""
+        if files and not is_external(table):
+            return FileGroup(name, self._kept(files))
+        return replace(_lookup(event, table, name, partition), nested=files is not None and not is_external(table))
 
     def _kept(self, files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
         return tuple(map(self._lister.as_kept, files)) if self._source.is_hive2 else files
@@ -128,9 +132,10 @@ class EventFiles:
         found: dict[Lookup, tuple[FileRef, ...]] = {}
         for kept in (True, False):
             lookups = [one for one in locations if one.kept is kept]
-            listed = self._lister.many((locations[one].location for one in lookups), kept=kept)
-            found |= dict(zip(lookups, listed, strict=True))
-        return found
+            places = dict.fromkeys(locations[one].location for one in lookups)  # many events may be of one partition
+            listed = dict(zip(places, self._lister.many(places, kept=kept), strict=True))
+            found |= {one: listed[locations[one].location] for one in lookups}
+        return {one: tuple(file for file in files if file.subdir or not one.nested) for one, files in found.items()}
 
 
 def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple[FileGroup, ...]]) -> list[tuple[FileGroup, ...]]:

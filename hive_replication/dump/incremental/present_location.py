@@ -40,6 +40,7 @@ class Lookup:
         partition: its name after the event, "" for a table.
         evid: the event.
         kept: whether Hive keeps deleted files of it in cmroot.
+        nested: whether only files in its sub-directories are wanted.
     """
 
     location: str | None
@@ -47,6 +48,7 @@ class Lookup:
     partition: str
     evid: int
     kept: bool = True
+    nested: bool = False
 
 
 class PresentLocations:

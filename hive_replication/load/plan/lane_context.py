@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import adopted_at
@@ -113,12 +114,19 @@ class LanePlanning:
         return gate.applied(evid, object_id=found, table_id=replica.state_id, position=position)
 
     def content(self, event: WindowEvent, partition: str = "") -> op.Content:
-        """The files of an event for one object."""
+        """The files of an event for one object.
+
+        Raises:
+            LaneStopped: two of them would have one place.
+        """
+        files = event.files(partition).files
+        if len({file.relative for file in files}) < len({file.uri for file in files}):
+            raise LaneStopped(_one_place(event, files))
         table = getattr(event.event, "after", None) or getattr(event.event, "table_object", None)
         transactional = isinstance(table, Table) and is_transactional(table)
         staging = staging_name(event.evid, 0, transactional=transactional)
         origin = (table.sd.location or "") if isinstance(table, Table) and not partition else ""
-        return op.Content(event.files(partition).files, staging, plain=not self.renames, origin=origin)
+        return op.Content(files, staging, plain=not self.renames, origin=origin)
 
     def new_content(self, event: WindowEvent, partition: str, what: str) -> op.Content:
         """The files of an object that an event creates: none where they are superseded, so that later events find the object."""
@@ -274,3 +282,10 @@ class LanePlanning:
     def _partition_id(self, replica: Replica, name: str) -> int | None:
         part = self.view.partitions.get((replica.found_as, name))
         return None if part is None else object_id(part)
+
+
+def _one_place(event: WindowEvent, files: Iterable[FileRef]) -> str:
+    """Why files of an event cannot be told apart on the target."""
+    places: dict[str, str] = {}
+    first, other = next((places[one.relative], one.uri) for one in files if places.setdefault(one.relative, one.uri) != one.uri)
+    return f"{first} and {other} of event {event.evid} would have one place on the target: rebuild the table from the source"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from hive_replication.dump.format.record_types import FileGroup
+import pytest
+
+from hive_replication.dump.format.record_types import FileGroup, Scope
+from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.incremental.event_files import without_later_files
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.progress import Silent
+from tests import model
+from tests.moving import Draft, moving_source
 
 FIRST, SECOND = (FileRef(f"hdfs://s/new/{name}", "", "", "") for name in "ab")
 
@@ -30,3 +36,19 @@ def test_a_listing_has_files_of_earlier_inserts() -> None:
 def test_what_a_message_names_stays() -> None:
     named = FileGroup("", (FIRST,))
     assert without_later_files([insert(FIRST), insert(FIRST)], [(named,), (named,)]) == [(named,), (named,)]
+
+
+@pytest.mark.parametrize("partition", ["", "p=0"])
+def test_files_in_sub_directories_of_what_is_new_are_listed(partition: str) -> None:
+    """Hive does not look into them when it tells what a new table or partition has, and names none: so does CTAS on Tez."""
+    source = model.Source(empty=True)
+    source.act("create", 0, 0, int(bool(partition)))
+    if partition:
+        source.act("insert", 0, 0, 0)
+    location = f"{model.ROOT}/a/{partition}".rstrip("/")
+    nested = {f"HIVE_UNION_SUBDIR_{n}/000000_0": f"c{n}" for n in (1, 2)}
+    source.storage[location] |= nested | {"000000_0": "of a later INSERT"}
+    draft = Draft()
+    dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, draft, Silent())
+    (group,) = draft.events[-1].groups
+    assert (group.partition, {file.relative: file.checksum for file in group.files}) == (partition, nested)

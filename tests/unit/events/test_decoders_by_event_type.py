@@ -49,6 +49,31 @@ def recorded(version: str) -> list[NotificationEvent]:
     return [NotificationEvent(**fields) for fields in json.loads((FOLDER / f"{version}.json").read_text(encoding="utf-8"))]
 
 
+@pytest.mark.parametrize(
+    ("location", "uri", "subdir"),
+    [
+        ("hdfs://s/w/t", "hdfs://s/w/t/f", ""),
+        ("hdfs://s/w/t/", "hdfs://s:8020/w/t/HIVE_UNION_SUBDIR_1/f", "HIVE_UNION_SUBDIR_1"),
+        ("/w/t", "hdfs://s/w/t/a/b/f", "a/b"),
+        ("file:/w/t", "file:///w/t/a/f", "a"),
+        ("hdfs://s/w/t", "hdfs://s/w/tt/a/f", ""),
+        ("", "hdfs://s/w/t/f", ""),
+        ("hdfs://s/", "hdfs://s/w/t/f", ""),
+    ],
+)
+def test_a_file_of_an_insert_has_its_path_below_the_directory(location: str, uri: str, subdir: str) -> None:
+    """Hive tells it of transactional tables alone; files of one name in two sub-directories would be one on the target."""
+    table = Table(tableName="t", dbName="db", sd=StorageDescriptor(location=location), partitionKeys=[], parameters={})
+    event = r.Insert(5, 5, "INSERT", "db", "t", table, None, "", replace=False, files=(FileRef(uri, "c"),))
+    decoded = decode(notification(row(event)))
+    assert isinstance(decoded, r.Insert)
+    assert decoded.files == (FileRef(uri, "c", subdir=subdir),)
+    transactional = replace(
+        event, table_object=Table(tableName="t", dbName="db", sd=table.sd, parameters={"transactional": "true"})
+    )
+    assert getattr(decode(notification(row(transactional))), "files") == event.files  # noqa: B009 - of a union of types
+
+
 def of_kind(version: str, kind: type, table: str | None = None) -> list[r.Event]:
     events = [decode(notification(event)) for event in recorded(version)]
     return [event for event in events if isinstance(event, kind) and table in (None, event.table)]

@@ -268,6 +268,23 @@ def test_an_insert_appends_and_an_overwrite_replaces(before: Changes) -> None:
     assert listed.compare
 
 
+def test_two_files_of_one_place_stop() -> None:
+    """A dump of an earlier version tells of no sub-directories: one of the two would be lost."""
+    source = source_of(PLAIN)
+    target = Target.replica(source, lambda: 0)
+    source.act("insert", 0, 0, 0)
+    (event,) = source.window(1, 2)
+    files = tuple(FileRef(f"hdfs://src/w/db.db/a/HIVE_UNION_SUBDIR_{n}/000000_0", f"c{n}") for n in (1, 2))
+    flat = replace(event, groups=(FileGroup("", files),))
+    with pytest.raises(LaneStopped, match=r"SUBDIR_1/000000_0 and .*SUBDIR_2/000000_0 of event 2 would have one place"):
+        handlers()["INSERT"](lane_on(target), flat, replica_on(target))
+    nested = tuple(replace(file, subdir=file.uri.split("/")[-2]) for file in files)
+    lane = lane_on(target)
+    handlers()["INSERT"](lane, replace(event, groups=(FileGroup("", nested),)), replica_on(target))
+    (brought,) = only(lane).contents
+    assert brought[1].files == nested
+
+
 def test_an_insert_whose_files_are_superseded_is_skipped() -> None:
     lane = handled(PLAIN, ("insert", 0, 0, 0), gone={(2, ""): 8})
     assert lane.operations == []
