@@ -231,7 +231,8 @@ class Source:
             part = tab.parts[key]
             part.version = self.evid
             if relocate:
-                part.location = f"hdfs://src/elsewhere/{self.evid}/{key}"
+                back = f"{tab.location}/{key}"
+                part.location = f"hdfs://src/elsewhere/{self.evid}/{key}" if part.location == back else back
                 self.storage[part.location] = {"given": f"g{self.evid}{key}"}
         changes = tuple(r.ChangedPartition(key, key, None, partition_image(name, key, tab.parts[key])) for key in keys)
         if changes:

@@ -183,10 +183,10 @@ class ChangedPartition:
         """Whether the location was changed by other means than a rename."""
         return self.before is not None and not self.rename and self.before.sd.location != self.after.sd.location
 
-    def may_be_relocated(self, table: Table) -> bool:
-        """Whether the location was changed, or may have been: without a before image only Hive's plain path tells."""
-        plain = f"{table.sd.location or ''}/{self.after_name}"
-        return self.relocated or (self.before is None and self.after.sd.location != plain)
+    @property
+    def may_be_relocated(self) -> bool:
+        """Whether the location was changed, or may have been: nothing tells without a before image, Hive's plain path neither."""
+        return self.relocated or self.before is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,7 @@ class Fold:
             return
         # Read while it was altered: what was read before and after may be mixed.
         mixed = event.evid <= self.reads[table].end
-        relocated = change.relocated or (mixed and change.may_be_relocated(event.table_object))
+        relocated = change.relocated or (mixed and change.may_be_relocated)
         if record is not None and change.before is None:
             relocated |= record.partition.sd.location != change.after.sd.location
         files: tuple[FileRef, ...] = ()

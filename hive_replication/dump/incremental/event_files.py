@@ -81,7 +81,7 @@ class EventFiles:
             case r.AddPartition():
                 yield from (self._new(event, event.table_object, a.files, a.name, a.partition) for a in event.partitions)
             case r.AlterPartition(truncate=False):
-                relocated = (change for change in event.changes if change.may_be_relocated(event.table_object))
+                relocated = (change for change in event.changes if change.may_be_relocated)
                 yield from (_lookup(event, event.table_object, c.after_name, c.after) for c in relocated)
             case r.Insert() if event.files:
                 yield FileGroup(event.partition_name, event.files)

@@ -13,6 +13,7 @@ from typing import Protocol
 from hive_replication.events import event_records as r
 from hive_replication.events.name_changes import NameChange, name_after
 from hive_replication.events.untold import is_untold
+from hive_replication.metastore.table_kinds import is_transactional
 
 #: Types of the events that can drop, replace or move an object away, or rename its table.
 TYPES = frozenset(
@@ -86,7 +87,11 @@ def ending(event: r.Event) -> Ending | None:
         case r.DropPartition():
             found = Ending(event.evid, event.table, frozenset(event.partitions))
         case r.AlterPartition():
-            changed = (change.before_name for change in event.changes if event.truncate or change.relocated)
+            # What may have another location is listed as a whole, save that of transactional tables.
+            listed = not is_transactional(event.table_object)
+            changed = (
+                one.before_name for one in event.changes if event.truncate or one.relocated or (listed and one.may_be_relocated)
+            )
             found = Ending(event.evid, event.table, frozenset(changed), renames)
         case r.Insert(replace=True):
             found = Ending(event.evid, event.table, frozenset({event.partition_name}))

@@ -25,6 +25,13 @@ def move(evid: int, old: str, new: str, table: str = "t") -> r.Event:
     return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", table, TABLE, changes, truncate=False)
 
 
+def alter(evid: int, name: str, parameters: dict[str, str]) -> r.Event:
+    """As of Hive 4.1: no before image tells whether the location was changed."""
+    table = Table(tableName="t", dbName="db", sd=TABLE.sd, partitionKeys=[], parameters=parameters)
+    changes = (r.ChangedPartition(name, name, None, PART),)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITIONS", "db", "t", table, changes, truncate=False)
+
+
 def rename(evid: int, old: str, new: str) -> r.Event:
     tables = (Table(tableName=name, dbName="db", sd=TABLE.sd, partitionKeys=[]) for name in (old, new))
     return r.AlterTable(evid, 0, "ALTER_TABLE", "db", old, *tables, truncate=False)
@@ -45,6 +52,9 @@ def drop_table(evid: int, table: str) -> r.Event:
         ([rename(5, "t", "u"), drop(6, "p=1", "u")], 6),
         ([rename(5, "t", "u"), drop(6, "p=1", "t")], None),
         ([rename(5, "t", "u"), drop_table(6, "t"), drop_table(7, "u")], 7),
+        ([alter(5, "p=1", {})], 5),  # it brings all that the partition holds
+        ([alter(5, "p=2", {})], None),
+        ([alter(5, "p=1", {"transactional": "true"})], None),
         ([r.DropDatabase(5, 0, "DROP_DATABASE", "db", "")], 5),
     ],
 )
