@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
+from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.metastore.faults import NotFound
@@ -20,6 +21,7 @@ from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_external
 from hive_replication.metastore.types import Table
 from hive_replication.storage import paths
+from hive_replication.storage.boundary import qualified
 
 #: Partitions of a table beyond which nobody looks: all are read with each window that changes one of them, 1,000 in some 0.2 s.
 MOST_PARTITIONS = 20_000
@@ -45,7 +47,7 @@ class SharedDirectories:
             return ""
         others: set[str] = set()
         for table, name, location in _brought(event.decoded):
-            at = self._at(event, table).get(paths.normalise(location), ())
+            at = self._at(event, table).get(_place(location, table), ())
             others.update(one for one in at if one != name)
         shown = sorted(others)
         return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} others" if len(shown) > _SHOWN else "")
@@ -65,10 +67,18 @@ class SharedDirectories:
             if metastore.partition_count(database, name) > MOST_PARTITIONS:
                 return {}
             for partition, described in by_name(table, metastore.partitions(database, name)).items():
-                found[paths.normalise(described.sd.location or "")].append(partition)
+                found[_place(described.sd.location or "", table)].append(partition)
         except NotFound:
             return {}  # gone this moment, by a later event
         return found
+
+
+def _place(location: str, table: Table) -> str:
+    """One spelling of a partition's directory; as it stands where it is none that is read: the load holds what lies there."""
+    try:
+        return paths.normalise(qualified(location, table.sd.location or ""))
+    except Refused:
+        return location
 
 
 def _brought(event: r.Event | None) -> Iterator[tuple[Table, str, str]]:
