@@ -216,6 +216,10 @@ class LanePlanning:
         """From here on a replica has the name."""
         self._taken.add(name)
 
+    def has(self, name: str) -> bool:
+        """Whether the target has a table of a name at this point of the plan."""
+        return name in self._taken or (name in self.view.tables and name not in self._vacated)
+
     def leave(self, name: str) -> None:
         """From here on nothing has the name."""
         self._vacated.add(name)

@@ -11,6 +11,7 @@ from hive_replication.events.redumps import is_unclear
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.metastore.types import Table
 from hive_replication.policy.scope import PartitionFilters
 
 
@@ -25,6 +26,7 @@ class LaneIncarnations:
         ended: event id of the database's drop at the end of the segment, which ends all incarnations; None without one.
         filters: which partitions belong to the dump's scope.
         acid: whether the dump has transactional tables and transactions.
+        left_out: whether a table is of a kind that is not replicated: one that is renamed goes.
 
     Attributes:
         tables: by event id.
@@ -42,8 +44,10 @@ class LaneIncarnations:
         filters: PartitionFilters,
         *,
         acid: bool,
+        left_out: Callable[[Table], object] = lambda _: False,
     ) -> None:
         self._mapping, self._includes, self._filters, self._acid = mapping, includes, filters, acid
+        self._left_out = left_out
         self.tables: dict[int, Incarnation] = {}
         self.written: dict[tuple[int, str], Incarnation] = {}
         self.partitions: dict[tuple[int, str], Incarnation] = {}
@@ -95,10 +99,12 @@ class LaneIncarnations:
                 if renamed_into(change, self._mapping.source_database, self._includes):
                     return names.enter(new, event.evid)
                 whole = names.of(old).unclear or refiltered(change, self._filters.of)
-                if self._belongs(change) and not whole:
+                if self._belongs(change) and not (whole or self._left_out(change.after)):
                     return names.rename(old, new, event.evid)
                 left = names.drop(old, event.evid)
-                if self._belongs(change):  # it comes whole, with the partitions that the filter of its new name includes
+                if self._belongs(change) and not self._left_out(
+                    change.after
+                ):  # it comes whole, with the partitions that the filter of its new name includes
                     self._awaited.append(names.enter(new, event.evid))
                 return left
             case _:

@@ -31,6 +31,7 @@ from hive_replication.policy.scope import PartitionFilters
 
 _NO_ACID = "transactional tables are not in the dump"
 _VIEW = "the replica is a view, which has no data"
+_ATTACHED = (r.AddConstraints, r.DropConstraint, r.UpdateStatistics, r.DeleteStatistics)
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
 
 
@@ -81,7 +82,14 @@ class LanePlanner:
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
         awaited = settings.view.state.coming
         self._incarnations = LaneIncarnations(
-            lane, settings.mapping, settings.includes, awaited, settings.ended, settings.filters, acid=settings.acid
+            lane,
+            settings.mapping,
+            settings.includes,
+            awaited,
+            settings.ended,
+            settings.filters,
+            acid=settings.acid,
+            left_out=self._why_skipped,
         )
         self._replicas: dict[int, Replica] = {}
         self._planning = LanePlanning(
@@ -126,7 +134,8 @@ class LanePlanner:
             return
         incarnation = self._incarnations.tables[event.evid]
         replica = self._replica(incarnation)
-        reason = self._not_applied(event) or (_COMES if self._comes(incarnation) else self._gated(event, replica))
+        reason = _of_no_type(event) or self._left_out(event, replica, incarnation)
+        reason = reason or (_COMES if self._comes(incarnation) else self._gated(event, replica))
         if reason := reason or _of_no_view(event.event, replica):
             self._planning.skip(event.evid, what, reason)
         elif not replica.present and incarnation.dropped is not None:
@@ -137,6 +146,10 @@ class LanePlanner:
         elif isinstance(event.event, tx.AllocateWriteIds):
             reason = "the target does not have the table; where the transaction creates it, its commit gives the write id"
             self._planning.skip(event.evid, what, reason)
+        elif isinstance(event.event, _ATTACHED):
+            self._planning.skip(
+                event.evid, what, "the target does not have the table, with which its constraints and statistics come"
+            )
         else:
             self._lacking(event, replica)
 
@@ -173,15 +186,23 @@ class LanePlanner:
             return self._settings.newcomer(names[0])
         return not gate.applied(incarnation.entered, position=state.position(self._mapping.table(names[0])))
 
-    def _not_applied(self, event: WindowEvent) -> str:
-        """Why an event is of no kind or of no table that is applied, or ""."""
-        if event.row.type not in handlers():
-            known = isinstance(event.event, r.OtherEvent) and event.event.known
-            return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
-        if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid:
-            return _NO_ACID
+    def _left_out(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> str:
+        """Why an event is of a table that is not replicated, or "" also where its replica goes with it.
+
+        Raises:
+            LaneStopped: the target has a replica of the time when the table could be, which would stay as it was.
+        """
         table = _table_of(event.event)
-        return why_skipped(table, metadata_only=self._planning.metadata_only, acid=self._settings.acid) if table else ""
+        reason = _NO_ACID if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid else ""
+        reason = reason or (self._why_skipped(table) if table else "")
+        if not (reason and replica.present) or replica.view or self._gated(event, replica):
+            return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
+        if incarnation.dropped is None:
+            raise LaneStopped(f"the source table cannot be followed any more: {reason}", refused=True)
+        return "" if incarnation.dropped == event.evid else reason
+
+    def _why_skipped(self, table: Table) -> str:
+        return why_skipped(table, metadata_only=self._settings.metadata_only, acid=self._settings.acid)
 
     def _plan_function(self, event: WindowEvent, name: str, what: str) -> None:
         if reason := gate.applied(event.evid, position=self._view.state.position(name)):
@@ -264,6 +285,14 @@ class LanePlanner:
         table = self._view.tables.get(self._mapping.table(source_name)) if self._includes(source_name) else None
         table = None if table is None or self._view.state.is_stale(table) else table
         return object_id(table) if table is not None and is_ours(table, self._mapping.source) else None
+
+
+def _of_no_type(event: WindowEvent) -> str:
+    """Why an event is of no type that is applied, or ""."""
+    if event.row.type in handlers():
+        return ""
+    known = isinstance(event.event, r.OtherEvent) and event.event.known
+    return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
 
 
 def _renames(event: WindowEvent) -> bool:

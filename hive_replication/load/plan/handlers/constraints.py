@@ -9,10 +9,14 @@ from hive_replication.load.plan.lanes import WindowEvent
 
 
 def add_constraints(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
-    """ADD_PRIMARYKEY and the like; a foreign key that points out of the policy is left out."""
+    """ADD_PRIMARYKEY and the like; a foreign key to what is not replicated, or what the target lacks, is left out."""
     change = event.event
     assert isinstance(change, r.AddConstraints)  # noqa: S101 - the decoder of these types
-    kept, left = on_target(change.constraints, lane.mapping, replica.name, lane.includes)
+
+    def includes(parent: str) -> bool:
+        return lane.includes(parent) and lane.has(lane.mapping.table(parent))
+
+    kept, left = on_target(change.constraints, lane.mapping, replica.name, includes)
     for reason in left:
         lane.skip(event.evid, f"{event.row.type} {replica.name}", reason)
     if kept:

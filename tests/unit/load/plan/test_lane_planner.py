@@ -11,14 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_replication.events import event_records as r
+from hive_replication.events import transactions as tx
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.state import LAST_ID, TAKEN_IN_REASON, ReplicaState
 from hive_replication.load.report import Skipped
-from hive_replication.metastore.types import copy_of
-from tests.model import KINDS, ROOT, Actions, Source, actions, includes
+from hive_replication.metastore.constraints import KINDS as CONSTRAINTS
+from hive_replication.metastore.constraints import Constraint, grouped
+from hive_replication.metastore.types import Table, copy_of
+from tests.model import KINDS, ROOT, Actions, Source, Tab, actions, includes, table_image
 from tests.replica import MAPPING, TARGET, Target
 
 
@@ -337,3 +340,116 @@ def test_what_is_created_without_its_files_takes_what_comes_later(until: int) ->
             if end == 4:
                 break
         assert target.state() == source.state()
+
+
+# Tables that are left out
+
+
+def of_events(target: Target, *events: r.Event, applied: int, acid: bool = False) -> tuple[LanePlan, list[Skipped]]:
+    rows = (r.Notification(one.evid, 0, one.type, one.database, one.table, "") for one in events)
+    (segment,) = segments([WindowEvent(row, event, ()) for row, event in zip(rows, events, strict=True)])
+    (lane,) = segment.lanes
+    return LanePlanner(lane, LaneSettings(target.view(ReplicaState("uuid/db", applied)), MAPPING, includes, acid=acid)).plan()
+
+
+def left_out(kind: str) -> tuple[Target, Table, Table]:
+    """A replica of a plain table, the table, and what it becomes: one that is not replicated."""
+    source = Source()
+    source.act("create", 0, 0, 0)
+    plain = table_image("a", source.tables["a"])
+    other = copy_of(plain)
+    other.parameters |= {"transactional": "true"} if kind == "transactional" else {"storage_handler": "iceberg"}
+    return Target.replica(source, lambda: 1), plain, other
+
+
+@pytest.mark.parametrize("kind", ["transactional", "iceberg"])
+def test_a_replica_whose_table_is_left_out_from_now_on_is_held(kind: str) -> None:
+    target, plain, other = left_out(kind)
+    becomes = r.AlterTable(2, 0, "ALTER_TABLE", "db", "a", plain, other, truncate=False)
+    plan, skipped = of_events(target, becomes, applied=1)
+    assert plan.operations == ()
+    assert plan.stop is not None
+    assert plan.stop.reason.startswith("the source table cannot be followed any more: t")
+    assert (plan.stop.evid, plan.stop.refused, skipped) == (2, True, [])
+    # Without a replica it is left out as ever, so it is where the replica stands beyond the event, or goes in this window.
+    assert of_events(Target(), becomes, applied=1)[0].stop is None
+    assert of_events(target, becomes, applied=2)[0].stop is None
+    plan, _ = of_events(target, becomes, r.DropTable(3, 0, "DROP_TABLE", "db", "a", None), applied=1)
+    assert [(one.kind, one.evid) for one in plan.operations] == [("DropTable", 3)]
+    assert plan.stop is None
+
+
+def test_a_replica_goes_when_its_table_which_is_left_out_is_renamed() -> None:
+    """Another table takes the name."""
+    target, plain, other = left_out("iceberg")
+    renamed = copy_of(other)
+    renamed.tableName = "b"
+    window = (
+        r.AlterTable(2, 0, "ALTER_TABLE", "db", "a", plain, other, truncate=False),
+        r.AlterTable(3, 0, "ALTER_TABLE", "db", "a", other, renamed, truncate=False),
+        r.AlterTable(4, 0, "ALTER_TABLE", "db", "b", renamed, renamed, truncate=False),
+        r.CreateTable(5, 0, "CREATE_TABLE", "db", "a", plain, ()),
+    )
+    plan, _ = of_events(target, *window, applied=1)
+    assert plan.stop is None
+    assert [(one.kind, one.table, one.evid) for one in plan.operations] == [("DropTable", "a", 3), ("CreateTable", "a", 5)]
+    assert plan.coming == ()
+
+
+def test_write_ids_of_a_replica_say_that_its_table_is_left_out() -> None:
+    target, _, _ = left_out("transactional")
+    written = tx.AllocateWriteIds(2, 0, "ALLOC_WRITE_ID_EVENT", "db", "a", ((1, 1),))
+    plan, _ = of_events(target, written, applied=1)
+    assert plan.stop is not None
+    assert "cannot be followed any more" in plan.stop.reason
+    assert of_events(Target(), written, applied=1)[0].stop is None
+
+
+def key(kind: str, **names: str) -> tuple[Constraint, ...]:
+    return grouped(kind, [CONSTRAINTS[kind].row(**names, key_seq=1)])
+
+
+def attached() -> list[r.Event]:
+    primary = key("pks", table_db="db", table_name="a", column_name="x", pk_name="pk")
+    return [
+        r.AddConstraints(3, 0, "ADD_PRIMARYKEY", "db", "a", primary),
+        r.DropConstraint(3, 0, "DROP_CONSTRAINT", "db", "a", "pk"),
+        r.UpdateStatistics(3, 0, "UPDATE_TBL_COL_STAT_EVENT", "db", "a", "", (), ""),
+        r.DeleteStatistics(3, 0, "DELETE_TBL_COL_STAT_EVENT", "db", "a", "", ""),
+    ]
+
+
+@pytest.mark.parametrize("event", attached(), ids=lambda event: event.type)
+def test_constraints_and_statistics_of_a_table_that_is_left_out_hold_nothing(event: r.Event) -> None:
+    """Their events do not tell what kind of table it is."""
+    plan, skipped = of_events(Target(), event, applied=2)
+    assert (plan.stop, plan.operations) == (None, ())
+    assert [one.reason for one in skipped] == [
+        "the target does not have the table, with which its constraints and statistics come"
+    ]
+
+
+def test_a_foreign_key_to_a_table_that_is_left_out_does_not_come() -> None:
+    target, _, _ = left_out("iceberg")
+    names = {
+        "fktable_db": "db",
+        "fktable_name": "a",
+        "fkcolumn_name": "x",
+        "pktable_db": "db",
+        "pkcolumn_name": "y",
+        "fk_name": "fk",
+    }
+    points_at = {parent: key("fks", pktable_name=parent, **names) for parent in ("a", "b")}
+    event = r.AddConstraints(3, 0, "ADD_FOREIGNKEY", "db", "a", points_at["b"])
+    plan, skipped = of_events(target, event, applied=2)
+    assert (plan.stop, plan.operations) == (None, ())
+    assert [one.reason for one in skipped] == ["the foreign key fk points at db.b, which is not replicated with it"]
+    # It does where the target has the table, or gets it before.
+    (made,) = of_events(target, replace(event, constraints=points_at["a"]), applied=2)[0].operations
+    assert made.kind == "SetConstraints"
+    parent = r.CreateTable(2, 0, "CREATE_TABLE", "db", "b", table_image("b", Tab(2, f"{ROOT}/b", partitioned=False)), ())
+    plan, _ = of_events(target, parent, event, applied=1)
+    assert [one.kind for one in plan.operations] == ["CreateTable", "SetConstraints"]
+    gone = r.DropTable(3, 0, "DROP_TABLE", "db", "b", None)
+    plan, _ = of_events(target, parent, gone, replace(event, evid=4), applied=1)
+    assert [one.kind for one in plan.operations] == []
