@@ -7,7 +7,7 @@ Of a new table or partition Hive names no files in sub-directories, which a UNIO
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -139,18 +139,30 @@ class EventFiles:
 
 
 def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple[FileGroup, ...]]) -> list[tuple[FileGroup, ...]]:
-    """Groups of events without listed files that a later INSERT among them names: those were not there yet (pure)."""
-    later = set[str]()
+    """Groups of events without listed files that a later INSERT of their table names: those were not there yet (pure).
 
-    def then_there(group: FileGroup) -> FileGroup:
-        return replace(group, files=tuple(file for file in group.files if file.uri not in later)) if group.listed else group
-
+    What is written into another table at the same directory is left: no event of its own table brings it.
+    """
+    later: dict[str, set[str]] = {}  # by the table's name at this point, going back in time
     found: list[tuple[FileGroup, ...]] = []
     for event, own in zip(reversed(events), reversed(groups), strict=True):
-        found.append(tuple(map(then_there, own)))
-        if isinstance(event, r.Insert):
-            later |= {file.uri for file in event.files}
+        names = event.names if event else ()
+        brought = later.get(names[-1], set[str]()) if names else set[str]()
+        found.append(tuple(_without(group, brought) if group.listed else group for group in own))
+        match event:
+            case r.Insert():
+                later.setdefault(event.table, set()).update(file.uri for file in event.files)
+            case r.AlterTable(rename=True):
+                later[names[0]] = later.pop(names[-1], set())
+            case r.CreateTable():
+                later.pop(event.table, None)
+            case _:
+                pass
     return found[::-1]
+
+
+def _without(group: FileGroup, uris: Container[str]) -> FileGroup:
+    return replace(group, files=tuple(file for file in group.files if file.uri not in uris))
 
 
 def _lookup(event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> Lookup:

@@ -17,20 +17,34 @@ from tests.moving import Draft, moving_source
 FIRST, SECOND = (FileRef(f"hdfs://s/new/{name}", "", "", "") for name in "ab")
 
 
-def insert(*files: FileRef) -> r.Insert:
-    return r.Insert(7, 8, "INSERT", "db", "t", Table(), None, "", replace=False, files=files)
+def insert(*files: FileRef, table: str = "t") -> r.Insert:
+    return r.Insert(7, 8, "INSERT", "db", table, Table(), None, "", replace=False, files=files)
+
+
+def altered(before: str = "t", after: str = "t") -> r.AlterTable:
+    images = (Table(tableName=name, dbName="db", sd=StorageDescriptor(location="hdfs://s/new")) for name in (before, after))
+    return r.AlterTable(7, 8, "ALTER_TABLE", "db", before, *images, truncate=False)
 
 
 def test_a_listing_has_no_files_of_later_inserts() -> None:
     """A table gets another location, is renamed, and is written to: under its old name it never had what was written last."""
     listed, named = FileGroup("", (FIRST, SECOND), listed=True), FileGroup("", (SECOND,))
-    brought = without_later_files([None, insert(SECOND)], [(listed,), (named,)])
-    assert brought == [(FileGroup("", (FIRST,), listed=True),), (named,)]
+    brought = without_later_files([altered(), altered("t", "u"), insert(SECOND, table="u")], [(listed,), (), (named,)])
+    assert brought == [(FileGroup("", (FIRST,), listed=True),), (), (named,)]
+
+
+def test_a_listing_has_what_is_written_into_another_table_at_its_directory() -> None:
+    listed, named = FileGroup("", (FIRST, SECOND), listed=True), FileGroup("", (SECOND,))
+    assert without_later_files([altered(), insert(SECOND, table="u")], [(listed,), (named,)]) == [(listed,), (named,)]
+    created = r.CreateTable(7, 8, "CREATE_TABLE", "db", "t", altered().after, ())
+    # The INSERT is of another table that has the name by then.
+    events = [altered(), altered("t", "u"), created, insert(SECOND)]
+    assert without_later_files(events, [(listed,), (), (), (named,)]) == [(listed,), (), (), (named,)]
 
 
 def test_a_listing_has_files_of_earlier_inserts() -> None:
     listed, named = FileGroup("", (FIRST, SECOND), listed=True), FileGroup("", (SECOND,))
-    assert without_later_files([insert(SECOND), None], [(named,), (listed,)]) == [(named,), (listed,)]
+    assert without_later_files([insert(SECOND), altered()], [(named,), (listed,)]) == [(named,), (listed,)]
 
 
 def test_what_a_message_names_stays() -> None:
