@@ -31,8 +31,9 @@ def with_privileges(session: Session, source: Metastore | None, check: Callable[
     began, source, tables = time.monotonic(), source or target.source_metastore, _tables(session)
     if tables is not None and not tables:
         return
-    database = session.reader.header.scope.database
-    compared = Replica(database, session.database, session.identity, session.state, session.includes, tables)
+    header, state = session.reader.header, session.state
+    stands = header.to_evid if header.scope.table is not None else state.applied
+    compared = Replica(header.scope.database, session.database, session.identity, state, session.includes, tables, stands)
     problems: tuple[str, ...] = ("the source's metastore cannot be asked from here",)
     if source is not None:
         try:
@@ -42,8 +43,7 @@ def with_privileges(session: Session, source: Metastore | None, check: Callable[
             problems = (f"grants and roles are not replicated: {error}",)
     if tables is None:
         note(target.storage, replica.location, Compared(time.time(), time.monotonic() - began), session.database)
-    evid = session.reader.header.to_evid
-    session.skipped += [Skipped(evid, f"privileges of {session.database}", problem) for problem in problems]
+    session.skipped += [Skipped(header.to_evid, f"privileges of {session.database}", problem) for problem in problems]
     session.tally.add_time("privileges", began)
 
 

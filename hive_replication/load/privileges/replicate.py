@@ -20,6 +20,7 @@ from hive_replication.load.privileges.compare import (
     wanted_grants,
     wanted_members,
 )
+from hive_replication.load.privileges.later_names import LaterNames
 from hive_replication.load.replica.state import ReplicaState, is_ours
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
@@ -48,6 +49,7 @@ class Replica:
         state: of the target database; the grants on a database that is no replica itself are left alone.
         includes: whether a source table belongs to the policy.
         tables: names on the target of some source tables; None for the whole database.
+        stands: event id of the source that these tables stand at; that of the database where None.
     """
 
     source_database: str
@@ -56,6 +58,7 @@ class Replica:
     state: ReplicaState
     includes: Callable[[str], bool]
     tables: Mapping[str, str] | None = None
+    stands: int | None = None
 
     def on_target(self, table: str) -> str | None:
         """Name on the target of a source table, or "" of the database; None where its grants are left alone."""
@@ -122,7 +125,10 @@ def replicate_privileges(
         MetastoreError: one of the metastores refuses to tell its grants, or all of what was to be done.
         Unreachable: one of them does not answer; another call goes on.
     """
-    comparison = _Comparison(source, target, replica)
+    stands = replica.state.applied or 0 if replica.stands is None else replica.stands
+    most = target.policy.max_message_bytes
+    later = LaterNames(source, replica.source_database, stands, most, replica.on_target, replica.state.at)
+    comparison = _Comparison(source, target, replica, later)
     found, problems = comparison.changes()
     left, work = found, _Work(target.metastore, replica.database, check)
     for _ in range(_ROUNDS if apply else 0):
@@ -142,6 +148,7 @@ class _Comparison:
     source: Metastore
     target: Target
     replica: Replica
+    later: LaterNames
 
     def changes(self) -> tuple[Changes, Sequence[str]]:
         """What is to be done now, and why something else is not."""
@@ -153,7 +160,8 @@ class _Comparison:
         theirs = self._grants(self.target.metastore, replica.database, there, replica.of_target)
         wanted = wanted_grants(ours, replica.on_target, names)
         kept = {replica.on_target(name) for name in at_source}
-        grants = self._on_replicas(list(compared(wanted, theirs, remove=settings.remove)), kept)
+        found = self._on_replicas(list(compared(wanted, theirs, remove=settings.remove)), kept)
+        grants, problems = self.later.without(found)
         roles_there = set(self.target.metastore.role_names()) | RESERVED
         needed = {one.of.to.name for one in grants if one.of.to.is_role and one.action.startswith("grant")} - roles_there
         members, lacking = tuple[Change[Membership], ...](), set[str]()
@@ -162,7 +170,7 @@ class _Comparison:
             lacking = (roles | needed) - roles_there
         without = needed - lacking
         possible = tuple(one for one in grants if not (one.of.to.is_role and one.of.to.name in without))
-        problems = [
+        problems += [
             f"the target has no role {name}, which privileges are granted to: create it, or set privileges.roles in the policy"
             for name in sorted(without)
         ]
