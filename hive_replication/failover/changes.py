@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hive_replication.dump.source import Source
+from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -31,7 +32,9 @@ class Change:
     tables: tuple[str, ...]
 
 
-def changes(source: Source, database: str, after: int, behind: Mapping[str, int] | None = None) -> Iterator[Change]:
+def changes(
+    source: Source, database: str, after: int, behind: Mapping[str, int] | None = None, message_hash: str = ""
+) -> Iterator[Change]:
     """The events of the policy that a replica does not have; those that only replication itself made are none.
 
     Args:
@@ -39,11 +42,13 @@ def changes(source: Source, database: str, after: int, behind: Mapping[str, int]
         database: on that side.
         after: event id that the replica stands at.
         behind: tables that stand at an earlier one.
+        message_hash: of the event ``after``, "" where it is not known.
 
     Raises:
-        MissingEvents: the log no longer reaches back to it.
+        MissingEvents: the log no longer reaches back to it, or has another event of that id.
         Unreachable: the metastore does not answer.
     """
+    _require_same(source, after, message_hash)
     positions = dict(behind or {})
     start = min([after, *filter(None, positions.values())])
     metastore, most = source.metastore, source.policy.max_message_bytes
@@ -52,6 +57,15 @@ def changes(source: Source, database: str, after: int, behind: Mapping[str, int]
             change = _change(source, database, LogEvent(one, source.policy.partition_filter))
             if change is not None and _is_new(change, after, positions):
                 yield change
+
+
+def _require_same(source: Source, evid: int, message_hash: str) -> None:
+    found = source.reach(evid)[1] if message_hash else ""
+    if found and found != message_hash:
+        raise MissingEvents(
+            f"event {evid} of {source.metastore.uri} is another one than the replica has: its metastore was restored from an "
+            "older state"
+        )
 
 
 def _is_new(change: Change, after: int, positions: Mapping[str, int]) -> bool:

@@ -124,6 +124,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         opened=evid,
         kind=kind,
         behind={name: at for name, at in state.at.items() if at < applied},
+        message_hash=state.applied_hash,
     )
     counters = {key: value for key, value in parameters.items() if key.startswith("repl.metrics.")}
     own = {key: value for key, value in parameters.items() if not is_state(key)}
@@ -153,7 +154,7 @@ def _require_nothing_new(sides: Sides) -> None:
     """Makes sure that the source has nothing that the target lacks: nobody refuses writers that do not go through Hive's hook."""
     source, state, again = sides.connection.source, sides.require_replica(), f"hive-repl failover start {sides.name} again"
     try:
-        new = list(changes(source, sides.name, state.applied or 0, state.at))
+        new = list(changes(source, sides.name, state.applied or 0, state.at, state.applied_hash))
     except MissingEvents as error:
         raise Refused(
             f"what the source wrote last is not known: {error}; hive-repl recover {sides.name}, then {again}"

@@ -79,7 +79,7 @@ def reverse(
     if state.source == identity and not state.failed_over:
         _end(connection, name, began, count=False)
         return FailoverReverse(name, target_name, done=True)
-    found = both_changed(connection, name, marks)
+    found = both_changed(connection, name, marks, progress)
     if dry_run:
         return replace(found, tables=tuple(compared(connection, name, progress)))
     require_allowed(found, target.policy.conflicts, drop=drop)

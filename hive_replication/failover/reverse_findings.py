@@ -34,7 +34,7 @@ class FailoverReverse:
         tables: how both compare.
         loads: what was loaded: the window since the other was opened, and what still differed then.
         done: whether the old source was its replica already.
-        problem: why the changes are not known, or "".
+        problem: why the changes of a side are not known, or "".
     """
 
     database: str
@@ -64,21 +64,31 @@ class FailoverReverse:
         return tuple(sorted({name for load in self.loads[-1:] for lane in load.held for name in lane.tables}))
 
 
-def both_changed(connection: Connection, name: str, marks: FailoverMarks) -> FailoverReverse:
-    """What both sides changed since the other was opened; of a failback that began, what the old source has was settled."""
+def both_changed(connection: Connection, name: str, marks: FailoverMarks, progress: Progress | None = None) -> FailoverReverse:
+    """What both sides changed since the other was opened; of a failback that began, what the old source has was settled.
+
+    Where it is not known what the old source changed, all of its tables that are not equal count as changed there.
+    """
     target = connection.target
     target_name = target.policy.target_of(name)
     before = failover_marks(target.metastore.database(target_name))
     old = replace(connection.source, metastore=target.metastore, storage=target.storage)
-    problem, own, lost = "", tuple[Change, ...](), tuple[Change, ...]()
-    try:
-        own = tuple(changes(connection.source, name, marks.opened or 0))
-        lost = () if before.settled is not None else tuple(changes(old, target_name, marks.event or 0, marks.behind))
-    except MissingEvents as error:
-        problem = str(error)
-    conflicting = before.behind if before.settled is not None else {table for change in lost for table in change.tables}
-    found = FailoverReverse(name, target_name, own, lost, tuple(sorted(conflicting)), problem=problem)
+    own, problem = _known(changes(connection.source, name, marks.opened or 0))
+    found = FailoverReverse(name, target_name, own, conflicting=tuple(sorted(before.behind)), problem=problem)
+    if before.settled is None:
+        lost, unknown = _known(changes(old, target_name, marks.event or 0, marks.behind, marks.message_hash))
+        tables = set(unequal(connection, name, progress)) if unknown else {table for change in lost for table in change.tables}
+        said = "; ".join(filter(None, (problem, unknown)))
+        found = replace(found, conflicts=lost, conflicting=tuple(sorted(tables)), problem=said)
     return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))
+
+
+def _known(found: Iterator[Change]) -> tuple[tuple[Change, ...], str]:
+    """Changes of one side, or why they are not known."""
+    try:
+        return tuple(found), ""
+    except MissingEvents as error:
+        return (), str(error)
 
 
 def kept_aside(connection: Connection, found: FailoverReverse) -> frozenset[str]:
@@ -107,6 +117,11 @@ def compared(connection: Connection, name: str, progress: Progress | None) -> It
     theirs = set(target.metastore.table_names(target.policy.target_of(name)))
     for one in compare_database(source, target, name, progress=progress):
         yield TableFinding(one.table, _state(one, ours, theirs), one.differences)
+
+
+def unequal(connection: Connection, name: str, progress: Progress | None) -> Iterator[str]:
+    """Tables of the old source that are not equal to those of the opened database, or that only the old source has."""
+    return (one.table for one in compared(connection, name, progress) if one.state in ("differs", "surplus"))
 
 
 def _state(one: TableComparison, ours: set[str], theirs: set[str]) -> Literal["equal", "differs", "missing", "surplus"]:

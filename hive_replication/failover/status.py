@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import MissingEvents
@@ -61,15 +61,18 @@ def status(connection: Connection, name: str, reach: Reachable | None = None) ->
     sides = Sides.now(connection, name, reach)
     _, target = sides.marks
     state = sides.replica
-    event = target.event if target.role else state.applied
-    behind = target.behind if target.role else state.at
-    lost, problem = _not_replicated(sides, event, behind)
+    stands = _Position(state.applied, state.at, state.applied_hash)
+    if target.role == "opened":
+        stands = _Position(target.event, target.behind, target.message_hash)
+    elif target.role == "closed":  # the source is the opened database
+        stands = _Position(target.opened)
+    lost, problem = _not_replicated(sides, stands)
     return FailoverStatus(
         name,
         sides.target_name,
         sides.phase,
         advice(sides.phase, name, known=sides.answers),
-        event,
+        stands.event,
         target.opened,
         target.kind,
         read_only=bool(sides.source and (sides.source.parameters or {}).get(READ_ONLY, "").lower() == "true"),
@@ -78,12 +81,22 @@ def status(connection: Connection, name: str, reach: Reachable | None = None) ->
     )
 
 
-def _not_replicated(sides: Sides, event: int | None, behind: Mapping[str, int]) -> tuple[tuple[Change, ...], str]:
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Event of the source that the target has, tables that stand at an earlier one, and the hash of the event."""
+
+    event: int | None
+    behind: Mapping[str, int] = field(default_factory=dict[str, int])
+    message_hash: str = ""
+
+
+def _not_replicated(sides: Sides, stands: _Position) -> tuple[tuple[Change, ...], str]:
     if not sides.answers:
         return (), "the source's metastore does not answer"
-    if sides.source is None or event is None or sides.phase == "failed back":
+    if sides.source is None or stands.event is None or sides.phase == "failed back":
         return (), ""
     try:
-        return tuple(changes(sides.connection.source, sides.name, event, behind)), ""
+        source = sides.connection.source
+        return tuple(changes(source, sides.name, stands.event, stands.behind, stands.message_hash)), ""
     except MissingEvents as error:
         return (), str(error)

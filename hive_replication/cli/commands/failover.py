@@ -168,7 +168,8 @@ def _said(found: FailoverReverse) -> Iterable[str]:
         yield f"changed on {found.database} since the failover: {tables} ({len(found.changed)} events)"
     if found.conflicting or found.conflicts:
         tables = ", ".join(found.conflicting) or "the database itself"
-        yield f"changed on the old source {found.target_database}, never replicated: {tables}"
+        counted = "counted as changed" if found.problem else "changed"
+        yield f"{counted} on the old source {found.target_database}, never replicated: {tables}"
     if found.dropped:
         yield f"dropped on the old source: {', '.join(found.dropped)}"
 

@@ -22,6 +22,7 @@ _BACKGROUND = "repl.background.enable"
 _METRICS = "repl.metrics."
 _OWN = "hive_replication.failover."
 _EVENT = _OWN + "event"
+_HASH = _OWN + "hash"
 _ORIGIN = _OWN + "from"
 _SUCCESSOR = _OWN + "to"
 _OPENED = _OWN + "opened"
@@ -44,6 +45,7 @@ class FailoverMarks:
     Args:
         endpoint: ``SOURCE`` or ``TARGET`` of a failover that was started, else "".
         event: last event of the old source that the replica has; None before the last window was loaded.
+        message_hash: of that event, to recognise another history; "" where it is not known.
         origin: of a database that was opened, the identity of the source that it was a replica of; else "".
         successor: of an old source, the identity of the database that replaced it; else "".
         opened: newest event id of the opened database's own log when it was opened.
@@ -63,6 +65,7 @@ class FailoverMarks:
     read_only_before: str = ""
     behind: Mapping[str, int] = field(default_factory=dict[str, int])
     settled: int | None = None
+    message_hash: str = ""
 
     @property
     def role(self) -> Role:
@@ -77,6 +80,7 @@ class FailoverMarks:
             _SUCCESSOR: self.successor,
             _KIND: self.kind,
             _READ_ONLY_BEFORE: self.read_only_before,
+            _HASH: self.message_hash,
             _EVENT: "" if self.event is None else str(self.event),
             _OPENED: "" if self.opened is None else str(self.opened),
             _SETTLED: "" if self.settled is None else str(self.settled),
@@ -102,6 +106,7 @@ def failover_marks(database: Database | None) -> FailoverMarks:
         kind=found.text(_KIND),
         read_only_before=found.text(_READ_ONLY_BEFORE),
         settled=found.number(_SETTLED),
+        message_hash=found.text(_HASH),
         behind={name: found.number_in(_BEHIND + name, value) for name, value in of_tables(_BEHIND, found.values)},
     )
 

@@ -57,7 +57,7 @@ def test_advice_names_the_next_command() -> None:
 
 
 def test_an_opened_database_is_no_replica_and_remembers_what_it_was() -> None:
-    state = replace(LEVEL, fresh=True, at={"behind": 90, "ahead": 110}, held={"behind": "no space"})
+    state = replace(LEVEL, applied_hash="0f0f", fresh=True, at={"behind": 90, "ahead": 110}, held={"behind": "no space"})
     before = {**state.parameters(), "colour": "red", "readonly": "true", "repl.metrics.failover.count": "1"}
     after = opened(before, state, "nightly", 50, "PLANNED")
     assert (
@@ -76,6 +76,7 @@ def test_an_opened_database_is_no_replica_and_remembers_what_it_was() -> None:
     database = Database(name="sales", parameters=after)
     marks = failover_marks(database)
     assert (marks.origin, marks.event, marks.opened, marks.behind) == ("a/sales", 100, 50, {"behind": 90})
+    assert marks.message_hash == "0f0f"
     assert replica_state(database) == ReplicaState(failed_over="opened")
 
 

@@ -29,6 +29,7 @@ marks = st.builds(
     successor=texts,
     opened=evids,
     settled=evids,
+    message_hash=st.sampled_from(["", "0f0f"]),
     kind=st.sampled_from(["", "PLANNED", "UNPLANNED"]),
     read_only_before=st.sampled_from(["", "true", "false"]),
     behind=st.dictionaries(st.from_regex(r"[a-z0-9_]{1,200}", fullmatch=True), st.integers(0, 2**40), max_size=3),
