@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hive_replication.dump.format.digests import FileDigest
+from hive_replication.signing import SigningKey
+
+_PURPOSE = "checkpoint"
 
 Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
@@ -90,6 +94,35 @@ class Written:
     events: dict[int, int] = field(default_factory=dict[int, int])
     files: dict[str, FileDigest] = field(default_factory=dict[str, FileDigest])
     runs: dict[str, list[Run]] = field(default_factory=dict[str, list[Run]])
+
+
+@dataclass(frozen=True, slots=True)
+class NotePlace:
+    """Where a note belongs: a signed one is of no use anywhere else.
+
+    Args:
+        directory: of the dump.
+        number: of the note.
+        request: the dump's whole request as text.
+    """
+
+    directory: str
+    number: int
+    request: str
+
+    def text(self, values: Mapping[str, Any], key: SigningKey | None) -> bytes:
+        """A note as it is written."""
+        signature = {} if key is None else {"signature": key.sign(_PURPOSE, self._signed(values))}
+        return json.dumps({**values, **signature}).encode()
+
+    def is_signed(self, values: Mapping[str, Any], key: SigningKey) -> bool:
+        """Whether a note that was read is what somebody with the key wrote here."""
+        return key.verifies(_PURPOSE, self._signed(values), str(values.get("signature", "")))
+
+    def _signed(self, values: Mapping[str, Any]) -> bytes:
+        plain = {name: value for name, value in values.items() if name != "signature"}
+        dump = self.directory.rstrip("/").rsplit("/", 2)[1:]  # as the ack file: wherever the dump root lies
+        return json.dumps([dump, self.number, self.request, plain], sort_keys=True).encode()
 
 
 def progress(notes: Iterable[Note]) -> tuple[Checkpoint, Written]:

@@ -22,7 +22,7 @@ from typing import Any, cast
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.bounds import is_path, readable, readable_files
 from hive_replication.dump.format.checkpoints import Run
-from hive_replication.dump.format.digests import digest_of
+from hive_replication.dump.format.digests import DumpFiles, digest_of
 from hive_replication.dump.format.packed_parquet import (
     Key,
     Kind,
@@ -178,7 +178,10 @@ class PackedWriter(WriterBase):
         return tree
 
     def _read(self, name: str) -> Part:
-        return read_part(self._storage.read(f"{self.directory}/{name}"))
+        try:
+            return read_part(DumpFiles(self._storage, self.directory, self._digests).read(name))
+        except ValueError as error:
+            raise BadRequest(f"{self.directory}: {error}; dump again") from error
 
     def _write(self, data: bytes) -> str:
         """Writes the next Parquet file; its name."""
@@ -253,6 +256,8 @@ class PackedWriter(WriterBase):
     def _go_on(self) -> None:
         """Restores the index from the files of earlier writers; rows that no checkpoint names count as dropped.
 
+        With a key files that no checkpoint names are removed: nobody knows who wrote them.
+
         Raises:
             BadRequest: a file is not what was written, or lacks what a checkpoint names.
         """
@@ -261,6 +266,9 @@ class PackedWriter(WriterBase):
         noted, found = dict(self._digests), sorted(paths.name(status.uri) for status in self._storage.ls(self.directory))
         self._digests.clear()
         for name in (name for name in found if name.endswith(".parquet") and not name.startswith(".")):
+            if self._key and name not in noted:
+                self._storage.delete(f"{self.directory}/{name}")
+                continue
             data = self._storage.read(f"{self.directory}/{name}")
             self._digests[name] = digest_of(data)
             try:

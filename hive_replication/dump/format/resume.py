@@ -6,7 +6,8 @@
     _checkpoint_<n>  what was written whole since the one before; none is ever changed
 
 A directory is resumed only by an equal request, and only when its writer is gone: it released its claim, its process ended on
-this machine, or the directory has not changed for a while. It may be killed anywhere up to its ack file.
+this machine, or the directory has not changed for a while. It may be killed anywhere up to its ack file. Where the policy has a
+key, each checkpoint is signed, and a directory with others is passed over: the dump that goes on with it is signed as a whole.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, takewhile
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from hive_replication.bounded_json import MIB, parsed
-from hive_replication.dump.format.checkpoints import Checkpoint, Note, Number, Written, progress
+from hive_replication.dump.format.checkpoints import Checkpoint, Note, NotePlace, Number, Written, progress
 from hive_replication.dump.format.tree_reader import Tree
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.logs import about
 from hive_replication.process import is_gone, machine
+from hive_replication.signing import SigningKey
 from hive_replication.storage import AlreadyExists, FileStatus, Storage
 
 _LOG = logging.getLogger(__name__)
@@ -66,6 +68,7 @@ class WriterClaim:
         done: last checkpoint of the earlier writers, or None.
         written: what they wrote.
         saved: number of their checkpoints.
+        key: signs checkpoints; None for none.
     """
 
     def __init__(
@@ -77,7 +80,9 @@ class WriterClaim:
         done: Checkpoint | None = None,
         written: Written | None = None,
         saved: int = 0,
+        key: SigningKey | None = None,
     ) -> None:
+        self._key = key
         self._storage, self._request, self._number, self.directory = storage, request, number, directory
         self.done, self.written, self._saved = done, written or Written(), saved
         self._noted = Written(events=dict(self.written.events), files=dict(self.written.files))
@@ -108,7 +113,7 @@ class WriterClaim:
             "tables": {name: written.tables[name] for name in changed if name in written.tables},
             "partitions": [[*key, files] for key, files in written.partitions.items() if key[0] in reads],
             "runs": {name: [run.noted for run in written.runs[name]] for name in changed if name in written.runs},
-            "events": {evid: files for evid, files in written.events.items() if evid not in noted.events},
+            "events": {str(evid): files for evid, files in written.events.items() if evid not in noted.events},
             "files": {path: [one.size, one.sha256] for path, one in written.files.items() if noted.files.get(path) != one},
         }
         self._note(values)
@@ -144,7 +149,8 @@ class WriterClaim:
 
     def _note(self, values: Mapping[str, Any]) -> None:
         self._saved += 1
-        self._storage.write_once(f"{self.directory}/{_CHECKPOINT}{self._saved}", json.dumps(values).encode())
+        text = NotePlace(self.directory, self._saved, self._request).text(values, self._key)
+        self._storage.write_once(f"{self.directory}/{_CHECKPOINT}{self._saved}", text)
 
 
 class ResumableWriter:
@@ -177,7 +183,7 @@ class ResumableWriter:
             self._claim.seal()
 
 
-def interrupted(storage: Storage, parent: str, request: str, ack: str) -> WriterClaim | None:
+def interrupted(storage: Storage, parent: str, request: str, ack: str, key: SigningKey | None = None) -> WriterClaim | None:
     """Takes over the newest interrupted dump of an equal request, or None if there is none to resume.
 
     Args:
@@ -185,6 +191,7 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Writer
         parent: directory that holds the database's dumps.
         request: the whole request as text.
         ack: name of the file that ends a dump.
+        key: of the policy; only checkpoints that it signed are believed.
     """
     for directory in islice(sorted((entry.uri for entry in _ls(storage, parent) if entry.is_dir), reverse=True), _LOOKED_AT):
         entries = {PurePosixPath(entry.uri).name: entry for entry in _ls(storage, directory)}
@@ -195,12 +202,17 @@ def interrupted(storage: Storage, parent: str, request: str, ack: str) -> Writer
             or not _left(storage, f"{directory}/{_ATTEMPT}{claims[-1]}", request, entries)
         ):
             continue
-        found = [_read(storage, f"{directory}/{_CHECKPOINT}{number}", Note) for number in _numbers(entries, _CHECKPOINT)]
+        numbers = _numbers(entries, _CHECKPOINT)
+        try:
+            found = [_noted(storage, NotePlace(directory, number, request), key) for number in numbers]
+        except Refused as error:
+            _LOG.warning("the interrupted dump %s is not resumed: %s", directory, error)
+            continue
         whole = [note for note in takewhile(lambda note: note is not None, found) if note is not None]
-        if not whole or any(note.sealed for note in whole) or any(found[len(whole) :]):
+        if not whole or numbers[-1] != len(numbers) or any(note.sealed for note in whole) or any(found[len(whole) :]):
             continue
         try:
-            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), saved=len(found))
+            claim = WriterClaim(storage, directory, request, claims[-1] + 1, *progress(whole), len(found), key)
         except AlreadyExists:
             _LOG.info("another process goes on with the dump %s", directory)
             continue
@@ -241,10 +253,27 @@ def _left(storage: Storage, claim: str, request: str, entries: Mapping[str, File
     return not owner.machine or time.time() - changed > _SILENCE
 
 
-def _read(storage: Storage, uri: str, kind: type[_Kind]) -> _Kind | None:
+def _noted(storage: Storage, place: NotePlace, key: SigningKey | None) -> Note | None:
+    """Reads a checkpoint.
+
+    Raises:
+        Refused: it is not signed by the key.
+    """
+    uri = f"{place.directory}/{_CHECKPOINT}{place.number}"
+
+    def check(values: object) -> None:
+        if key is not None and not place.is_signed(cast("dict[str, Any]", values) if isinstance(values, dict) else {}, key):
+            raise Refused(f"{uri} is not signed by the signing_key of the policy")
+
+    return _read(storage, uri, Note, check)
+
+
+def _read(storage: Storage, uri: str, kind: type[_Kind], check: Callable[[object], None] = lambda _: None) -> _Kind | None:
     """Reads a note; one that was being written when its writer died is none."""
     try:
-        return kind.model_validate(parsed(storage.read(uri, most=_MOST_NOTE), most=_MOST_NOTE, values=4_000_000))
+        values = parsed(storage.read(uri, most=_MOST_NOTE), most=_MOST_NOTE, values=4_000_000)
+        check(values)
+        return kind.model_validate(values)
     except (ValueError, FileNotFoundError) as error:
         _LOG.debug("the note %s is passed over: %s", uri, error)
         return None

@@ -26,7 +26,7 @@ from dataclasses import replace
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.ack import ACK, Ack, read_ack
 from hive_replication.dump.format.checkpoints import Checkpoint
-from hive_replication.dump.format.digests import digest_of
+from hive_replication.dump.format.digests import DumpFiles, digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
 from hive_replication.dump.format.record_types import (
     DumpHeader,
@@ -73,14 +73,14 @@ class TreeStore:
         directory = f"{parent}/{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
         if request is None:
             return self._writer(directory, scope, None)
-        claim = interrupted(self.storage, parent, request, ACK)
+        claim = interrupted(self.storage, parent, request, ACK, self._key)
         if claim is not None:
             try:
                 return self._writer(claim.directory, scope, claim)
             except BadRequest as error:
                 _LOG.warning("the interrupted dump is not resumed, and deleted: %s", error, extra=about(scope.database))
                 self.storage.delete(claim.directory, recursive=True)
-        return self._writer(directory, scope, WriterClaim(self.storage, directory, request))
+        return self._writer(directory, scope, WriterClaim(self.storage, directory, request, key=self._key))
 
     def _writer(self, directory: str, scope: Scope, claim: WriterClaim | None) -> DumpWriter:
         return TreeWriter(self.storage, directory, scope, claim, self._key)
@@ -239,10 +239,13 @@ class TreeWriter(Tree, WriterBase):
             del self._digests[one]
 
     def _go_on(self) -> None:
-        """Keeps the digests of what the checkpoints say is whole; files of earlier versions, which noted none, are read."""
+        """Keeps the digests of what the checkpoints say is whole; files of earlier versions, which noted none, are read.
+
+        With a key such files are none of the dump: nobody knows who wrote them.
+        """
         below = len(self.directory) + 1
         whole = {str(evid) for evid in self._events} | {self.table_path(self._database, name)[below:] for name in self._tables}
-        for status in self._storage.files(self.directory, hidden=True):
+        for status in () if self._key else self._storage.files(self.directory, hidden=True):
             path = status.uri[below:]
             first, _, rest = path.partition("/")
             kept = rest and (first in whole or f"{first}/{rest.partition('/')[0]}" in whole)
@@ -250,6 +253,13 @@ class TreeWriter(Tree, WriterBase):
                 self._digests[path] = digest_of(self._storage.read(status.uri))
         for path in [path for path in self._digests if not whole & {path.split("/")[0], "/".join(path.split("/")[:2])}]:
             del self._digests[path]
+
+    def _content(self, uri: str) -> bytes:
+        """What was written into a file: it is signed, or at least proven, with what becomes of it."""
+        try:
+            return DumpFiles(self._storage, self.directory, self._digests).read(uri.removeprefix(f"{self.directory}/"))
+        except ValueError as error:
+            raise BadRequest(f"{self.directory}: {error}; dump again") from error
 
     def _await(self, uri: str) -> None:
         write = self._writes.pop(uri, None)

@@ -336,3 +336,102 @@ def test_a_damaged_checkpoint_in_the_middle_ends_resuming(store: DumpStore) -> N
     first.suspend()
     (Path(first.directory.removeprefix("file://")) / "_checkpoint_1").write_bytes(b"{}}")
     assert store.create(Scope("db"), "the request").directory != first.directory
+
+
+KEY = SigningKey(b"a key of the policy")
+
+
+def interrupted(store: PackedStore, *evids: int) -> Path:
+    """A dump that ends after a checkpoint of these events; its directory."""
+    writer = store.create(Scope("db"), "the request")
+    for evid in evids:
+        writer.put_event(event(evid))
+    writer.keep(Checkpoint(evids[-1], "hash"))
+    writer.suspend()
+    return Path(writer.directory.removeprefix("file://"))
+
+
+def resumed(store: PackedStore, *evids: int) -> list[int]:
+    """The events of the dump of the same request that is finished with these."""
+    writer = store.create(Scope("db"), "the request")
+    for evid in evids:
+        writer.put_event(event(evid))
+    return [found.notification.evid for found in store.open(writer.finish(HEADER).directory).events()]
+
+
+@pytest.mark.parametrize("above", [0, 50])
+def test_with_a_key_only_its_own_interrupted_dumps_are_resumed(tmp_path: Path, above: int) -> None:
+    """Whoever can write to the dump root could have a planted dump finished, and signed."""
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    signed = PackedStore(storage, root, above, KEY)
+    for foreign in (None, SigningKey(b"a key of somebody else")):
+        planted = interrupted(PackedStore(storage, root, above, foreign), 3, 5)
+        assert resumed(signed, 8) == [8]
+        assert not (planted / ACK).exists()
+    interrupted(signed, 3, 5)
+    assert resumed(signed, 8) == [3, 5, 8]
+
+
+def moved(directory: Path) -> None:
+    directory.rename(directory.with_name(directory.name + "0"))
+
+
+def renumbered(directory: Path) -> None:
+    (directory / "_checkpoint_1").rename(directory / "_checkpoint_2")
+
+
+def edited(directory: Path) -> None:
+    note = directory / "_checkpoint_1"
+    note.write_text(note.read_text().replace('"evid": 5', '"evid": 7'))
+
+
+def of_another_request(directory: Path) -> None:
+    claim = directory / "_attempt_1"
+    claim.write_text(claim.read_text().replace("the request", "another request"))
+
+
+@pytest.mark.parametrize("change", [moved, renumbered, edited, of_another_request])
+def test_a_signed_checkpoint_is_of_no_use_elsewhere(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    signed = PackedStore(storage, root, key=KEY)
+    change(interrupted(signed, 3, 5))
+    request = "another request" if change is of_another_request else "the request"
+    assert signed.create(Scope("db"), request).done is None
+
+
+def test_a_dump_that_lacks_a_checkpoint_in_between_is_not_resumed(tmp_path: Path) -> None:
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    signed = PackedStore(storage, root, key=KEY)
+    writer = signed.create(Scope("db"), "the request")
+    for evid in (3, 5, 8):
+        writer.put_event(event(evid))
+        writer.keep(Checkpoint(evid, "hash"))
+    writer.suspend()
+    storage.delete(f"{writer.directory}/_checkpoint_2")
+    assert signed.create(Scope("db"), "the request").done is None
+
+
+def test_with_a_key_files_that_no_checkpoint_names_are_none_of_the_dump(tmp_path: Path) -> None:
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    signed, other = PackedStore(storage, root, key=KEY), PackedStore(storage, f"{root}/other")
+    directory, planted = interrupted(signed, 3, 5), interrupted(other, 5)
+    (planted / "part-00000.parquet").rename(directory / "part-00007.parquet")
+    assert resumed(signed, 8) == [3, 5, 8]
+    assert not (directory / "part-00007.parquet").exists()
+
+
+@pytest.mark.parametrize("kind", [TreeStore, PackedStore])
+def test_records_that_are_read_back_are_those_that_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[TreeStore]
+) -> None:
+    monkeypatch.setattr(packed_writer, "_FULL", 1)
+    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
+    writers = [kind(storage, f"{root}/{owner}").create(Scope("db"), "the request") for owner in ("ours", "others")]
+    for writer, owner in zip(writers, ("ours", "others"), strict=True):
+        writer.put_table(TableRecord(Table(tableName="t", dbName="db", owner=owner, sd=sd(), parameters={}, partitionKeys=[])))
+        writer.keep(Checkpoint(3, "hash", {"t": (3, 3)}))
+    place = "part-00000.parquet" if kind is PackedStore else "db/t/_metadata"
+    mine, theirs = (f"{writer.directory}/{place}" for writer in writers)
+    storage.write(mine, storage.read(theirs))
+    with pytest.raises(BadRequest, match="is not what was written"):
+        writers[0].table("t")
