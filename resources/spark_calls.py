@@ -32,12 +32,12 @@ class SparkCalls:
         """Makes a call for each item; their results in order, when all are made.
 
         Raises:
-            BadRequest: no Java.
-            ReplicationError: a call raised it, as any OSError, or the Spark job failed.
+            BadRequest: no Java, or a secret cannot be read.
+            ReplicationError: a call raised it, as any OSError, Spark does not start, or the Spark job failed.
         """
         context = self._spark.spark_context()
-        tasks = max(1, min(self._spark.tasks or context.defaultParallelism, len(items) // _PER_TASK))
         try:
+            tasks = max(1, min(self._spark.tasks or context.defaultParallelism, len(items) // _PER_TASK))
             context.setJobGroup(self._description, f"{self._description}: {len(items)} directories are read")
             answers = context.parallelize(items, tasks).mapPartitions(partial(answers_of_task, do, self._threads)).collect()
         except Exception as error:

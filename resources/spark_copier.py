@@ -22,7 +22,7 @@ from hive_replication.copy.packing import pack, partition_packs
 from hive_replication.copy.spark_answers import Answers, AnswersParam, copy_partition
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.logs import PACKAGE, reason
 from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.process import account
@@ -117,7 +117,8 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         """The context of the session, which starts with the first call.
 
         Raises:
-            BadRequest: no Java.
+            BadRequest: no Java, or a secret cannot be read.
+            ReplicationError: Spark does not start.
         """
         home = os.environ.get("JAVA_HOME")
         if not shutil.which("java", path=str(Path(home, "bin")) if home else None):
@@ -127,8 +128,13 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         # Only spark-submit reads spark.pyspark.python; and without the variable workers run the first python3 of the path.
         python = self.pyspark.spark_config.get("spark.pyspark.python")
         os.environ["PYSPARK_PYTHON"] = python or os.environ.get("PYSPARK_PYTHON", sys.executable)
-        context = self.pyspark.spark_context
-        ship(context)
+        try:
+            context = self.pyspark.spark_context
+            ship(context)
+        except ReplicationError:
+            raise
+        except Exception as error:
+            raise ReplicationError(f"Spark does not start: {reason(error)}") from error
         if self._application != context.applicationId:
             self._application = str(context.applicationId)
             _LOG.info("Spark application %s, master %s, UI %s", self._application, context.master, context.uiWebUrl or "off")
@@ -143,7 +149,12 @@ class _SparkCopier:
         self._bandwidth = bandwidth
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        """Copies and proves each file; answers come as the Spark tasks end."""
+        """Copies and proves each file; answers come as the Spark tasks end.
+
+        Raises:
+            BadRequest: no Java, or a secret cannot be read.
+            ReplicationError: Spark does not start, or takes no job.
+        """
         packs = pack(tasks)
         if not packs:
             return
@@ -162,7 +173,10 @@ class _SparkCopier:
         partitions = partition_packs(packs, most)
         worker = self._worker.limited(self._bandwidth / len(partitions) if self._bandwidth else None)
         name = f"{self._description}: {sum(map(len, packs))} files"
-        return _Job(context, (self._description, name), context.parallelize(partitions, len(partitions)), worker)
+        try:
+            return _Job(context, (self._description, name), context.parallelize(partitions, len(partitions)), worker)
+        except Exception as error:  # e.g. of a context that ended
+            raise ReplicationError(f"the Spark job failed: {reason(error)}") from error
 
 
 class _Job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
 import zipfile
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _shipped: weakref.WeakSet[SparkContext] = weakref.WeakSet()
+_lock = threading.Lock()  # Spark refuses a second file of the same name, and several tables begin at once
 
 
 def ship(context: SparkContext) -> None:
@@ -22,12 +24,15 @@ def ship(context: SparkContext) -> None:
 
     It comes before an installed one on their path. Its dependencies have to be there: see docs/spark.md.
     """
-    if str(context.master).startswith("local") or context in _shipped:
+    if str(context.master).startswith("local"):
         return
-    folder = tempfile.mkdtemp(prefix="hive-replication-")
-    weakref.finalize(context, shutil.rmtree, folder, ignore_errors=True)  # executors fetch it as long as the context lives
-    context.addPyFile(str(_package(Path(folder, "hive_replication.zip"))))
-    _shipped.add(context)
+    with _lock:
+        if context in _shipped:
+            return
+        folder = tempfile.mkdtemp(prefix="hive-replication-")
+        weakref.finalize(context, shutil.rmtree, folder, ignore_errors=True)  # executors fetch it as long as the context lives
+        context.addPyFile(str(_package(Path(folder, "hive_replication.zip"))))
+        _shipped.add(context)
 
 
 def _package(to: Path) -> Path:
