@@ -15,6 +15,7 @@ from hive_replication.load.replica.fingerprint import with_fingerprint
 from hive_replication.load.replica.hive4_translation import keep_translation
 from hive_replication.load.replica.name_mapping import point_at
 from hive_replication.load.replica.state import PREFIX
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.statistics import claimed, with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
@@ -23,12 +24,19 @@ Thing = TypeVar("Thing", Table, Partition)
 
 
 def with_data(
-    storage: Storage, current: Thing, operation: op.ReplaceData | op.AppendData, shown: str, directory: str, mode: FlipMode
+    storage: Storage,
+    boundary: TargetBoundary,
+    current: Thing,
+    operation: op.ReplaceData | op.AppendData,
+    shown: str,
+    directory: str,
+    mode: FlipMode,
 ) -> Thing:
     """Makes the files of an operation part of an object's data; returns the new image of the object.
 
     Args:
         storage: the target's.
+        boundary: of the target database.
         current: the present table or partition.
         operation: the change of its data.
         shown: its name for reports.
@@ -37,9 +45,12 @@ def with_data(
 
     Raises:
         ReplicationError: a file of the same name has other content.
+        Refused: the object's present location, which anybody may have changed since it was placed, is none of the policy's.
     """
     live = directory_of(current)
     flips = mode in ("replace", "union")
+    if mode in ("append", "union"):
+        boundary.require_within(live, shown)
     if mode == "append":
         _append(storage, directory, live, operation)
     elif flips:

@@ -20,6 +20,7 @@ from hive_replication.load.replica.fingerprint import with_fingerprint
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
@@ -32,9 +33,11 @@ class PartitionFlipper:
         target: the target side.
         database: its database.
         source: identity of the source, recorded on every replica.
+        boundary: of the database.
     """
 
-    def __init__(self, target: Target, database: str, source: str) -> None:
+    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary) -> None:
+        self._boundary = boundary
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
 
     def flip(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
@@ -103,8 +106,9 @@ class PartitionFlipper:
                 return [(current, merged_image(image, current, current.sd.location)) for current, image in there]
             key = number, operation.partition
             current, shown = self._there(found, table, operation.partition), self._shown(table, operation.partition)
-            image = with_data(self._target.storage, current, operation, shown, lane.directories[key], lane.modes[key])
-            added.append(ChangedData(operation, lane.modes[key], current, image))
+            place, mode = lane.directories[key], lane.modes[key]
+            image = with_data(self._target.storage, self._boundary, current, operation, shown, place, mode)
+            added.append(ChangedData(operation, mode, current, image))
             return [(current, image)]
 
         changes = self._target.storage.threads.map(changed, zip(numbers, operations, strict=True))

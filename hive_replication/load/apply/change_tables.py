@@ -23,6 +23,7 @@ from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.fingerprint import with_fingerprint
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.types import Table, copy_of, directory_of
 
@@ -37,11 +38,13 @@ class Flipper:
         target: the target side.
         database: its database.
         source: identity of the source, recorded on every replica.
+        boundary: of the database.
     """
 
-    def __init__(self, target: Target, database: str, source: str) -> None:
+    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary) -> None:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
-        self._partitions = PartitionFlipper(target, database, source)
+        self._boundary = boundary
+        self._partitions = PartitionFlipper(target, database, source, boundary)
 
     def flip(self, lane: LanePlacement, number: int) -> None:
         """Carries out one operation of a placed lane.
@@ -113,7 +116,7 @@ class Flipper:
     def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: FlipMode) -> None:
         current = self._table(operation.table)
         shown = object_name(self._database, operation.table)
-        changed = with_data(self._target.storage, current, operation, shown, directory, mode)
+        changed = with_data(self._target.storage, self._boundary, current, operation, shown, directory, mode)
         if changed != current:
             write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])
             self._metastore.alter_table(self._database, operation.table, changed)

@@ -28,6 +28,7 @@ from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.plan.call_groups import at_once, groups
 from hive_replication.load.plan.load_plan import LanePlan, Stop
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.logs import about
@@ -81,7 +82,7 @@ class Executor:
         kept = Journal(target.storage, replica.location).kept
         self._placer = Placer(target, replica.name, replica.location, kept, known)
         self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
-        self._flipper = Flipper(target, replica.name, source)
+        self._flipper = Flipper(target, replica.name, source, TargetBoundary(target, replica.name, replica.location))
         self._copier, self._progress, self._tally = copier, progress, tally
         self._threads = target.threads
         self._slots, self._failed = Semaphore(target.policy.parallelism.changes), Event()

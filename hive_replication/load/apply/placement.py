@@ -18,7 +18,6 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.apply.free_places import FreePlaces
 from hive_replication.load.apply.taken_places import TakenPlaces
-from hive_replication.load.apply.target_boundary import TargetBoundary
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
@@ -28,6 +27,7 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.fingerprint import files_changed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.names import table_directory
@@ -230,6 +230,8 @@ class Placer:
             present = {}
         if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
             mode = "union"
+        if live and mode != "replace":
+            self._boundary.require_within(live, self._shown(operation, operation.partition))
         placed.modes[number, operation.partition] = mode
         if mode in ("append", "same"):
             placed.live[number, operation.partition] = live

@@ -19,6 +19,7 @@ from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.operations.base import Content, CustomOperation, Operation
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.transactions import WriteEvent
@@ -252,6 +253,9 @@ def end_without_data(target: Target, database: str, policy: str, transaction: in
     """Ends what stands for an aborted transaction of a database that is a source itself: commits it, with no data.
 
     Readers see the same as after an abort, of which Hive's log names the source's transaction, not the one that was aborted.
+
+    Raises:
+        Refused: what a truncation has left lies outside the directories that the policy allows.
     """
     metastore = target.metastore
     opened = metastore.replay_open(policy, [transaction])[transaction]
@@ -263,6 +267,7 @@ def end_without_data(target: Target, database: str, policy: str, transaction: in
             bases = [f"{directory_of(one)}/{base_name(write_id)}" for one in (table, *parts)]  # a truncation may have left one
             for base in target.storage.threads.map(lambda one: one if target.storage.exists(one) else "", bases):
                 if base:
+                    boundary_of(target, database).require_within(base, object_name(database, table.tableName))
                     target.storage.delete(base, recursive=True)
     metastore.replay_commit(policy, transaction, database, ())
 
@@ -283,8 +288,13 @@ def require_next(database: str, table: str, highest: int, write_id: int) -> None
 
 
 def leave_base(target: Target, database: str, table: str, partition: str, write_id: int) -> None:
-    """Writes an empty base for a write id, as TRUNCATE does; nothing in an object that went away."""
+    """Writes an empty base for a write id, as TRUNCATE does; nothing in an object that went away.
+
+    Raises:
+        Refused: the object lies outside the directories that the policy allows.
+    """
     metastore = target.metastore
     thing = next(metastore.partitions(database, table, [partition]), None) if partition else metastore.table(database, table)
     if thing is not None:
+        boundary_of(target, database).require_within(directory_of(thing), object_name(database, table, partition))
         target.storage.write(f"{directory_of(thing)}/{base_name(write_id)}/{_LEFT}", _TRUNCATED)

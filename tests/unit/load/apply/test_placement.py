@@ -11,18 +11,22 @@ from types import SimpleNamespace
 
 import pytest
 
+from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created
+from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
-from hive_replication.load.apply.placement import Placer
+from hive_replication.load.apply.placement import FlipMode, Placer
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.transactions import leave_base
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import FileChecksum, Storage
 
@@ -35,6 +39,13 @@ class Metastore:
 
     def __init__(self, locations: dict[str, str], parts: Sequence[Partition] = ()) -> None:
         self.locations, self.parts, self.read = locations, parts, Counter[str]()
+        self.keys: list[FieldSchema] = []
+
+    def database(self, name: str) -> Database:
+        return Database(name=name, locationUri=self.locations["t"].rpartition("/")[0].replace("hr.db", "sales.db"))
+
+    def table(self, database: str, name: str) -> Table:
+        return next(self.tables(database, [name]))
 
     def table_names(self, _: str) -> list[str]:
         return sorted(self.locations)
@@ -43,7 +54,7 @@ class Metastore:
         for name in names:
             if name in self.locations:
                 self.read[name] += 1
-                yield Table(tableName=name, sd=StorageDescriptor(location=self.locations[name]), partitionKeys=[])
+                yield Table(tableName=name, sd=StorageDescriptor(location=self.locations[name]), partitionKeys=self.keys)
 
     def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> list[Partition]:
         return list(self.parts)
@@ -223,3 +234,64 @@ def test_a_large_table_is_staged_where_its_further_partitions_are(storage: Stora
     assert found == {(0, ""): f"{base}/.repl/7-1", (1, "ds=1"): f"{base}/.repl/7-1/ds=1"}
     storage.write(f"{base}/t/ds=1/other", b"other")  # so that the plain path is not free
     assert placed(storage, base, *first) == found
+
+
+BESIDE = SimpleNamespace(external_root=None, functions_root=None, append="in_place", target=SimpleNamespace(paths=()))
+
+
+def replica(metastore: Metastore, storage: Storage, **settings: object) -> Target:
+    """A target side whose database may lie where the metastore puts it, and whose tables are replicas."""
+    policy = SimpleNamespace(**{**vars(BESIDE), **settings})
+    return SimpleNamespace(metastore=metastore, storage=storage, policy=policy, default_locations=lambda _: ())  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("append", ["in_place", "atomic"])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_nothing_is_added_at_a_location_that_is_none_of_the_databases(
+    storage: Storage, base: str, append: str, *, partitioned: bool
+) -> None:
+    """Whoever may alter a replica could have the load write, and give access, to the directory of another database."""
+    hr = f"{base.removesuffix('sales.db')}hr.db/salaries"
+    storage.write(f"{hr}/one", b"one")
+    name = "ds=1" if partitioned else ""
+    metastore = Metastore(
+        {"t": f"{base}/t" if partitioned else hr},
+        [Partition(values=["1"], sd=StorageDescriptor(location=hr))] if partitioned else (),
+    )
+    if partitioned:
+        metastore.keys = [FieldSchema("ds", "string", "")]
+    insert = op.AppendData(7, "t", name, None, content("two"))
+
+    def place(*paths: str) -> dict[DataKey, str]:
+        target = replica(metastore, storage, append=append, target=SimpleNamespace(paths=paths))
+        placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+        return placer.place(LanePlan(("t",), 0, (insert,))).live
+
+    with pytest.raises(Refused, match=r"is not written: .*hr.db/salaries lies outside .* target.paths of the policy"):
+        place()
+    assert set(place(hr).values()) <= {hr}
+
+
+@pytest.mark.parametrize("mode", ["append", "union"])
+def test_a_location_that_is_altered_after_the_placement_is_left(storage: Storage, base: str, mode: FlipMode) -> None:
+    hr = f"{base.removesuffix('sales.db')}hr.db/salaries"
+    storage.write(f"{hr}/one", b"one")
+    storage.write(f"{base}/.repl/7-1/two", b"two")
+    altered = Table(tableName="t", dbName="sales", sd=StorageDescriptor(location=hr))
+    boundary = TargetBoundary(replica(Metastore({}), storage), "sales", base)
+    insert = op.AppendData(7, "t", "", None, content("two"))
+    with pytest.raises(Refused, match="lies outside"):
+        with_data(storage, boundary, altered, insert, "sales.t", f"{base}/.repl/7-1", mode)
+    assert [file.uri for file in storage.files(hr)] == [f"{hr}/one"]
+
+
+def test_a_truncation_is_not_written_outside(storage: Storage, base: str) -> None:
+    hr = f"{base.removesuffix('sales.db')}hr.db/salaries"
+    metastore = Metastore({"t": hr})
+    target = replica(metastore, storage)
+    with pytest.raises(Refused, match="lies outside"):
+        leave_base(target, "sales", "t", "", 5)
+    assert not storage.exists(hr)
+    metastore.locations["t"] = f"{base}/t"
+    leave_base(target, "sales", "t", "", 5)
+    assert [file.uri for file in storage.files(f"{base}/t", hidden=True)] == [f"{base}/t/base_0000005/_metadata_acid"]

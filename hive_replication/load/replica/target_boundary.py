@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from hive_replication.errors import Refused
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.replica.target import Target
 from hive_replication.storage.boundary import RESERVED, Boundary, is_reserved, qualified
 
@@ -53,3 +53,15 @@ class TargetBoundary:
         """
         if not directory.startswith(self.location + "/") and (reason := self._beside.why_outside(directory)):
             raise Refused(f"{shown} is not written: {reason}")
+
+
+def boundary_of(target: Target, database: str) -> TargetBoundary:
+    """The boundary of a target database as it is now.
+
+    Raises:
+        ReplicationError: it does not exist any more.
+    """
+    found = target.metastore.database(database)
+    if found is None or not found.locationUri:
+        raise ReplicationError(f"the target database {database!r} went away during the load")
+    return TargetBoundary(target, database, found.locationUri.rstrip("/"))
