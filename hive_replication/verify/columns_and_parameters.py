@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hive_replication.load.replica.fingerprint import IGNORED_PARAMETERS
 from hive_replication.load.replica.hive4_translation import is_translated
+from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import CHECKPOINT, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.marked_external import TRANSLATION
-from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 
+_KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
 _QUOTED = re.compile(r"`(\w+)`")
 
 
@@ -23,6 +25,7 @@ def table_shape(table: Table) -> dict[str, str]:
     kept = {key: value for key, value in parameters.items() if not (translated and key in TRANSLATION)}
     return {
         "type": "MANAGED_TABLE" if translated else table.tableType,
+        "owner": _owner(table.owner, table.ownerType),
         "partition columns": _columns(table.partitionKeys),
         "view text": _without_backquotes(table.viewExpandedText or table.viewOriginalText),
         "view text as written": _without_backquotes(table.viewOriginalText),
@@ -41,17 +44,19 @@ def partition_shape(partition: Partition) -> dict[str, str]:
     return {**_storage_shape(partition.sd), **_parameters(partition.parameters)}
 
 
-def expected_shape(table: Table, databases: Mapping[str, str]) -> dict[str, str]:
-    """Aspects that the replica of a table has to have where databases have other names: views read those.
+def expected_shape(table: Table, databases: Mapping[str, str], owners: Mapping[str, str]) -> dict[str, str]:
+    """Aspects that the replica of a table has to have where databases and owners have other names: views read those databases.
 
     Args:
         table: of the source.
         databases: databases that have another name on the target, by their names at the source.
+        owners: of the policy.
     """
+    owner = _owner(owner_on_target(table.owner, table.ownerType, owners), table.ownerType)
     try:
-        return table_shape(rewritten(table, databases))
+        return {**table_shape(rewritten(table, databases)), "owner": owner}
     except CannotRewrite:  # then by what looks like a name of a database
-        shape = table_shape(table)
+        shape = {**table_shape(table), "owner": owner}
         for names in databases.items():
             shape["view text"] = with_database(shape["view text"], *names)
         return shape
@@ -93,6 +98,11 @@ def spark_path(thing: Table | Partition) -> Iterator[str]:
     path = _serde_parameters(thing.sd).get("path")
     if path and path.rstrip("/") != (thing.sd.location or "").rstrip("/"):
         yield f"serde parameter path is {path}, location is {thing.sd.location}"
+
+
+def _owner(name: str | None, kind: int | None) -> str:
+    """An owner; metastores before Hive 3 know users only, and name no kind."""
+    return f"{_KINDS[kind]} {name}" if kind in _KINDS else name or ""
 
 
 def _storage_shape(sd: StorageDescriptor) -> dict[str, str]:

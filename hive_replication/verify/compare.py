@@ -108,6 +108,7 @@ class Comparer:
         same_content: reads two files where their stores' checksums do not decide (files of other block sizes, other stores).
         statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
         databases: databases that have another name on the target, by their names at the source.
+        owners: of the policy.
     """
 
     source_roots: Sequence[str]
@@ -115,6 +116,7 @@ class Comparer:
     same_content: SameContent
     statistics_logged: bool = False
     databases: Mapping[str, str] = field(default_factory=dict[str, str])
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
         """Adds up a table: the pair of the table itself and those of its partitions."""
@@ -155,7 +157,8 @@ class Comparer:
 
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
         theirs = table_shape(target) if isinstance(target, Table) else partition_shape(target)
-        ours = expected_shape(source, self.databases) if isinstance(source, Table) else partition_shape(source)
+        whole = isinstance(source, Table)
+        ours = expected_shape(source, self.databases, self.owners) if whole else partition_shape(source)
         yield from shape_differences(ours, theirs, self.source_roots)
         yield from source_paths(target, self.source_roots, self.target_roots)
         if not list(spark_path(source)):

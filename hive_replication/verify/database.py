@@ -156,7 +156,7 @@ class _Comparison:
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4
-        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases)
+        self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases, source.policy.owners)
         self._side = source
 
     def names(self) -> list[str]:

@@ -18,7 +18,7 @@ _BATCH = 500
 def schema_differences(
     source: Source, target: Target, database: str, table: str, partitions: Collection[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Columns, types, formats and parameters that differ now.
+    """Columns, types, formats, parameters and owners that differ now.
 
     Partitions that only one side has are no difference of schema.
 
@@ -39,7 +39,8 @@ def schema_differences(
         return
     roots = [root.uri for root in source.storage.roots]
     databases = renamed_databases(source.policy.databases, database, name)
-    yield from (("", text) for text in shape_differences(expected_shape(ours, databases), table_shape(theirs), roots))
+    expected = expected_shape(ours, databases, source.policy.owners)
+    yield from (("", text) for text in shape_differences(expected, table_shape(theirs), roots))
     for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), _BATCH):
         left = by_name(ours, source.metastore.partitions(database, table, batch))
         right = by_name(theirs, target.metastore.partitions(name, table, batch))

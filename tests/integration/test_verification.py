@@ -6,6 +6,7 @@ import pytest
 
 from hive_replication.errors import BadRequest
 from hive_replication.lag import lag
+from hive_replication.repair import repair
 from hive_replication.verify import TableComparison, compare_database
 from tests.warehouse import Warehouse
 
@@ -64,6 +65,22 @@ def test_drift_on_either_side_is_told(replicated: Warehouse) -> None:
     assert found["seen"].differences == ("the table is on the source, not on the target",)
     assert found["plain"].differences == ("columns is 'a int, b string' on the target, 'a int, b string, c int' on the source",)
     assert found["outside"].differences == ()
+
+
+def test_owners_are_compared_repaired_and_follow_the_source(replicated: Warehouse) -> None:
+    connection, name = replicated.connection, replicated.database
+    for table in ("plain", "seen", "parts"):
+        image = connection.target.metastore.table(name, table)
+        assert image is not None
+        image.owner = "somebody"
+        connection.target.metastore.alter_table(name, table, image)
+    for table in ("plain", "seen"):
+        (told,) = compared(replicated)[table].differences
+        assert told.startswith("owner is 'somebody' on the target, ")
+        repair(connection.source, connection.target, connection.store, connection.copier, name, table)
+    replicated.sql("ALTER TABLE parts SET OWNER USER ann", "ALTER TABLE plain SET OWNER ROLE admin")
+    replicated.replicate()
+    assert [one.differences for one in compared(replicated).values()] == [()] * 4
 
 
 def test_lag_counts_the_events_of_the_policy(replicated: Warehouse) -> None:

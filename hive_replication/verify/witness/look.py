@@ -133,7 +133,7 @@ class Look:
             target = None
         counts = Counts((int(source is not None), int(target is not None)))
         digests = names_digest([name] if source else ()), names_digest([name] if target else ())
-        ours = None if source is None else _held(source, expected_shape(source, self._databases), source)
+        ours = None if source is None else _held(source, expected_shape(source, self._databases, self._policy.owners), source)
         theirs = None if target is None else _held(target, table_shape(target), target)
         describe, directories = part.shares.take(name)
         if source is None or target is None or ours is None or theirs is None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import CHECKPOINT
-from hive_replication.metastore.types import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, SerDeInfo, StorageDescriptor, Table
 from hive_replication.verify.compare import MOST_DIFFERENCES, Comparer, Listed, Pair
 
 SOURCE, TARGET = "hdfs://source:8020", "hdfs://target:8020"
@@ -184,3 +186,26 @@ def test_a_target_root_below_a_source_root_is_the_target() -> None:
     assert compared(table("hdfs://one:8020"), table("hdfs://one:8020/replica"), comparer=comparer) == ()
     assert "location points to the source" in compared(table("hdfs://one:8020"), table("hdfs://one:8020"), comparer=comparer)[0]
     assert compared(table("hdfs://one:80"), table("hdfs://one:8020"), comparer=Comparer(["hdfs://one:80/"], [], never)) == ()
+
+
+def test_owners_are_those_that_the_policy_gives_them() -> None:
+    """Of an earlier metastore the kind is not known; what the policy maps are users."""
+
+    def owned(root: str, owner: str | None, kind: int | None = None) -> Table:
+        made = table(root)
+        made.owner, made.ownerType = owner, kind
+        return made
+
+    comparer = replace(COMPARER, owners={"ann": "anna"})
+    user, role = PrincipalType.USER, PrincipalType.ROLE
+    for ours, theirs in (
+        ((None, None), ("", user)),
+        (("bob", None), ("bob", user)),
+        (("ann", user), ("anna", None)),
+        (("ann", role), ("ann", role)),
+    ):
+        assert compared(owned(SOURCE, *ours), owned(TARGET, *theirs), comparer=comparer) == ()
+    found = compared(owned(SOURCE, "ann", user), owned(TARGET, "ann", user), comparer=comparer)
+    assert found == ("owner is 'ann' on the target, 'anna' on the source",)
+    found = compared(owned(SOURCE, "ann", role), owned(TARGET, "ann", user), comparer=comparer)
+    assert found == ("owner is 'ann' on the target, 'role ann' on the source",)

@@ -195,7 +195,7 @@ def test_a_text_rewritten_there_and_back_counts_as_the_same() -> None:
     there = rewritten(CERTAIN, {"sales": "replica"})
     back = rewritten(there, {"replica": "sales"})
     assert back.viewOriginalText == "SELECT a FROM `sales`.t"
-    assert list(shape_differences(expected_shape(there, {"replica": "sales"}), table_shape(CERTAIN), [])) == []
+    assert list(shape_differences(expected_shape(there, {"replica": "sales"}, {}), table_shape(CERTAIN), [])) == []
 
 
 def test_comparisons_expect_the_other_names() -> None:
@@ -205,5 +205,5 @@ def test_comparisons_expect_the_other_names() -> None:
         (CERTAIN, CERTAIN.viewOriginalText, 2),
         (UNCERTAIN, UNCERTAIN.viewOriginalText, 1),
     ):
-        found = list(shape_differences(expected_shape(table, databases), table_shape(view(text or "")), []))
+        found = list(shape_differences(expected_shape(table, databases, {}), table_shape(view(text or "")), []))
         assert len(found) == differences, found
