@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from hive_replication.acid.rows import Kind, Rows, kind_of, rows_of
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import Compactions, seen_files
+from hive_replication.dump.bootstrap.acid_snapshot import SnapshotListing
 from hive_replication.dump.listing import Lister
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.client import Metastore
@@ -49,17 +49,15 @@ class Seen:
 
     Args:
         storage: the storage with its data.
-        lister: lists files of this storage.
+        listing: lists what the reader needs.
         insert_only: whether it is an insert-only table.
         write_ids: what the reader sees.
-        compactions: which of them it sees.
     """
 
     storage: Storage
-    lister: Lister
+    listing: SnapshotListing
     insert_only: bool
     write_ids: WriteIds
-    compactions: Compactions
 
     @classmethod
     def now(cls, metastore: Metastore, storage: Storage, lister: Lister, database: str, table: Table) -> Seen:
@@ -67,18 +65,17 @@ class Seen:
         name = table.tableName.lower()
         insert_only = (table.parameters or {}).get("transactional_properties", "").lower() == "insert_only"
         write_ids = metastore.write_ids(database, [name])[name]
-        return cls(storage, lister, insert_only, write_ids, Compactions(metastore.hidden_transactions))
+        listing = SnapshotListing(storage, lister, metastore.hidden_transactions)
+        return cls(storage, listing, insert_only, write_ids)
 
     def files(self, thing: Table | Partition) -> tuple[FileRef, ...]:
         """The files that the reader needs of the table or of a partition, by the names that a replica gives them."""
-        return self._listed(thing.sd.location)
+        (files,) = self.listing.many(self.write_ids, [thing.sd.location])
+        return files
 
-    def many(self, things: Iterable[Table | Partition]) -> Iterator[tuple[FileRef, ...]]:
+    def many(self, things: Iterable[Table | Partition]) -> list[tuple[FileRef, ...]]:
         """Those of several, in order."""
-        return self.storage.many.map(self._listed, [thing.sd.location for thing in things])
-
-    def _listed(self, location: str | None) -> tuple[FileRef, ...]:
-        return seen_files(self.storage, self.lister, self.write_ids, self.compactions, location)
+        return self.listing.many(self.write_ids, [thing.sd.location for thing in things])
 
     def reading(self, thing: Table | Partition, files: tuple[FileRef, ...]) -> Reading | None:
         """Of the rows in such files; None where their format cannot be read here."""

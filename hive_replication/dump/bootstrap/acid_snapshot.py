@@ -56,15 +56,15 @@ class Snapshot:
         waiting = _Waiting(self.source, self._database)
         while names := self._names():
             seen = self.source.metastore.write_ids(self._database, names)
-            compactions = Compactions(self.source.metastore.hidden_transactions)
+            listing = SnapshotListing(self.source.storage, self.reader.lister, self.source.metastore.hidden_transactions)
             now = self.source.metastore.current_event_id()
             opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
             if opened:
                 waiting.wait(opened)
             elif not self._touched(end, now, every=True):
-                self._list(seen, compactions)
+                self._list(seen, listing)
                 touched = self._touched(now, self.source.metastore.current_event_id(), every=False)
-                if not touched and not compactions.outdated:
+                if not touched and not listing.outdated:
                     return now
             end = self.consolidate(end)
         return end
@@ -87,75 +87,98 @@ class Snapshot:
                 return True
         return False
 
-    def _list(self, seen: dict[str, WriteIds], compactions: Compactions) -> None:
-        lister, writer = self.reader.lister, self.reader.writer
+    def _list(self, seen: dict[str, WriteIds], listing: SnapshotListing) -> None:
+        writer = self.reader.writer
         for name, write_ids in seen.items():
             record = writer.table(name)
             if record is None:
                 continue
-            listed = partial(seen_files, self.source.storage, lister, write_ids, compactions)
-            files = listed(record.table.sd.location) if has_files(record.table) else ()
+            (files,) = listing.many(write_ids, [record.table.sd.location if has_files(record.table) else None])
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             for batch in batches(writer.partitions(name), _BATCH):
-                found = self.source.storage.many.map(listed, [part.partition.sd.location for part in batch])
+                found = listing.many(write_ids, [part.partition.sd.location for part in batch])
                 for part, part_files in zip(batch, found, strict=True):
                     writer.put_partition(replace(part, files=part_files))
 
 
-class Compactions:
-    """Which compactions a reader does not see, while it lists for a while.
+class SnapshotListing:
+    """Lists what a reader needs of directories, which takes a while; compactions that end meanwhile count as seen from then on.
 
-    One that ends meanwhile counts as seen from then on: the cleaner may delete at once what it made needless.
+    The cleaner may delete at once what one made needless.
 
     Args:
+        storage: that the directories lie on.
+        lister: lists files of this storage.
         ask: for the transactions whose compactions are hidden at that moment.
 
     Attributes:
-        outdated: whether a directory was listed where one may have deleted what the reader needs: it left nothing but a base
-            with later writes.
+        outdated: whether the cleaner may have deleted what the reader needs: nothing but a base with later writes is left.
     """
 
-    def __init__(self, ask: Callable[[], Hidden]) -> None:
-        self._ask, self._hidden, self.outdated = ask, ask(), False
+    def __init__(self, storage: Storage, lister: Lister, ask: Callable[[], Hidden]) -> None:
+        self._storage, self._lister, self._ask = storage, lister, ask
+        self._hidden, self.outdated = ask(), False
 
-    def hidden(self, names: Sequence[str], write_ids: WriteIds) -> Hidden:
-        """Those that are hidden after directories were listed.
+    def many(self, write_ids: WriteIds, locations: Sequence[str | None]) -> list[tuple[FileRef, ...]]:
+        """The files of tables' or partitions' directories; none of one that is absent.
 
         Args:
-            names: of the directories.
-            write_ids: what the reader sees.
+            write_ids: what the reader sees of the table.
+            locations: URIs of the directories; None where there is none.
         """
-        made = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility]
-        if any(one.visibility in self._hidden for one in made):
-            self._hidden = self._ask()
-        hidden = self._hidden
-        later = any(one.kind == "base" and one.last > write_ids.high and one.visibility not in hidden for one in made)
-        self.outdated |= later and not read_by(names, write_ids, hidden)
-        return hidden
+        found: dict[int, SeenFiles] = {}
+        left: dict[int, str | None] = dict(enumerate(locations))
+        while left:
+            listed = partial(seen_files, self._storage, self._lister, write_ids, self._hidden)
+            now = dict(zip(left, self._storage.many.map(listed, list(left.values())), strict=True))
+            found |= now
+            if any(one.unseen for one in now.values()):
+                self._hidden = self._ask()
+            left = {n: left[n] for n, one in now.items() if any(compaction not in self._hidden for compaction in one.unseen)}
+        self.outdated |= any(one.outdated for one in found.values())
+        return [found[n].files for n in range(len(locations))]
 
 
-def seen_files(
-    storage: Storage, lister: Lister, write_ids: WriteIds, compactions: Compactions, location: str | None
-) -> tuple[FileRef, ...]:
-    """The files of a transactional table's or partition's directory that a reader needs; none where it is absent.
+@dataclass(frozen=True, slots=True)
+class SeenFiles:
+    """What a reader needs of a directory.
+
+    Args:
+        files: those that it needs.
+        unseen: transactions of compactions of which there are directories, and which the reader does not see.
+        outdated: whether there is nothing for the reader, but a base with later writes.
+    """
+
+    files: tuple[FileRef, ...] = ()
+    unseen: frozenset[int] = frozenset()
+    outdated: bool = False
+
+
+def seen_files(storage: Storage, lister: Lister, write_ids: WriteIds, hidden: Hidden, location: str | None) -> SeenFiles:
+    """What a reader needs of a transactional table's or partition's directory; nothing where it is absent.
 
     Args:
         storage: that it lies on.
         lister: lists files of this storage.
         write_ids: what the reader sees.
-        compactions: which of them it sees.
+        hidden: transactions whose compactions it does not see.
         location: URI of the directory; None where there is none.
     """
     if not location or lister.is_barred(location):
-        return ()
+        return SeenFiles()
     try:
         names = [paths.name(status.uri.rstrip("/")) for status in storage.ls(location) if status.is_dir]
     except FileNotFoundError:
-        return ()
+        return SeenFiles()
     except Denied:
         names = []  # which the lister says, too
-    hidden = compactions.hidden(names, write_ids)
-    return tuple(needed(lister.files(location), names, write_ids, hidden))
+    compacted = [one for one in map(AcidDirectory.parsed, names) if one is not None and one.visibility]
+    later = any(one.kind == "base" and one.last > write_ids.high and one.visibility not in hidden for one in compacted)
+    return SeenFiles(
+        tuple(needed(lister.files(location), names, write_ids, hidden)),
+        frozenset(one.visibility for one in compacted if one.visibility in hidden),
+        outdated=later and not read_by(names, write_ids, hidden),
+    )
 
 
 def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, hidden: Container[int]) -> Iterator[FileRef]:

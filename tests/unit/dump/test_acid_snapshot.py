@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hive_replication.acid.write_ids import Hidden, WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import Compactions, needed, seen_files
+from hive_replication.dump.bootstrap.acid_snapshot import SeenFiles, SnapshotListing, needed, seen_files
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
+from hive_replication.parallel import Threads
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from hive_replication.storage.file_status import FileStatus
 from tests.faults import unreadable_directories
 
 ORIGINAL = FileRef("hdfs://s/t/000000_0")
@@ -55,7 +61,7 @@ def test_a_directory_below_that_may_not_be_read_stands_for_all_of_it_unless_it_i
     storage, location = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
 
     def seen() -> list[str]:
-        files = seen_files(storage, Lister(storage, holds=True), WriteIds(6), Compactions(lambda: Hidden(9)), location)
+        files = seen_files(storage, Lister(storage, holds=True), WriteIds(6), Hidden(9), location).files
         return [f"{file.subdir} {file.is_unlisted_directory}" for file in files]
 
     with unreadable_directories(".hive-staging_1"):
@@ -65,14 +71,46 @@ def test_a_directory_below_that_may_not_be_read_stands_for_all_of_it_unless_it_i
             assert seen() == ["denied True"]
 
 
+class Directories:
+    """A storage whose cleaner deletes, when a compaction has ended, what it made needless; it is listed twice for that."""
+
+    def __init__(self, *states: str) -> None:
+        self._states = [state.split() for state in states]
+
+    def ls(self, location: str) -> list[FileStatus]:
+        names = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        self.files = [file(name) for name in names]
+        return [FileStatus(f"{location}/{name}", 0, is_dir=True, modified=0) for name in names]
+
+
+def listed(states: tuple[str, ...], *hidden: Hidden) -> tuple[list[str], bool, int]:
+    """The directories whose files are taken, whether that is outdated, and how often the metastore was asked."""
+    storage: Any = Directories(*states)
+    storage.many = Threads(1, "test")
+    lister: Any = SimpleNamespace(is_barred=lambda location: False, files=lambda location: storage.files)
+    answers = list(hidden)
+    listing = SnapshotListing(storage, lister, lambda: answers.pop(0))
+    (files,) = listing.many(WriteIds(1), ["hdfs://s/t"])
+    return [one.uri.removeprefix("hdfs://s/t/").partition("/")[0] for one in files], listing.outdated, len(hidden) - len(answers)
+
+
+BEFORE, UNDER_WAY, AFTER = Hidden(12, frozenset({7})), Hidden(13, frozenset({13})), Hidden(13)
+
+
 def test_a_compaction_that_ends_while_directories_are_listed_is_seen() -> None:
-    """The cleaner may delete what it made needless; one that goes on is not, and one that took in later writes shows that."""
-    answers = iter([Hidden(12, frozenset({7})), Hidden(14, frozenset({13})), Hidden(15)])
-    compactions = Compactions(lambda: next(answers))
-    assert 13 in compactions.hidden(["delta_1_1", "base_1_v12"], WriteIds(1))  # nothing is asked
-    assert 13 in compactions.hidden(["delta_1_1", "base_1_v13"], WriteIds(1))
-    assert 13 not in compactions.hidden(["base_1_v13"], WriteIds(1))
-    compactions.hidden(["delta_1_1", "base_2_v14"], WriteIds(1))
-    assert not compactions.outdated
-    compactions.hidden(["base_2_v14"], WriteIds(1))
-    assert compactions.outdated
+    """The cleaner may have deleted what it made needless; one that goes on is not seen."""
+    assert listed(("delta_1_1 base_1_v12",), BEFORE) == (["base_1_v12"], False, 1)
+    assert listed(("delta_1_1 base_1_v13",), BEFORE, UNDER_WAY) == (["delta_1_1"], False, 2)
+    assert listed(("delta_1_1 base_1_v7", "base_1_v7"), BEFORE, AFTER) == (["base_1_v7"], False, 2)
+    assert listed(("base_1_v13",), BEFORE, AFTER) == (["base_1_v13"], False, 2)
+
+
+def test_a_base_with_later_writes_that_is_alone_tells_that_the_snapshot_is_too_old() -> None:
+    assert listed(("delta_1_1 base_2_v13",), BEFORE, AFTER) == (["delta_1_1"], False, 2)
+    assert listed(("base_2_v13",), BEFORE, AFTER) == ([], True, 2)
+
+
+def test_listing_can_be_done_by_other_processes() -> None:
+    """Spark executors list many directories."""
+    assert pickle.loads(pickle.dumps(partial(seen_files, write_ids=WriteIds(1), hidden=BEFORE))).keywords["hidden"] == BEFORE
+    assert pickle.loads(pickle.dumps(SeenFiles((ORIGINAL,)))) == SeenFiles((ORIGINAL,))
