@@ -8,7 +8,7 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.command import repl_load
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.replica.state import LAST_ID, replica_state
@@ -190,6 +190,50 @@ def test_one_table_goes_back_and_waits(replica_with_history: tuple[Warehouse, di
     warehouse.assert_equal(only="parts")
     release(target, name)
     assert warehouse.load(warehouse.dump(first).directory).held == ()
+    warehouse.assert_equal()
+
+    # One that was taken back further than the next undo goes: its loads of then, or those since, lead back to there.
+    second = sorted(pictures)[1]
+    for released, whole in ((True, False), (False, True)):
+        undo(target, name, "parts", first)
+        if released:
+            release(target, name)
+            assert warehouse.load(warehouse.dump(first).directory).held == ()
+        undo(target, name, None if whole else "parts", second)
+        assert warehouse.status("parts") == first
+        assert picture(warehouse)["content"]["parts"] == pictures[first]["content"]["parts"]  # type: ignore[index]
+        release(target, name)
+        assert warehouse.load(warehouse.dump(first).directory).held == ()
+        warehouse.assert_equal()
+
+
+@pytest.mark.long
+def test_an_undo_that_is_left_unfinished_and_released_loses_nothing(
+    replica_with_history: tuple[Warehouse, dict[int, dict[str, object]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed anywhere, or failed at a table that a user dropped."""
+    warehouse, pictures = replica_with_history
+    target, name, first = warehouse.connection.target, warehouse.database, min(pictures)
+    kills = 0
+    for survived in range(0, 42, 3):
+        dying(monkeypatch, warehouse, survived)
+        try:
+            undo(target, name, None, first)
+        except Killed:
+            kills += 1
+        finally:
+            monkeypatch.undo()
+        release(target, name)
+        assert warehouse.replicate().held == ()
+        warehouse.assert_equal()
+    assert kills >= 10
+
+    target.metastore.drop_table(name, "other", delete_data=False)
+    with pytest.raises(ReplicationError, match=r"other went away without a load: repair it instead"):
+        undo(target, name, None, first)
+    release(target, name)
+    warehouse.replicate()
+    repair(warehouse.connection.source, target, warehouse.connection.store, warehouse.connection.copier, name, "other")
     warehouse.assert_equal()
 
 

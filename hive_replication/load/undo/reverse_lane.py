@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from hive_replication.errors import Refused, ReplicationError
-from hive_replication.load.apply.renames import rename_table
+from hive_replication.load.apply.renames import rename_partitions, rename_table
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
@@ -17,8 +17,10 @@ from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_ours, object_id
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import with_claims
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
@@ -114,8 +116,10 @@ class LaneReverser:
                 self._drop(step)
             case op.DropTable.kind:
                 self._create_again(step)
+            case op.RenamePartition.kind:
+                self._rename_partition_back(step)
             case _:
-                pass  # does not change names of tables
+                pass  # does not change names
 
     def _rename_back(self, step: Step) -> None:
         current = self._metastore.table(self._database, step.new_name)
@@ -126,6 +130,21 @@ class LaneReverser:
         image.parameters = {**current.parameters, LAST_ID: str(step.evid - 1)}
         self._check()
         rename_table(self._metastore, current, image)
+
+    def _rename_partition_back(self, step: Step) -> None:
+        """In one call: a load that continues from the middle of an undo must not find it under both names, or under none."""
+        table, (old, new) = self._metastore.table(self._database, step.table), step.partitions
+        if table is None or is_transactional(table) or not is_ours(table, self._source):
+            return  # the metastore moves data of transactions
+        found = by_name(table, self._metastore.partitions(self._database, step.table, [old, new]))
+        current = found.get(new)
+        if old in found or current is None or not covers(object_id(current), step.evid):
+            return  # as in _rename_back, or another one has its name by now
+        image = copy_of(current)
+        image.values = list(partition_values(old))
+        image.parameters = {**(current.parameters or {}), LAST_ID: str(step.evid - 1)}
+        self._check()
+        rename_partitions(self._metastore, table, [(new, image)])
 
     def _drop(self, step: Step) -> None:
         current = self._metastore.table(self._database, step.table)
@@ -173,12 +192,12 @@ class LaneReverser:
             for name in found.keys() & wanted.keys():
                 self._require_replica(found[name], wanted[name], object_name(self._database, table, name), "drop it")
             self._check()
+            if surplus := [name for name, one in found.items() if name not in wanted and is_ours(one, self._source)]:
+                self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
             if new := [image for name, image in wanted.items() if name not in found]:
                 self._metastore.add_partitions(self._database, table, new)
             if changed := [image for name, image in wanted.items() if name in found and found[name] != image]:
                 self._metastore.alter_partitions(self._database, table, changed)
-            if surplus := [name for name, one in found.items() if name not in wanted and is_ours(one, self._source)]:
-                self._metastore.drop_partitions(self._database, table, surplus, delete_data=False)
 
     def _require_replica(self, current: Thing, image: Thing, shown: str, what: str) -> None:
         if is_ours(image, self._source):  # else it was the users' before the lane, too
