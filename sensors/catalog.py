@@ -1,6 +1,7 @@
 """The sensor on the catalog: reloads the code location when tables or databases appear on the source or disappear from it.
 
-New tables are replicated without assets of their own, too; new databases only once they have assets.
+New tables are replicated without assets of their own, too; new databases only once they have assets. A reload reads the policies
+again: one that cannot be loaded would leave the location without definitions, and so without sensors.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import dagster as dg
+from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect.databases import resolved
+from hive_replication.load.replica.held_retries import delay
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names
@@ -23,16 +28,37 @@ from sensors.connections import ATTEMPTS, TIMEOUT
 _INTERVAL = 60
 _DELAY = 2.0  # seconds: the tick that requests the reload ends first
 _RELOAD_TIMEOUT = 300  # seconds
+_RETRY_DELAY = (60.0, 3600.0)  # seconds after a reload that left the same change
 _SHOWN = 3
+_BY_HAND = "run dg utils refresh-defs-state, then Reload on Dagster's Deployment page"
 _LOG = logging.getLogger("dagster")
 
 
-def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]]) -> dg.SensorDefinition:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The cursor: the reload that was asked for last.
+
+    Args:
+        change: fingerprint of the names that had appeared or disappeared; "" where nothing was asked since all was known.
+        time: when, seconds since the epoch.
+        attempts: reloads for this change; a metastore that did not answer during one leaves the definitions as they were.
+    """
+
+    change: str = ""
+    time: float = 0.0
+    attempts: int = 0
+
+
+_ASKED = TypeAdapter(Asked)
+
+
+def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]], why_not: Callable[[], str]) -> dg.SensorDefinition:
     """The sensor of a policy.
 
     Args:
         policy: as written, with its database patterns.
         known: tables in the present definitions, by source database.
+        why_not: why the definitions are not to be loaded again now, "" where they may be.
     """
 
     @running_sensor(
@@ -43,36 +69,66 @@ def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]]) -> dg.Se
     def catalog(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         with Metastore.of(policy.source, timeout=TIMEOUT, retries=ATTEMPTS) as metastore:
             found = sorted(changes(metastore, policy, known))
-        return _answer(context, found)
+        return tick(context, found, why_not, time.time())
 
     return catalog
 
 
 def changes(metastore: Metastore, policy: Policy, known: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Names of tables and databases that appeared or disappeared since the definitions were loaded."""
+    """Names of tables and databases that appeared (``+``) or disappeared (``-``) since the definitions were loaded."""
     present = set(metastore.databases())
     for database in sorted(present.intersection(resolved(policy, metastore).databases)):
         if database not in known:
-            yield database
+            yield f"+{database}"
             continue
         tables = set(filter(policy.includes, metastore.table_names(database)))
-        yield from (f"{database}.{table}" for table in tables ^ known[database])
-    yield from known.keys() - present
+        yield from (f"+{database}.{table}" for table in tables - known[database])
+        yield from (f"-{database}.{table}" for table in known[database] - tables)
+    yield from (f"-{database}" for database in known.keys() - present)
 
 
-def _answer(context: dg.SensorEvaluationContext, found: list[str]) -> dg.SkipReason:
+def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Callable[[], str], now: float) -> dg.SkipReason:
+    """One tick at a given time.
+
+    Args:
+        context: Dagster's.
+        found: what has changed.
+        why_not: as for :func:`catalog_sensor`.
+        now: seconds since the epoch.
+    """
     if not found:
+        context.update_cursor(_ASKED.dump_json(Asked()).decode())
         return dg.SkipReason("the definitions are up to date")
     shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    fingerprint = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
     origin = context.code_location_origin
-    if context.cursor == fingerprint or not isinstance(origin, GrpcServerCodeLocationOrigin):
-        return dg.SkipReason(f"changed: {shown}; run dg utils refresh-defs-state, then Reload on Dagster's Deployment page")
-    context.update_cursor(fingerprint)  # one reload for one change, even if it fails
+    if not isinstance(origin, GrpcServerCodeLocationOrigin):
+        return dg.SkipReason(f"changed: {shown}; {_BY_HAND}")
+    change = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
+    asked = _read(context.cursor)
+    asked = asked if asked.change == change else Asked(change)
+    due = asked.time + delay(asked.attempts, _RETRY_DELAY) if asked.attempts else now
+    if now < due:
+        return dg.SkipReason(
+            f"changed: {shown}; the definitions were reloaded, the next time is in {due - now:.0f} s; or {_BY_HAND}"
+        )
+    if reason := why_not():
+        return dg.SkipReason(f"changed: {shown}; the definitions are not reloaded: {reason}")
+    context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
+    _reload_soon(origin)
+    return dg.SkipReason(f"changed: {shown}; the definitions are being reloaded")
+
+
+def _read(cursor: str | None) -> Asked:
+    try:
+        return _ASKED.validate_json(cursor or "")
+    except ValidationError:
+        return Asked()
+
+
+def _reload_soon(origin: GrpcServerCodeLocationOrigin) -> None:
     timer = threading.Timer(_DELAY, _reload, (origin,))
     timer.daemon = True
     timer.start()
-    return dg.SkipReason(f"changed: {shown}; the definitions are being reloaded")
 
 
 def _reload(origin: GrpcServerCodeLocationOrigin) -> None:

@@ -3,7 +3,7 @@
 # No postponed annotations here: Dagster reads those of the component's fields as types.
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,11 +101,14 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         if policy is None:
             _LOG.warning("no policy: set HIVE_REPL_CONFIG to a policy file, or write policy_file or policy into defs.yaml")
             return dg.Definitions()
+        project: Sequence[ReplicationPolicy] = [self]
         if context is not None:  # pyright: ignore[reportUnnecessaryComparison] (in tests)
-            _require_own_name(policy, context.component_tree.get_all_components(ReplicationPolicy))
+            project = context.component_tree.get_all_components(ReplicationPolicy)
+        loaded = [(one, one.settings()) for one in project]
+        _require_own_name(policy, loaded)
         catalog = _known_catalog(policy, state_path)
         tables = {one.name: frozenset({*(t.name for t in one.tables), *dict(one.left_out)}) for one in catalog.databases}
-        looking = dg.Definitions(sensors=[catalog_sensor(policy, tables)])
+        looking = dg.Definitions(sensors=[catalog_sensor(policy, tables, why_no_reload(loaded))])
         policy = with_databases(policy, (one.name for one in catalog.databases if policy.pattern_of(one.name)))
         if not policy.databases:
             return looking
@@ -118,13 +121,34 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         return dg.Definitions.merge(made, looking)
 
 
-def _require_own_name(policy: Policy, components: Iterable[ReplicationPolicy]) -> None:
+def why_no_reload(loaded: Collection[tuple[ReplicationPolicy, Policy | None]]) -> Callable[[], str]:
+    """What tells why definitions are not to be loaded again for tables alone: a policy of the project is not what was loaded.
+
+    An operator's change takes effect when the operator says so; and one that cannot be loaded would end all sensors.
+
+    Args:
+        loaded: all components of the project, with their policies.
+    """
+
+    def why() -> str:
+        for one, policy in loaded:
+            try:
+                if one.settings() != policy:
+                    return f"{one.policy_file} was changed; Reload on Dagster's Deployment page makes the change take effect"
+            except ReplicationError as error:
+                return str(error)
+        return ""
+
+    return why
+
+
+def _require_own_name(policy: Policy, loaded: Iterable[tuple[ReplicationPolicy, Policy | None]]) -> None:
     """Makes sure that no other policy of the project has this one's name, of which the names in Dagster are made.
 
     Raises:
         BadRequest: one has.
     """
-    places = [one.policy_file or "defs.yaml" for one in components if (other := one.settings()) and other.name == policy.name]
+    places = [one.policy_file or "defs.yaml" for one, other in loaded if other and other.name == policy.name]
     if len(places) > 1:
         raise BadRequest(f"two policies are named {policy.name!r} ({', '.join(places)}): give each a name of its own")
 

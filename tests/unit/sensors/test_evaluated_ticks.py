@@ -59,7 +59,7 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 def definitions(tmp_path: Path) -> dg.Definitions:
     policy = POLICY.model_copy(update={"checks": Checks(repair=True), "drift": Drift(budget=1e-6)})
     servers = {Names.of(policy).connection: Servers(dump_root=f"file://{tmp_path}")}
-    looking = dg.Definitions(sensors=[catalog.catalog_sensor(policy, {"sales": frozenset({"orders"})})])
+    looking = dg.Definitions(sensors=[catalog.catalog_sensor(policy, {"sales": frozenset({"orders"})}, lambda: "")])
     return dg.Definitions.merge(build_defs(policy, CATALOG, resources=servers, settings=SensorSettings(listen=0)), looking)
 
 
@@ -165,9 +165,9 @@ def test_alarms(definitions: dg.Definitions, instance: dg.DagsterInstance, monke
 
 def test_catalog(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(catalog, "changes", lambda *_: ["sales.new"])
+    monkeypatch.setattr(catalog, "changes", lambda *_: ["+sales.new"])
     monkeypatch.setattr(catalog, "_DELAY", 0.0)
     monkeypatch.setattr(catalog, "_reload", asked.append)
     said = evaluated(definitions, instance, "catalog")
-    assert said.skip_message == "changed: sales.new; the definitions are being reloaded"
+    assert said.skip_message == "changed: +sales.new; the definitions are being reloaded"
     assert said.cursor

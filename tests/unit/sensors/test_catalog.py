@@ -1,0 +1,108 @@
+"""When the sensor on the catalog has the definitions loaded again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from hive_replication.policy import load_policy
+from repl_assets.components import ReplicationPolicy, replication_policy
+from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
+from sensors import catalog
+from tests.lags import POLICY
+
+
+class Sensor:
+    """The sensor over ticks; reloads are counted and change nothing."""
+
+    def __init__(self) -> None:
+        self.cursor: str | None = None
+        self.now = 1_000_000.0
+        self.reloads = 0
+        self.why_not = ""
+
+    def tick(self, *found: str, later: float = 60.0) -> str:
+        self.now += later
+        origin = GrpcServerCodeLocationOrigin(host="localhost", socket="/tmp/none")
+        context = dg.SensorEvaluationContext(None, cursor=self.cursor, code_location_origin=origin)
+        said = catalog.tick(context, list(found), lambda: self.why_not, self.now)
+        self.cursor = context.cursor
+        return str(said.skip_message)
+
+
+@pytest.fixture
+def sensor(monkeypatch: pytest.MonkeyPatch) -> Sensor:
+    made = Sensor()
+
+    def later(_: object) -> None:
+        made.reloads += 1
+
+    monkeypatch.setattr(catalog, "_reload_soon", later)
+    return made
+
+
+def test_a_reload_that_changed_nothing_is_asked_again_with_growing_delay(sensor: Sensor) -> None:
+    assert sensor.tick("+sales2") == "changed: +sales2; the definitions are being reloaded"
+    assert sensor.tick("+sales2", later=30).startswith(
+        "changed: +sales2; the definitions were reloaded, the next time is in 30 s"
+    )
+    assert sensor.reloads == 1
+    asked = [minute for minute in range(1, 600) if "being reloaded" in sensor.tick("+sales2")]
+    assert sensor.reloads == 1 + len(asked)
+    assert asked[:4] == [1, 3, 7, 15]
+    assert {after - before for before, after in pairwise(asked[6:])} == {60}, "at least once an hour"
+
+
+def test_another_change_is_asked_at_once(sensor: Sensor) -> None:
+    sensor.tick("+sales2")
+    assert "being reloaded" in sensor.tick("+sales2", "+sales3", later=1)
+    assert "being reloaded" in sensor.tick("-sales2", later=1), "it went, which is not the same as that it came"
+
+
+def test_the_same_change_is_asked_again_after_it_was_level(sensor: Sensor) -> None:
+    sensor.tick("+sales2")
+    assert sensor.tick() == "the definitions are up to date"
+    assert "being reloaded" in sensor.tick("+sales2", later=1)
+
+
+def test_no_reload_while_the_policy_cannot_be_loaded(sensor: Sensor) -> None:
+    sensor.why_not = "policy.yaml is not valid"
+    assert sensor.tick("+sales2").startswith("changed: +sales2; the definitions are not reloaded: policy.yaml is not valid")
+    assert sensor.reloads == 0
+    sensor.why_not = ""
+    assert "being reloaded" in sensor.tick("+sales2", later=1)
+
+
+def test_a_cursor_of_an_earlier_version(sensor: Sensor) -> None:
+    sensor.cursor = "0123456789abcdef"
+    assert "being reloaded" in sensor.tick("+sales2")
+
+
+def test_changes_have_a_direction() -> None:
+    there: Any = type("M", (), {"databases": lambda _: ["sales", "new"], "table_names": lambda *_: ["a", "b"]})()
+    policy = POLICY.model_copy(update={"databases": {"sales": "sales", "new": "new", "old": "old"}})
+    known = {"sales": frozenset({"b", "c"}), "old": frozenset[str]()}
+    assert sorted(catalog.changes(there, policy, known)) == ["+new", "+sales.a", "-old", "-sales.c"]
+
+
+def test_policies_that_were_changed_keep_from_a_reload(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    text = POLICY.model_dump_json(exclude_defaults=True)  # which is YAML, too
+    file.write_text(text)
+    assert load_policy(file) == POLICY
+    why = replication_policy.why_no_reload([(ReplicationPolicy(policy_file=str(file)), POLICY), (ReplicationPolicy(), None)])
+    assert why() == ""
+    file.write_text(f"# a comment\n{text}")
+    assert why() == ""
+    file.write_text(text.replace('"sales"', '"sales2"'))
+    assert why() == f"{file} was changed; Reload on Dagster's Deployment page makes the change take effect"
+    file.write_text(text.replace("databases", "databsaes"))
+    assert "databsaes" in why()
+    file.unlink()
+    assert str(file) in why()
+    file.write_text(text)
+    assert why() == ""
