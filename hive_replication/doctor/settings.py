@@ -14,15 +14,15 @@ LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
 DAY = 86_400
 _CATALOG = "metastore.catalog.default"
 _TRIMMED = "hive.metastore.notification.parameters.exclude.patterns"
-_UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": DAY, "day": DAY, "ms": 0.001, "msec": 0.001}
+_LONG = {"": 1, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "d": DAY, "day": DAY}
+_UNITS = _LONG | {"ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9, "nsec": 1e-9}
 
 
 def seconds(text: str) -> float | None:
     """A time as Hive writes it (``240h``, ``10d``, ``86400``: seconds); None where it is none."""
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*?)s?\s*", text.lower())
-    if not found or found[2] not in _UNITS:
-        return None
-    return int(found[1]) * _UNITS[found[2]]
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
+    unit = _UNITS.get(found[2], _UNITS.get(found[2].removesuffix("s"))) if found else None
+    return int(found[1]) * unit if found and unit else None
 
 
 def source_settings(setting: Setting, lag: float) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from hive_replication.policy.hours import valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
-from hive_replication.policy.scope import PartitionFilters, PolicyScope, matches, valid_patterns
+from hive_replication.policy.scope import PartitionFilters, PolicyScope, by_lower_name, matches, valid_patterns
 from hive_replication.policy.secrets import KEY, as_reference, only_references
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.yaml_text import parse, place
@@ -56,7 +56,7 @@ def _databases(databases: dict[str, str]) -> dict[str, str]:
 def _filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     for of_tables in filters.values():
         PartitionFilters.read(of_tables.items())
-    return {database.lower(): of_tables for database, of_tables in filters.items()}
+    return by_lower_name(filters)
 
 
 def _preserved(what: tuple[Preserved, ...]) -> tuple[Preserved, ...]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from hive_replication.errors import BadRequest
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.regular_expressions import require_expression
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +133,17 @@ def _is_expression(pattern: str) -> bool:
 
 def _folded(patterns: Iterable[str]) -> list[str]:
     return sorted({pattern if _is_expression(pattern) else pattern.lower() for pattern in patterns})
+
+
+def by_lower_name(values: Mapping[str, T]) -> dict[str, T]:
+    """Values by names of databases in lower case.
+
+    Raises:
+        ValueError: a name is there twice.
+    """
+    folded: dict[str, T] = {}
+    for name, value in values.items():
+        if name.lower() in folded:
+            raise ValueError(f"{name.lower()!r} is named twice: Hive's names have no case")
+        folded[name.lower()] = value
+    return folded

@@ -35,13 +35,21 @@ def swapped(policy: Policy) -> Policy:
         name: texts for name, texts in policy.partition_filters.items() if is_pattern(name) or name not in policy.databases
     }
     filters |= {target: texts for target, texts in of_names.items() if texts}
-    left_out = {"source", "target", "databases", "owners", "privileges", "partition_filters", *_OF_THE_TARGET}
+    left_out = {"source", "target", "databases", "owners", "privileges", "partition_filters", "priorities", *_OF_THE_TARGET}
     kept = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
     outside = filter(None, (policy.external_root, policy.functions_root))
     source = policy.target.model_copy(update={"paths": tuple(dict.fromkeys((*policy.target.paths, *outside)))})
     sides = {"source": source.model_dump(mode="json"), "target": policy.source.model_dump(mode="json")}
     names = {"databases": databases, "owners": owners, "privileges": privileges.model_dump(mode="json", exclude_defaults=True)}
-    return Policy.model_validate({**kept, **sides, **names, "partition_filters": filters})
+    return Policy.model_validate({**kept, **sides, **names, "partition_filters": filters, "priorities": _priorities(policy)})
+
+
+def _priorities(policy: Policy) -> dict[str, int]:
+    """Each database keeps its priority, under its name on the target."""
+    others = {name: value for name, value in policy.priorities.items() if name not in policy.databases or is_pattern(name)}
+    by_patterns = policy.model_copy(update={"priorities": others})
+    names = {target: policy.priority(name) for name, target in policy.databases.items() if not is_pattern(name)}
+    return others | {target: value for target, value in names.items() if value != by_patterns.priority(target)}
 
 
 def _turned(names: Mapping[str, str], setting: str, what: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from hive_replication.policy.scope import by_lower_name
 from hive_replication.policy.secrets import KEY, only_references, without_password
 
 
@@ -51,8 +52,8 @@ def valid_locations(locations: dict[str, str]) -> dict[str, str]:
     for name, directory in locations.items():
         if other := next((one for one in places.values() if _in_one_another(one, directory)), None):
             raise ValueError(f"{directory} and {other} lie in one another: each database needs a directory of its own")
-        places[name.lower()] = directory
-    return places
+        places[name] = directory
+    return by_lower_name(places)
 
 
 def _in_one_another(first: str, second: str) -> bool:

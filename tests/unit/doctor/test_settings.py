@@ -33,6 +33,10 @@ def judged(changes: dict[str, str], lag: float = 0.0) -> dict[str, tuple[str, st
         ("86400", 86_400),
         ("5min", 300),
         ("2 hours", 7200),
+        ("86400000ms", 86_400),
+        ("5 msecs", 0.005),
+        ("3m", 180),
+        ("1 s", 1),
         ("soon", None),
     ],
 )

@@ -143,6 +143,18 @@ def test_directories_of_databases(tmp_path: Path) -> None:
     made = load_policy(written(tmp_path, text % "Copy: hdfs://target:8020/warehouse/lake/"))
     assert made.locations == {"copy": "hdfs://target:8020/warehouse/lake"}
     below = "a: hdfs://target:8020/warehouse/x, b: hdfs://target:8020/warehouse/x/y"
-    for wrong, why in ((below, "lie in one another"), ("a: hdfs://other/x", "under none"), ("a: x", "is not a directory")):
+    twice = "A: hdfs://target:8020/x, a: hdfs://target:8020/y"
+    for wrong, why in (
+        (below, "lie in one another"),
+        (twice, "'a' is named twice"),
+        ("a: hdfs://other/x", "under none"),
+        ("a: x", "is not a directory"),
+    ):
         with pytest.raises(BadRequest, match=why):
             load_policy(written(tmp_path, text % wrong))
+
+
+def test_a_database_has_its_partition_filters_once(tmp_path: Path) -> None:
+    text = TEXT + "partition_filters: {Sales: {a: n = 1}, sales: {b: n = 2}}\n"
+    with pytest.raises(BadRequest, match="'sales' is named twice"):
+        load_policy(written(tmp_path, text))

@@ -66,3 +66,14 @@ def test_the_command_prints_a_policy(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["--config", str(path), "policy", "swap"]) == 0
     (tmp_path / "back.yaml").write_text(capsys.readouterr().out)
     assert load_policy(tmp_path / "back.yaml") == swapped(load_policy(path))
+
+
+def test_priorities_keep_their_databases() -> None:
+    databases = {"sales": "copy", "hr": "hr", "low": "sales_old", "fin_*": "*"}
+    policy = Policy.model_validate({**SIDES, "databases": databases, "priorities": {"sales": 5, "s*": 1, "fin_*": -1}})
+    back = swapped(policy)
+    assert {name: back.priority(name) for name in ("copy", "hr", "sales_old", "fin_a")} == {
+        "copy": 5, "hr": 0, "sales_old": 0, "fin_a": -1,
+    }  # fmt: skip
+    there_again = swapped(back)
+    assert all(there_again.priority(name) == policy.priority(name) for name in ("sales", "hr", "low", "fin_a"))
