@@ -22,6 +22,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.undo import undo as undoing
 from hive_replication.load.undo.undo import Undo
 from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.partitions import by_name
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.process import actor
 from hive_replication.progress import Progress
@@ -103,6 +104,8 @@ def repair(
     state = _state(connection.target, target_name)
     if found is None:
         differ = _different(connection, database, table, partitions, progress)
+        if table is not None and partitions:
+            _require_partitions(connection, database, table, partitions)
         held = tuple(sorted(one for one in state.held if table in (None, one) and not partitions))
         found = RepairResult(name.lower(), differ, held)
     if dry_run or not (found.needed or force):
@@ -271,6 +274,17 @@ def _state(target: Target, database: str) -> ReplicaState:
     if not state.source:
         raise BadRequest(f"the target has no replica {database!r}")
     return state
+
+
+def _require_partitions(connection: Connection, database: str, table: str, partitions: Sequence[str]) -> None:
+    """A name that neither side has is misspelt: it must not be told as missing on the target."""
+    there: set[str] = set()
+    sides = (connection.source.metastore, database), (connection.target.metastore, connection.target.policy.target_of(database))
+    for metastore, name in sides:
+        found = metastore.table(name, table)
+        there |= by_name(found, metastore.partitions(name, table, partitions)).keys() if found and found.partitionKeys else set()
+    if absent := [one for one in partitions if one not in there]:
+        raise BadRequest(f"neither side has the partition {absent[0]} of {database}.{table}")
 
 
 def _different(

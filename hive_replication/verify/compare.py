@@ -139,6 +139,8 @@ class Comparer:
 
     def _pair(self, pair: Pair) -> tuple[int, bool, list[str]]:
         what = f"partition {pair.name}" if pair.name else "the table"
+        if pair.source is None and pair.target is None:
+            return 0, False, []  # of partitions that are named, dropped on both sides
         if pair.source is None or pair.target is None:
             missing, present = ("target", "source") if pair.target is None else ("source", "target")
             return 0, False, [f"{what} is on the {present}, not on the {missing}"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -70,16 +72,19 @@ def _cells(row: ReportRow) -> tuple[object, ...]:
 
 
 def _print_json(found: Iterable[Report]) -> None:
-    """One document, written piece by piece: a report may be larger than memory."""
-    write = sys.stdout.write
-    write("[")
-    for number, one in enumerate(found):
-        head = json_text(result_fields.history_data(one.record))
-        write((", " if number else "") + head[:-1] + ', "rows": [')
-        for position, row in enumerate(_rows(one)):
-            write((", " if position else "") + json_text(row))
-        write("]}")
-    write("]\n")
+    """One document, by way of a file: a report may be larger than memory, and damaged at its end."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as whole:
+        write = whole.write
+        write("[")
+        for number, one in enumerate(found):
+            head = json_text(result_fields.history_data(one.record))
+            write((", " if number else "") + head[:-1] + ', "rows": [')
+            for position, row in enumerate(_rows(one)):
+                write((", " if position else "") + json_text(row))
+            write("]}")
+        write("]\n")
+        whole.seek(0)
+        shutil.copyfileobj(whole, sys.stdout)
 
 
 def _rows(one: Report) -> Iterator[dict[str, Any]]:

@@ -36,6 +36,7 @@ def retention(
     names = [database] if database else list(connection.target.policy.databases.values())
     with shown() as progress:
         swept: list[tuple[str, Swept]] = []
+        refused: dict[str, str] = {}
         for name in names:
             try:
                 done = sweep(connection.target, name, connection.store, dry_run=dry_run, progress=progress)
@@ -46,13 +47,17 @@ def retention(
             except Refused as error:  # of this database only
                 if database:
                     raise
+                refused[name] = str(error)
                 chosen.output.remark(f"{name}: {error}")
     rows = ((name, one.what, size_figure(one.size), one.path, one.problem or one.moved_to or "deleted") for name, one in swept)
-    data = {"dry_run": dry_run, "done": [{"database": name, **asdict(one)} for name, one in swept]}
+    data = {"dry_run": dry_run, "done": [{"database": name, **asdict(one)} for name, one in swept], "refused": refused}
     chosen.output.table(("database", "what", "size", "path", "to"), rows, data)
     freed = sum(one.size for _, one in swept if not (one.moved_to or one.problem))
     moved = sum(one.size for _, one in swept if one.moved_to and not one.problem)
     would = "would be " if dry_run else ""
     chosen.output.remark(f"{size(moved)} {would}moved aside, {size(freed)} {would}deleted")
-    if left := [one for _, one in swept if one.problem]:
+    left = [one for _, one in swept if one.problem]
+    if left and chosen.json:  # each is in the one document, with its problem
+        raise typer.Exit(1)
+    if left:
         raise ReplicationError(f"{len(left)} of these are left, the first is {left[0].path}: {left[0].problem}")

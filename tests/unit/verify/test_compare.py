@@ -188,6 +188,12 @@ def test_a_target_root_below_a_source_root_is_the_target() -> None:
     assert compared(table("hdfs://one:80"), table("hdfs://one:8020"), comparer=Comparer(["hdfs://one:80/"], [], never)) == ()
 
 
+def test_a_partition_that_both_sides_lack_is_no_difference() -> None:
+    """One that was named, and dropped on both sides since."""
+    found = COMPARER.table("t", [Pair("", Listed(table(SOURCE), ()), Listed(table(TARGET), ())), Pair("ds=1", None, None)])
+    assert (found.differences, found.repairs) == ((), ())
+
+
 def test_owners_are_those_that_the_policy_gives_them() -> None:
     """Of an earlier metastore the kind is not known; what the policy maps are users."""
 

@@ -1,0 +1,68 @@
+"""One JSON document for each command, whatever goes wrong on its way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import hive_replication
+from hive_replication.cli import settings
+from hive_replication.cli.main import run
+from hive_replication.errors import Refused, ReplicationError
+from hive_replication.load.records import Record
+from hive_replication.load.records.report_rows import ReportRow
+from hive_replication.load.retention import sweep as sweeping
+from hive_replication.load.retention.sweep import Swept
+from hive_replication.observe import Report
+
+SIDE = {"metastore": "thrift://127.0.0.1:1", "roots": [{"uri": "hdfs://127.0.0.1:1/"}]}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "policy.yaml"
+    policy = {"source": SIDE, "target": SIDE, "dump_root": f"file://{tmp_path}/dumps", "databases": {"sales": "a", "hr": "b"}}
+    path.write_text(json.dumps(policy), encoding="utf-8")
+    return str(path)
+
+
+def test_retention_tells_what_is_left_and_who_is_refused(
+    config: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sweep(_: object, name: str, *__: object, **___: object) -> list[Swept]:
+        if name == "a":
+            raise Refused("a parameter was edited")
+        return [Swept("old data", "hdfs://t/x", "", 5, "it has snapshots")]
+
+    monkeypatch.setattr(sweeping, "sweep", sweep)
+    assert run(["--config", config, "--json", "retention"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["refused"] == {"a": "a parameter was edited"}
+    assert [(one["database"], one["problem"]) for one in found["done"]] == [("b", "it has snapshots")]
+    assert run(["--config", config, "retention"]) == 1
+    assert "1 of these are left, the first is hdfs://t/x: it has snapshots" in capsys.readouterr().err
+
+
+def test_a_damaged_report_is_one_document(
+    config: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged: list[ReplicationError] = [ReplicationError("the report is damaged")]
+
+    def rows(_: Record) -> Iterator[ReportRow]:
+        yield from ()
+        if damaged:
+            raise damaged.pop()
+
+    record = Record("1", "window", "sales", "me", 0.0, window="1-2", report="file:///r")
+    store: Any = SimpleNamespace(rows=rows)
+    monkeypatch.setattr(hive_replication, "reports", lambda *_: (Report(record, store),))
+    monkeypatch.setattr(settings.Settings, "connect", lambda _: None)
+    assert run(["--config", config, "--json", "report", "1-2"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"error": "the report is damaged", "exit_code": 1}
+    assert run(["--config", config, "--json", "report", "1-2"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["rows"] == []
