@@ -165,10 +165,7 @@ class Policy(Settings):
     )
     max_events: int = Field(default=10_000, gt=0, description="Most events of one window")
     max_message_bytes: int = Field(  # no larger one fits into a dump
-        default=64 << 20,
-        gt=0,
-        le=64 << 20,
-        description="Bytes that an event's message may unpack to; a larger one holds its table",
+        default=64 << 20, gt=0, le=64 << 20, description="Bytes an event's message may unpack to; a larger one holds its table"
     )
     packed_above: int = Field(
         default=50, ge=0, description="Dumps of more tables, partitions and events are written as a few Parquet files"
