@@ -1,44 +1,39 @@
-"""Files in sub-directories of plain tables, as Hive's UNION ALL leaves them: two of them may have one name."""
+"""Files in sub-directories of plain tables, as Hive's UNION ALL leaves them on Tez: two of them have one name."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
 from tests.warehouse import Warehouse
 
-pytestmark = [pytest.mark.servers, pytest.mark.hive, pytest.mark.long]
-
-SETTINGS = {
-    "hive.optimize.union.remove": "false",
-    "hive.mapred.supports.subdirectories": "false",
-    "hive.merge.mapfiles": "true",
-}
-OTHER = {"true": "false", "false": "true"}
+pytestmark = [pytest.mark.servers, pytest.mark.hive]
 
 
-@pytest.fixture
-def unions(warehouse: Warehouse) -> Iterator[Warehouse]:
-    """Each branch of a UNION ALL writes into a sub-directory of its own, as on Tez."""
-    warehouse.sql(*(f"SET {name}={OTHER[value]}" for name, value in SETTINGS.items()))
-    yield warehouse
-    warehouse.sql(*(f"SET {name}={value}" for name, value in SETTINGS.items()))
+def union(warehouse: Warehouse, location: str, number: int) -> list[str]:
+    """Writes a file for each branch of a UNION ALL."""
+    files = [f"{location}/HIVE_UNION_SUBDIR_{number + branch}/000000_0" for branch in (0, 1)]
+    for file in files:
+        warehouse.connection.source.storage.write(file, f"{file}\n".encode())
+    return files
 
 
-def test_files_of_one_name_come_each_to_its_sub_directory(unions: Warehouse) -> None:
-    unions.sql("CREATE TABLE one (a INT)", "CREATE TABLE two (a INT)", "CREATE TABLE parts (a INT) PARTITIONED BY (ds STRING)")
-    unions.load_data("one", "1\n")
-    unions.replicate()
-    union = "SELECT max(a) AS a FROM one UNION ALL SELECT min(a) + 1 AS a FROM one"
-    unions.sql(
-        f"INSERT INTO TABLE two {union}",
-        f"CREATE TABLE made AS {union}",
-        f"INSERT INTO TABLE parts PARTITION (ds='1') {union}",
+def test_files_of_one_name_come_each_to_its_sub_directory(warehouse: Warehouse) -> None:
+    source = warehouse.connection.source
+    warehouse.sql("CREATE TABLE two (a STRING)", "CREATE TABLE parts (a STRING) PARTITIONED BY (ds STRING)")
+    warehouse.replicate()
+    database = source.metastore.database(warehouse.database)
+    assert database is not None
+    root = str(database.locationUri)
+    files = union(warehouse, f"{root}/two", 1)
+    sums = [source.storage.checksum(file) for file in files]
+    values = [one.value for one in sums if one is not None]
+    source.metastore.fire_insert_event(warehouse.database, "two", values=None, files=files, checksums=values, replace=False)
+    union(warehouse, f"{root}/made", 1)
+    union(warehouse, f"{root}/parts/ds=1", 1)
+    warehouse.sql(
+        "CREATE TABLE made (a STRING)", "ALTER TABLE parts ADD PARTITION (ds='1')", "ALTER TABLE two SET TBLPROPERTIES ('b'='c')"
     )
-    content = unions.content(source=True)
-    for name in ("two", "made"):
-        files = [path.split("/") for path in content[name]["files"]]  # type: ignore[index]
-        assert [[place[:17], file] for place, file in files] == [["HIVE_UNION_SUBDIR", "000000_0"]] * 2
-    assert unions.replicate().held == ()
-    unions.assert_equal()
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+    files = [warehouse.content(source=False)[name]["files"] for name in ("two", "made")]  # type: ignore[index]
+    assert [len(found) for found in files] == [2, 2]

@@ -153,7 +153,8 @@ def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple
             case r.Insert():
                 later.setdefault(event.table, set()).update(file.uri for file in event.files)
             case r.AlterTable(rename=True):
-                later[names[0]] = later.pop(names[-1], set())
+                before, after = event.names
+                later[before] = later.pop(after, set())
             case r.CreateTable():
                 later.pop(event.table, None)
             case _:

@@ -99,8 +99,8 @@ def test_a_part_that_was_applied_is_left_out() -> None:
 
 
 def test_without_transactional_tables_nothing_is_done() -> None:
-    ((plan, skipped),) = planned([allocated(3, "a", 7), ended(4, 7, "a")], acid=False)
-    assert (plan.operations, len(skipped)) == ((), 2)
+    ((plan, skipped),) = planned([allocated(3, "c", 7), ended(4, 7, "c")], acid=False)
+    assert (plan.operations, len(skipped), plan.stop) == ((), 2, None)
 
 
 def test_events_of_data_do_nothing_to_a_view() -> None:
