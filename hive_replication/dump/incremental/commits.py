@@ -13,8 +13,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from hive_replication.acid.directories import base_name
+from hive_replication.acid.directories import AcidDirectory, base_name
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
+from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
@@ -22,6 +23,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.storage import paths
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,15 +34,20 @@ class TransactionReader:
 
     Args:
         source: the source side.
-        database: source database.
+        locations: present locations of the database's objects.
         includes: whether a table's name belongs to the dump.
         replica: whether the database is a replica, so that its transactions may stand for those of another source.
     """
 
     source: Source
-    database: str
+    locations: PresentLocations
     includes: Callable[[str], bool]
     replica: bool = False
+
+    @property
+    def database(self) -> str:
+        """The source database."""
+        return self.locations.database
 
     def record(self, event: LogEvent) -> EventRecord | None:
         """The end of a transaction as an event of the database; None of other events, and of transactions of other databases."""
@@ -64,7 +71,9 @@ class TransactionReader:
         table, problem = next(((one.table, one.problem) for one in writes if one.problem), ("", ""))
         try:
             if not problem:
-                return tuple(TransactionWrite(one.table, one.partition, one.write_id, self._truncates(one)) for one in writes)
+                truncates = [self._truncates(one, evid) for one in writes]
+                pairs = zip(writes, truncates, strict=True)
+                return tuple(TransactionWrite(one.table, one.partition, one.write_id, emptied) for one, emptied in pairs)
         except Unreachable:
             raise
         except ReplicationError as error:
@@ -78,10 +87,45 @@ class TransactionReader:
         ended = event.event.transaction if self.replica and isinstance(event.event, AbortTransaction) else None
         return ended is not None and not self.source.metastore.ended([ended])
 
-    def _truncates(self, write: WriteEvent) -> bool:
-        """Whether an overwrite left no file, but a base that hides what was there."""
-        base = f"{write.location}/{base_name(write.write_id)}"
-        return bool(write.location) and not write.files and self.source.storage.exists(base)
+    def _truncates(self, write: WriteEvent, evid: int) -> bool:
+        """Whether an overwrite left no file, but a base that hides what was there.
+
+        Raises:
+            _Untold: that base may have been there: a later one has taken its place.
+        """
+        if write.files or not write.location:
+            return False
+        names = self._directories(Lookup(write.location, write.table, write.partition, evid))
+        if base_name(write.write_id) in names:
+            return True
+        if _cleaned(names, write.write_id):
+            what = f"{self.database}.{write.table}/{write.partition}".rstrip("/")
+            raise _Untold(f"a later base of {what} took the place of what event {evid} left there, which may have emptied it")
+        return False
+
+    def _directories(self, lookup: Lookup) -> list[str]:
+        """Those of an object where it lies now; none of one that is gone."""
+        storage, place = self.source.storage, self.locations.find([lookup])[lookup]
+        while place.location is not None:
+            try:
+                names = [paths.name(one.uri.rstrip("/")) for one in storage.ls(place.location) if one.is_dir]
+            except FileNotFoundError:
+                names = []
+            before, place = place, self.locations.find([lookup])[lookup]
+            if place == before:
+                return names
+        return []
+
+
+def _cleaned(names: Iterable[str], write_id: int) -> bool:
+    """Whether what a transaction left may have been deleted since: there is a later base, and nothing that it made needless."""
+    parsed = [one for one in map(AcidDirectory.parsed, names) if one is not None]
+    later = [one.last for one in parsed if one.kind == "base" and one.last >= write_id]
+    return bool(later) and not any(one.last <= min(later) for one in parsed if one.kind != "base" or one.last < write_id)
+
+
+class _Untold(ReplicationError):
+    """Nothing tells any more what a transaction did."""
 
 
 def _groups(writes: Iterable[WriteEvent]) -> Iterable[FileGroup]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from threading import RLock
 
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, notifications, row_of
@@ -52,7 +53,7 @@ class Lookup:
 
 
 class PresentLocations:
-    """Follows objects through the source's log, which is read beyond the events of the dump only for a lookup.
+    """Follows objects through the source's log, which is read beyond the events of the dump only for a lookup; for threads.
 
     Args:
         metastore: the source's.
@@ -68,6 +69,7 @@ class PresentLocations:
         self._metastore, self.database, self._until, self._most = metastore, database, after, most
         self._events: deque[LogEvent] = deque()
         self._filter_of = filter_of
+        self._guard = RLock()
 
     def decode_batch(self, batch: Iterable[NotificationEvent]) -> list[LogEvent]:
         """The next events of the dump; those that an earlier lookup has read are not decoded again.
@@ -76,22 +78,24 @@ class PresentLocations:
         """
         known: dict[int, LogEvent] = {}
         found: list[LogEvent] = []
-        for event in batch:
-            while self._events and self._events[0].evid <= event.eventId:
-                ahead = self._events.popleft()
-                known[ahead.evid] = ahead
-            row = row_of(self._metastore, event, self._most, self.database)
-            found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
-        self._events.extendleft(reversed([event for event in found if self._moving(event)]))
-        self._until = max(self._until, found[-1].evid if found else 0)
+        with self._guard:
+            for event in batch:
+                while self._events and self._events[0].evid <= event.eventId:
+                    ahead = self._events.popleft()
+                    known[ahead.evid] = ahead
+                row = row_of(self._metastore, event, self._most, self.database)
+                found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
+            self._events.extendleft(reversed([event for event in found if self._moving(event)]))
+            self._until = max(self._until, found[-1].evid if found else 0)
         return found
 
     def find(self, lookups: Iterable[Lookup]) -> dict[Lookup, Location]:
         """The present location of each object, all as of one event id."""
         lookups = list(lookups)
-        if lookups:
-            self._read_on()
-        return {one: followed(self._after(one.evid), one.location, one.table, one.partition) for one in lookups}
+        with self._guard:
+            if lookups:
+                self._read_on()
+            return {one: followed(self._after(one.evid), one.location, one.table, one.partition) for one in lookups}
 
     def find_table(self, table: str, evid: int) -> Location:
         """The present location of a table that had this name after an event."""
@@ -104,8 +108,9 @@ class PresentLocations:
 
     def moved_after(self, evid: int) -> set[str]:
         """Names that a table has taken or left after an event; of the dump's last events, or later ones."""
-        self._read_on()
-        return {name for event in self._events if event.evid > evid for name in _moved(event)}
+        with self._guard:
+            self._read_on()
+            return {name for event in self._events if event.evid > evid for name in _moved(event)}
 
     def _after(self, evid: int) -> Iterator[r.Event]:
         return (event.event for event in self._events if event.evid > evid and event.event is not None)

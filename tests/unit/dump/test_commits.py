@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
+from hive_replication.dump.incremental.present_location import Location, Lookup
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
@@ -17,6 +18,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.storage import Denied
+from hive_replication.storage.file_status import FileStatus
 
 TABLE = "hdfs://s/w/db.db/t"
 
@@ -31,22 +33,39 @@ def write(table: str, partition: str, *files: str, location: str = TABLE, view: 
     return WriteEvent(**values, files=files, view=view)
 
 
+class Locations:
+    """The objects lie at a place now, or are gone."""
+
+    database = "db"
+
+    def __init__(self, place: str | None) -> None:
+        self._place = place
+
+    def find(self, lookups: list[Lookup]) -> dict[Lookup, Location]:
+        assert all((one.evid, one.location) == (7, TABLE) for one in lookups)
+        return {one: Location(self._place) for one in lookups}
+
+
 def record(
     event: LogEvent,
     *writes: WriteEvent,
     acid: bool = True,
     existing: tuple[str, ...] = (),
+    place: str | None = TABLE,
     problem: Exception | None = None,
 ) -> EventRecord | None:
-    def exists(uri: str) -> bool:
+    def ls(location: str) -> list[FileStatus]:
         if problem:
             raise problem
-        return uri in existing
+        found = [FileStatus(uri, 0, is_dir=True, modified=0) for uri in existing if uri.startswith(f"{location}/")]
+        if not found:
+            raise FileNotFoundError(location)
+        return found
 
     metastore = SimpleNamespace(write_events=lambda transaction, database: writes)
-    storage = SimpleNamespace(exists=exists)
-    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage)
-    return TransactionReader(source, "db", lambda name: name != "outside").record(event)
+    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=SimpleNamespace(ls=ls))
+    locations: Any = Locations(place)
+    return TransactionReader(source, locations, lambda name: name != "outside").record(event)
 
 
 def test_a_commit_has_the_files_of_each_table_and_partition() -> None:
@@ -67,11 +86,33 @@ def test_tables_outside_the_policy_and_views_are_left_out() -> None:
     assert [one.table for one in found.groups] == ["t"]
 
 
-@pytest.mark.parametrize(("existing", "truncates"), [((f"{TABLE}/base_0000005",), True), ((), False)])
-def test_an_overwrite_by_nothing_leaves_an_empty_base(existing: tuple[str, ...], truncates: bool) -> None:
-    found = record(ended(), write("t", ""), existing=existing)
+@pytest.mark.parametrize(
+    ("place", "directories", "truncates"),
+    [
+        pytest.param(TABLE, "base_0000005", True, id="overwritten by nothing"),
+        pytest.param(TABLE, "", False, id="no rows"),
+        pytest.param(TABLE, "base_0000004_v0000009 delta_0000005_0000005_0000", False, id="no rows after a compaction"),
+        pytest.param(TABLE, "base_0000006_v0000009 delta_0000004_0000004_0000", False, id="not cleaned yet"),
+        pytest.param(f"{TABLE}2", "base_0000005", True, id="renamed since"),
+        pytest.param(None, "", False, id="gone"),
+    ],
+)
+def test_an_overwrite_by_nothing_leaves_an_empty_base(place: str | None, directories: str, *, truncates: bool) -> None:
+    existing = tuple(f"{place}/{name}" for name in directories.split())
+    found = record(ended(), write("t", ""), existing=existing, place=place)
     assert found is not None
     assert found.writes == (TransactionWrite("t", "", 5, truncates),)
+
+
+@pytest.mark.parametrize(
+    "base", ["base_0000005_v0000012", "base_0000006", "base_0000006_v0000012 delta_0000007_0000007_0000 base_0000007_v0000013"]
+)
+def test_a_base_that_may_have_replaced_an_empty_one_tells_nothing(base: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Then the load refuses the commit, which names its tables, until they are repaired."""
+    found = record(ended(), write("t", "d=1"), existing=tuple(f"{TABLE}/{name}" for name in base.split()))
+    assert found is not None
+    assert (found.writes, [one.table for one in found.groups]) == ((), ["t"])
+    assert "a later base of db.t/d=1 took the place of what event 7 left" in caplog.text
 
 
 def test_an_abort_has_no_writes() -> None:
