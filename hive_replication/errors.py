@@ -23,6 +23,10 @@ class Refused(ReplicationError):
     exit_code: ClassVar[int] = 3
 
 
+class Outdated(Refused):
+    """A dump of an object is from before what the target has of it by now: a new dump helps."""
+
+
 class MissingEvents(ReplicationError):
     """The notification log has a hole, or no longer reaches back to the requested event id (Hive's error 40006)."""
 

@@ -14,7 +14,7 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import DumpResult
 from hive_replication.dump.source import Source
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
 from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.load.replica.state import replica_state
@@ -26,6 +26,9 @@ from hive_replication.progress import Progress
 from hive_replication.statements import ReplDump, ReplLoad
 
 _LOG = logging.getLogger(__name__)
+
+#: How often a table is dumped that windows pass before its dump is loaded.
+DUMPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,30 @@ def repair(
     Raises:
         BadRequest: the source does not have the object, or the target database is no replica yet.
         Refused: another load runs, or the target's object is not our replica.
+        Outdated: windows were loaded after each dump.
     """
     name = target.policy.target_of(database)
     if table is None:
         release(target, name)
+    for _ in range(DUMPS - 1):
+        try:
+            return _repair(source, target, store, copier, database, table, partitions, progress)
+        except Outdated as error:
+            _LOG.info("a window was loaded since the dump, which is made again: %s", error, extra=about(name, table))
+    return _repair(source, target, store, copier, database, table, partitions, progress)
+
+
+def _repair(
+    source: Source,
+    target: Target,
+    store: DumpStore,
+    copier: Copier,
+    database: str,
+    table: str | None,
+    partitions: tuple[str, ...] | None,
+    progress: Progress | None,
+) -> Repair:
+    name = target.policy.target_of(database)
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
     events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
     load = repl_load(
@@ -122,12 +145,16 @@ def bring_up(
     if table in state.lost:
         _LOG.info("the table is dumped as it is: a dump of it failed before", extra=about(name, table, evid))
         return None  # its events cannot be applied to it
-    # The lowest position of the lane's names: a rename may join others to it that are further behind.
     position = min(state.applied, state.position(table or ""))
-    if position >= evid:
-        return None
-    _LOG.info("events after %d are loaded before the repair", position, extra=about(name, table, evid))
-    window = repl_dump(source, ReplDump(database, None, position, evid), store, progress=progress)
-    return repl_load(
-        target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
-    )
+    while position < evid:
+        _LOG.info("events after %d are loaded before the repair", position, extra=about(name, table, evid))
+        window = repl_dump(source, ReplDump(database, None, position, evid), store, progress=progress)
+        load = repl_load(
+            target, ReplLoad(window.directory, name), store, copier, only=table, source=source.metastore, progress=progress
+        )
+        # A rename or a transaction may join others to it that are further behind: their events are not to be passed over.
+        lane = next((held for held in load.held if table in held.tables and not held.tried), None)
+        if lane is None or not 0 < lane.after < position:
+            return load
+        position = lane.after
+    return None

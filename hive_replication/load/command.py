@@ -28,7 +28,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_other_recovery
+from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
@@ -69,6 +69,7 @@ def repl_load(
     Raises:
         BadRequest: the dump is absent, incomplete or of another kind than the statement, or the target is not ready for it.
         Refused: another load runs, the target is no replica of this source, or a path leads outside the roots.
+        Outdated: the table of the dump stands later by now.
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
     reader = prefix_of(opened(store, statement.directory), statement.to_evid)
@@ -193,6 +194,7 @@ def _run(session: Session, *, repair: bool, only: str | None) -> Sequence[Window
     """Loads a dump; its events, if it is one of events."""
     end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
+        require_not_passed_by(session, repair=repair)
         load_objects(session, repair=repair)
         return ()
     return load_window(session, only)

@@ -1,4 +1,4 @@
-"""What a load has to do with gaps and other histories: it refuses to build on them, and it ends a recovery.
+"""What a load has to do with gaps and other histories: it refuses to build on them, or to go back, and it ends a recovery.
 
 A recovery compares the replica with its source and dumps what differs. Its token in the state of the target's database says that
 nothing has changed since: whatever else is loaded takes it away first, and the recovery's dump is refused without it.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hive_replication.errors import Refused
+from hive_replication.errors import Outdated, Refused
 from hive_replication.load.journal.journal import finished_loads
 from hive_replication.load.replica.covers import covers
-from hive_replication.load.replica.state import ReplicaState, with_held
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.state import ReplicaState, object_id, with_held
 from hive_replication.load.session import Session
 from hive_replication.storage import Storage
 
@@ -77,6 +78,32 @@ def _require_unrestored(session: Session) -> None:
         raise Refused(
             f"the target {session.database!r} stands at event {session.state.applied}, and its storage was loaded up to {lost}: "
             f"its metastore was restored from an older state: hive-repl recover {session.reader.header.scope.database}"
+        )
+
+
+def require_not_passed_by(session: Session, *, repair: bool) -> None:
+    """Makes sure that a dump of one table does not take back what windows did to it since.
+
+    Its own state ids do not tell: operations on partitions and commits do not raise the table's, and a dropped one has none.
+
+    Args:
+        session: the load of a dump of objects.
+        repair: whether the dump has to be loaded; else a table that itself stands later is left alone, and the load says so.
+
+    Raises:
+        Outdated: it would.
+    """
+    header, state = session.reader.header, session.state
+    if header.scope.table is None or header.recovery or state.applied is None:
+        return
+    name = session.mapping.table(header.scope.table)
+    stands = state.position(name)
+    if covers(header.to_evid, stands):
+        return
+    if repair or covers(header.to_evid, object_id(session.target.metastore.table(session.database, name))):
+        raise Outdated(
+            f"the target's {object_name(session.database, name)} stands at event {stands}, later than the dump's "
+            f"{header.to_evid}: dump it again"
         )
 
 

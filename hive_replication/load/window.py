@@ -197,12 +197,13 @@ class _Planner:
 
 def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None) -> bool:
     """Whether a lane is left alone: not the one that a repair needs, or held from before the dump's begin."""
-    if only is not None:
-        return only not in plan.names
+    if only is not None and only not in plan.names:
+        return True
     held = [held for held in session.held if set(held.tables) & set(plan.names)]
     if held and ended is None:
         return True
-    waits = ended is None and any(map(session.state.waits, plan.names))
+    # A repair ends the hold of its table, and of those that were undone with it.
+    waits = ended is None and any(map(session.state.waits, plan.names)) and not (only and session.state.waits(only))
     reached = bool(gate.applied(session.reader.header.from_evid, position=plan.base))
     if not waits and (reached or session.table is not None or ended is not None):
         return False

@@ -8,7 +8,7 @@ import dagster as dg
 
 from hive_replication import DumpResult
 from hive_replication.load.report import LoadReport, Touched
-from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase, CatalogTable
 from repl_assets.catalog.keys import Stage, partition_key, partition_name
 from repl_assets.catalog.specs import Specs
@@ -65,10 +65,12 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
         for table in _selected(context, specs, database, "load"):
             key = names.table(database.name, table.name, "dump")
             partitions = _partitions(context, specs.table(database, table, "load"))
-            directory = _dump_of_run(context, key) or _dump_first(context, key, _dump(engine, database.name, table, partitions))
+
+            def dump(key: dg.AssetKey = key, table: CatalogTable = table, partitions: tuple[str, ...] | None = partitions) -> str:
+                return _dump_first(context, key, _dump(engine, database.name, table, partitions))
+
             keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
-            events = engine.bring_up(database.name, table.name, directory)
-            report = engine.load(ReplLoad(directory, engine.target_name(database.name), table.name), repair=True)
+            directory, events, report = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
             if report.held:
                 reasons = "; ".join(held.reason for held in report.held)
                 context.log.error("%s is not repaired: %s", table.name, reasons)
@@ -80,8 +82,8 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
                     data_version=dg.DataVersion(str(report.to_evid)),
                 )
             # After the result: Dagster looks up the run's partitions for it, and recording may delete some.
-            if events:
-                recorder.record(events if report.held else _without_repaired(events, table.name, keys), events.directory)
+            for done in events:
+                recorder.record(done if report.held else _without_repaired(done, table.name, keys), done.directory)
             if table.partition_keys and partitions is None and not report.held:
                 recorder.record(report, directory)
         record_held(context.op_execution_context, engine, specs, database, repaired=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,7 @@ from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import MadeWith
-from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.errors import MissingEvents, Outdated, ReplicationError
 from hive_replication.lag import lag
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.policy_scope import made_with
@@ -24,7 +24,7 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.process import acting_as, this_process
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
-from hive_replication.repair import bring_up
+from hive_replication.repair import DUMPS, bring_up
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures
@@ -169,6 +169,35 @@ class Engine:
                 source=connection.source.metastore,
                 progress=LoggedProgress(self.log),
             )
+
+    def repair(
+        self, database: str, table: str, directory: str, again: Callable[[], str]
+    ) -> tuple[str, list[LoadReport], LoadReport]:
+        """Loads a dump of a table, after the events before it.
+
+        Args:
+            database: source database.
+            table: its table.
+            directory: of the dump.
+            again: makes another dump, where a window was loaded since that one; returns its directory.
+
+        Returns:
+            The directory of the dump that was loaded, what the events before it changed, and what it changed itself.
+
+        Raises:
+            Failure: the load failed as a whole.
+        """
+        events: list[LoadReport] = []
+        for left in reversed(range(DUMPS)):
+            events += filter(None, [self.bring_up(database, table, directory)])
+            try:
+                return directory, events, self.load(ReplLoad(directory, self.target_name(database), table), repair=True)
+            except dg.Failure as failure:
+                if not left or not isinstance(failure.__cause__, Outdated):
+                    raise
+                self.log.info("a window was loaded since the dump, which is made again: %s", failure.description)
+            directory = again()
+        raise AssertionError("the last one returns or raises")
 
     def bring_up(self, database: str, table: str, directory: str) -> LoadReport | None:
         """Applies the events before a dump of a table to the table's lane; loading the dump then releases a held lane.

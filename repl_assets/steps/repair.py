@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from hive_replication.load.report import LoadReport
-from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import Names, partition_key
 from repl_assets.recording.metadata import dump_materializations, held_table
@@ -26,16 +26,19 @@ def repair_table(
     Raises:
         Failure: the load of the table failed.
     """
-    with as_dagster_failure():
-        dump = engine.dump(ReplDump(database.name, table), partitions or None)
-    if table in {known.name for known in database.tables}:
-        keys = map(partition_key, partitions) if partitions else (None,)
-        for made in dump_materializations(names.table(database.name, table, "dump"), dump, keys):
-            context.log_event(made)
-    events = engine.bring_up(database.name, table, dump.directory)
-    report = engine.load(ReplLoad(dump.directory, engine.target_name(database.name), table), repair=True)
+
+    def dump() -> str:
+        with as_dagster_failure():
+            result = engine.dump(ReplDump(database.name, table), partitions or None)
+        if table in {known.name for known in database.tables}:
+            keys = map(partition_key, partitions) if partitions else (None,)
+            for made in dump_materializations(names.table(database.name, table, "dump"), result, keys):
+                context.log_event(made)
+        return result.directory
+
+    _, events, report = engine.repair(database.name, table, dump(), dump)
     recorder = Recorder(context, names, database.name, engine.partitioned(database.name, [table]))
-    for done in filter(None, (events, report)):
+    for done in (*events, report):
         recorder.record(done, done.directory)
     if report.held:
         raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})

@@ -1,0 +1,152 @@
+"""A repair among other loads: windows that pass its dump, and tables that its lane joins and that are further behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hive_replication.errors import Outdated
+from hive_replication.load import window
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.state import ReplicaState, database_with_state
+from hive_replication.load.report import Held
+from hive_replication.load.session import Session
+from hive_replication.load.source_history import require_not_passed_by
+from hive_replication.metastore.types import Database, Table
+from hive_replication.repair import DUMPS, Repair, bring_up, repair
+
+MODULE = import_module("hive_replication.repair")  # the package has a function of this name
+STATE = ReplicaState("uuid/db", 1600, at={"v": 1300, "w": 900}, held={"v": "event 1310 failed", "w": "event 910 failed"})
+LANE = LanePlan(("t", "v"), 1300, (op.DropTable(1650, "x"),))
+
+
+class _Replicas:
+    """What a repair calls: dumps end at the events given, loads answer what they are told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: list[int], load: Callable[[Any, bool], Any]) -> None:
+        self.dumps: list[tuple[int | None, int | None]] = []
+        self.ends, self.load = ends, load
+        monkeypatch.setattr(MODULE, "repl_dump", self._dump)
+        monkeypatch.setattr(MODULE, "repl_load", self._load)
+        home = database_with_state(Database("db", parameters={}), STATE)
+        policy = SimpleNamespace(target_of=str)
+        metastore = SimpleNamespace(database={"db": home}.get)
+        self.source: Any = SimpleNamespace(metastore=None)
+        self.target: Any = SimpleNamespace(metastore=metastore, policy=policy)
+
+    def _dump(self, _source: object, statement: Any, *_: object, **__: object) -> Any:
+        self.dumps.append((statement.from_evid, statement.to_evid))
+        end = statement.to_evid if statement.from_evid is not None else self.ends.pop(0)
+        return SimpleNamespace(directory=f"{statement.from_evid}", last_evid=end)
+
+    def _load(self, _target: object, statement: Any, *_: object, repair: bool = False, **__: object) -> Any:
+        return self.load(statement, repair)
+
+    def repair(self) -> Repair:
+        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t")
+
+    def bring_up(self, evid: int) -> Any:
+        return bring_up(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t", evid)
+
+
+DONE = SimpleNamespace(held=(), applied={})
+
+
+def test_a_table_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = [Outdated("t stands later"), None]
+
+    def load(_: object, repair: bool) -> Any:
+        if repair and (error := refusals.pop(0)):
+            raise error
+        return DONE
+
+    assert _Replicas(monkeypatch, [1500, 1600], load).repair().dump.last_evid == 1600
+
+
+def test_a_table_that_windows_pass_again_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(_: object, repair: bool) -> Any:
+        if repair:
+            raise Outdated("t stands later")
+        return DONE
+
+    replicas = _Replicas(monkeypatch, [1500] * DUMPS, load)
+    with pytest.raises(Outdated):
+        replicas.repair()
+    assert replicas.ends == []
+
+
+def _lane(after: int, *, tried: bool) -> Any:
+    return SimpleNamespace(held=(Held(("w",), 900, 901, "held"), Held(("t", "v"), after, after + 1, "held", tried=tried)))
+
+
+def test_events_before_a_repair_begin_where_the_tables_that_join_its_lane_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of these alone: a table that has been held for long, and has nothing to do with the one, costs nothing."""
+    answers = [_lane(1300, tried=False), _lane(1300, tried=True)]
+    replicas = _Replicas(monkeypatch, [], lambda _statement, _repair: answers.pop(0))
+    assert replicas.bring_up(1700) is not None
+    assert replicas.dumps == [(1600, 1700), (1300, 1700)]
+
+
+@pytest.mark.parametrize("after", [0, 1600])
+def test_a_table_of_the_lane_that_no_events_bring_up_stays_where_it_is(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """One that is lost, or that waits after an undo."""
+    replicas = _Replicas(monkeypatch, [], lambda _statement, _repair: _lane(after, tried=False))
+    assert replicas.bring_up(1700) is not None
+    assert replicas.dumps == [(1600, 1700)]
+
+
+def _session(state: ReplicaState, from_evid: int = 1600, to_evid: int = 1700, **header: object) -> Any:
+    scope = SimpleNamespace(table="t", partitions=None)
+    head = SimpleNamespace(from_evid=from_evid, to_evid=to_evid, to_time=0, to_hash="", scope=scope, recovery="", **header)
+    mapping = SimpleNamespace(table=lambda name: name)  # pyright: ignore[reportUnknownLambdaType]
+    return SimpleNamespace(held=[], state=state, table=None, reader=SimpleNamespace(header=head), mapping=mapping, database="db")
+
+
+left: Callable[..., bool] = window._left  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_repair_does_not_pass_over_events_of_a_table_that_its_lane_joins() -> None:
+    session = _session(STATE)
+    assert left(session, LANE, "t", None)
+    assert [(held.after, held.reason, held.tried) for held in session.held] == [(1300, "event 1310 failed", False)]
+    assert left(_session(STATE), LANE, "u", None)
+    assert not left(_session(STATE, 1300), LANE, "t", None)
+
+
+def test_a_repair_ends_the_undo_of_its_table_alone_and_of_those_undone_with_it() -> None:
+    waits = dict.fromkeys("tv", "undone to 1600 by request")
+    lane = LanePlan(("t", "v"), 1600, LANE.operations)
+    assert not left(_session(ReplicaState("uuid/db", 1600, at=dict.fromkeys("tv", 1600), held=waits)), lane, "t", None)
+    assert left(_session(ReplicaState("uuid/db", 1600, at={"v": 1600}, held={"v": waits["v"]})), lane, "t", None)
+
+
+def _passed(state: ReplicaState, evid: int, *, repair: bool, stands: int | None = 30) -> None:
+    session = _session(state, evid, evid)
+    table = None if stands is None else Table("t", "db", parameters={"repl.last.id": str(stands)})
+    session.target = SimpleNamespace(metastore=SimpleNamespace(table=lambda *_: table))  # pyright: ignore[reportUnknownLambdaType]
+    require_not_passed_by(cast("Session", session), repair=repair)
+
+
+@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("stands", [30, None], ids=["table", "no table"])
+def test_a_dump_that_windows_have_passed_is_not_loaded(repair: bool, stands: int | None) -> None:
+    """Its table's own id is lower: partitions were dropped, or transactions committed, or it was dropped itself."""
+    with pytest.raises(Outdated, match=r"the target's db\.t stands at event 60, later than the dump's 50: dump it again"):
+        _passed(ReplicaState("uuid/db", 60), 50, repair=repair, stands=stands)
+
+
+def test_dumps_that_are_not_passed_are_loaded() -> None:
+    """Those of a table that is behind, or lost, or whose database is no finished replica; one that stands later is skipped."""
+    level = ReplicaState("uuid/db", 60)
+    _passed(level, 60, repair=True)
+    _passed(level.quarantine("t", 40, "event 41 failed"), 50, repair=True)
+    _passed(level.quarantine("t", 0, "lost"), 50, repair=True)
+    _passed(ReplicaState("uuid/db"), 50, repair=True)
+    _passed(level, 50, repair=False, stands=55)
+    with pytest.raises(Outdated):
+        _passed(level.at_position("t", 70), 60, repair=True)
