@@ -13,6 +13,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from hive_metastore.ThriftHiveMetastore import Client, allocate_table_write_ids_args
@@ -39,8 +40,9 @@ from hive_replication.process import machine
 _LOG = logging.getLogger(__name__)
 
 _USER = "hive-replication"
-_FOR = "source transactions"  # before their ids, where the metastore has the host's name: it does not tell its map
-_SOURCES = re.compile(rf"{_FOR} ([0-9]{{1,19}})-([0-9]{{1,19}})")
+_FOR = "transactions of the source"  # before their ids, where the metastore has the host's name: it does not tell its map
+_EARLIER = "source transactions"  # the same of a version whose policies' names began after the first dot of today's
+_SOURCES = re.compile(rf"({_FOR}|{_EARLIER}) ([0-9]{{1,19}})-([0-9]{{1,19}})")
 _SPREAD = 10_000  # ids of a source's that are tried for one transaction
 _MOST = 100  # transactions opened by one call: the metastore has a second for it
 _NAMES = 4  # of one policy
@@ -139,7 +141,7 @@ class Replay(Transactions):
             )
             self.call(f"commit_txn {transaction} of {name}", lambda client: client.commit_txn(request))
 
-        gone = _end(policy, commit)
+        gone = self._end(policy, transaction, commit)
         if gone and written:
             shown = self.write_ids(db, {one.table for one in written})
             if not all(shown[one.table].sees(one.write_id) for one in written):
@@ -152,7 +154,7 @@ class Replay(Transactions):
             request = AbortTxnRequest(txnid=transaction, replPolicy=name, txn_type=TxnType.REPL_CREATED)
             self.call(f"abort_txn {transaction} of {name}", lambda client: client.abort_txn(request))
 
-        _end(policy, abort)
+        self._end(policy, transaction, abort)
 
     def abort_replayed(self, policy: str, transactions: Collection[int]) -> None:
         """Aborts transactions of this metastore that stand for a source's, which nobody is going to end any more.
@@ -163,12 +165,29 @@ class Replay(Transactions):
             policy: whose transactions they are.
             transactions: ids on this metastore.
         """
-        found = self.call("get_open_txns_info", lambda client: client.get_open_txns_info()).open_txns
-        notes = [_SOURCES.fullmatch(one.hostname or "") for one in found if one.id in transactions and one.user == _USER]
-        sources = {(int(one[1]), int(one[2])) for one in notes if one}
+        sources = {(first, last) for this, _, first, last in self._notes() if this in transactions}
         for first, last in sorted(sources):
             for one in range(first, min(last, first + _SPREAD) + 1):
                 self.replay_abort(policy, one)
+
+    def _notes(self) -> Iterator[tuple[int, str, int, int]]:
+        """Transactions of replication that are not committed, each with what is noted: the kind, and a range of the source's."""
+        for one in self.call("get_open_txns_info", lambda client: client.get_open_txns_info()).open_txns:
+            noted = _SOURCES.fullmatch(one.hostname or "") if one.user == _USER else None
+            if noted:
+                yield one.id, noted[1], int(noted[2]), int(noted[3])
+
+    @cached_property
+    def _earlier(self) -> frozenset[tuple[int, int]]:
+        """Ranges of source transactions that an earlier version may have opened; asked once."""
+        return frozenset((first, last) for _, kind, first, last in self._notes() if kind == _EARLIER)
+
+    def _end(self, policy: str, transaction: int, end: Callable[[str], None]) -> TransactionGone | None:
+        """Ends what stands for a source's transaction, under all names under which it may be open."""
+        gone = _ended(policy, end)
+        if any(first <= transaction <= last for first, last in self._earlier):
+            gone = _ended(policy.partition(".")[2], end) or gone
+        return gone
 
     def impress_write_ids(self, db: str, table: str, write_ids: WriteIds, partitions: Iterable[str]) -> None:
         """Makes a new table's write ids those of its source; nothing where the table has some already.
@@ -220,7 +239,7 @@ def _names(policy: str) -> Iterator[str]:
     yield from (f"{policy}#{number}" for number in range(2, _NAMES + 1))
 
 
-def _end(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
+def _ended(policy: str, end: Callable[[str], None]) -> TransactionGone | None:
     """Ends a transaction under the first name of which the metastore has not lost it; tells of a name of which it has.
 
     Raises:

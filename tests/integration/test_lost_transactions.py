@@ -12,6 +12,7 @@ from hive_metastore.ttypes import GetValidWriteIdsRequest
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.connect import connect
+from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.replicated_transactions import Replayed
 from resources.embedded.cluster import Cluster, Side
@@ -21,6 +22,7 @@ from tests.ledger import Ledger, make
 pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 _SIDE = "target-impatient4"
+_STRICT = "target-strict4"
 _TIDY = "source-tidy4"
 _TRANSACTIONS = 80
 #: Makes the database take 5 ms for each transaction, on any machine: 400 ms for all at once.
@@ -67,6 +69,39 @@ def test_lost_transactions_are_opened_under_a_further_name(ledger: Ledger, monke
     assert all(map(seen.sees, committed))
     assert len(report.copies) == len(committed)
     assert dict(ledger.load(dump.directory).applied) == {}
+
+
+@pytest.fixture
+def strict(cluster: Cluster, source4: Side, unique: str) -> Iterator[Ledger]:
+    """A target that aborts replicated transactions after half a minute, instead of 11 days."""
+    timeouts = dict.fromkeys(("metastore.repl.txn.timeout", "metastore.txn.timeout"), "30s")  # Hive goes by both
+    settings = timeouts | {"metastore.acid.housekeeper.interval": "1s"}
+    cluster = Cluster(cluster.directory, {_STRICT: settings})
+    cluster.up([_STRICT])
+    connection = connect(policy(cluster, {unique: unique}, source4.name, _STRICT))
+    yield make(connection, unique)
+    connection.source.metastore.close()
+    connection.target.metastore.close()
+    cluster.down([f"{_STRICT}.metastore"])
+
+
+def test_a_replicated_transaction_that_is_open_for_too_long_is_aborted(strict: Ledger) -> None:
+    """Hive marks its database, which the policy's name begins with; it would abort none at all if it did not find that."""
+    target = strict.connection.target.metastore
+    assert strict.replicate().held == ()
+    before = target.open_transactions()
+    writer = strict.begin()
+    writer.write_id("a")
+    assert strict.replicate().held == ()
+    assert len(target.open_transactions() - before) == 1
+    until = time.monotonic() + 120
+    while target.open_transactions() - before and time.monotonic() < until:
+        time.sleep(0.5)
+    assert target.open_transactions() <= before
+    writer.insert("a", "1\n")
+    writer.commit()
+    with pytest.raises(Refused, match=r"repl\.incompatible=true"):
+        strict.replicate()
 
 
 @pytest.fixture

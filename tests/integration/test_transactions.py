@@ -17,8 +17,10 @@ from hive_replication.dump.bootstrap.acid_snapshot import Snapshot
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
+from hive_replication.load.operations import transactions as operations
 from hive_replication.load.replica.state import replica_state, with_state
 from hive_replication.load.undo.undo import undo
+from hive_replication.metastore import replicated_transactions
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
@@ -191,6 +193,27 @@ def test_files_that_compaction_removed_come_from_cmroot(ledger: Ledger) -> None:
     report = ledger.load(dump.directory)
     assert (report.held, [copy.origin for copy in report.copies]) == ((), ["cmroot"])
     assert ledger.files(source=False) == expected
+
+
+def test_what_an_earlier_version_opened_ends(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the name that it had for a policy, in which Hive found no database to mark."""
+    assert ledger.replicate().held == ()
+    target = ledger.connection.target.metastore
+    before = target.open_transactions()
+    committed, aborted = ledger.begin(), ledger.begin()
+    for writer in (committed, aborted):
+        writer.insert("a", "1\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(operations, "_fitting", lambda database, name: name)
+        patch.setattr(replicated_transactions, "_FOR", replicated_transactions._EARLIER)
+        assert ledger.replicate().held == ()
+    vars(target).pop("_earlier", None)
+    assert len(target.open_transactions() - before) == 2
+    committed.commit()
+    aborted.abort()
+    assert ledger.replicate().held == ()
+    assert target.open_transactions() <= before
+    assert (ledger.write_ids(source=False).sees(1), ledger.write_ids(source=False).sees(2)) == (True, False)
 
 
 @pytest.mark.parametrize("aborted", [False, True])

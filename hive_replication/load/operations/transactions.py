@@ -39,12 +39,12 @@ def replay_policy(mapping: NameMapping) -> str:
 
 def policy_of(source: str, database: str) -> str:
     """The same, by the source's identity and the target database's name."""
-    return _fitting(f"{source}>{database}")
+    return _fitting(database, f"{source}>{database}")
 
 
 def snapshot_policy(mapping: NameMapping, table: str) -> str:
     """Under which name the target's metastore keeps the one transaction by which a new table of a replica is shown."""
-    return _fitting(f"{replay_policy(mapping)}/{table}")
+    return _fitting(mapping.target_database, f"{mapping.source}>{mapping.target_database}/{table}")
 
 
 def why_unable(metastore: Metastore) -> str:
@@ -272,8 +272,13 @@ def end_without_data(target: Target, database: str, policy: str, transaction: in
     metastore.replay_commit(policy, transaction, database, ())
 
 
-def _fitting(name: str) -> str:
-    return name if len(name) <= _LONGEST else hashlib.sha256(name.encode()).hexdigest()
+def _fitting(database: str, name: str) -> str:
+    """A name of which Hive takes what is before the first dot for a database, to mark it where a transaction times out.
+
+    It has to find it there, or times out no transaction at all (``AbortTxnsFunction``).
+    """
+    whole = f"{database.lower()}.{name}"
+    return whole if len(whole) <= _LONGEST else f"{database.lower()}.{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 def require_next(database: str, table: str, highest: int, write_id: int) -> None:
