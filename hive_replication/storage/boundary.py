@@ -17,8 +17,10 @@ from hive_replication.storage import paths
 RESERVED = ".repl"
 #: Names of the directories below it that loads stage data in (``load/layout/directories.py`` gives them).
 STAGED = r"\d+-\d+(-\d+)?"
-# Where replicas keep data below it: a replica may itself be the source of another one.
-_REPLICA_DATA = re.compile(rf"\.repl/({STAGED}|external|functions)(/.*)?")
+#: Names that loads are told apart by (``load/layout/directories.py`` makes them): milliseconds since the epoch and a random part.
+TOKEN = r"\d{13}[0-9a-f]{8}"
+# Where replicas keep data below it: a replica may itself be the source of another one. An undo points at what loads retired.
+_REPLICA_DATA = re.compile(rf"\.repl/(({STAGED}|external|functions)(/.*)?|retired/{TOKEN}/.+)")
 
 
 def is_reserved(path: str) -> bool:

@@ -17,6 +17,7 @@ SETTINGS = {
     "hive.metastore.warehouse.external.dir": "/external",
     "hive.repl.cmrootdir": "/cm",
 }
+RETIRED = "17641944001230a1b2c3d"  # by a load; an undo points its tables there again
 BOUNDARY = Boundary("source.paths", (DB, "hdfs://src:8020/lake"))
 
 
@@ -64,7 +65,9 @@ def test_what_is_replications_own_is_no_data(boundary: Boundary, uri: str) -> No
 @pytest.mark.parametrize(
     ("place", "data"),
     [("12-0", True), ("12-0-1/ds=1/f", True), ("external/lake", True), ("functions/db/f/3", True)]
-    + [(place, False) for place in ("journal/x", "retired/1/t", "listing", "rates.json", "12-0/.repl/journal", "x12-0")],
+    + [(f"retired/{RETIRED}/t", True), (f"retired/{RETIRED}/12-0/ds=1/f", True)]
+    + [(place, False) for place in ("journal/x", "listing", "rates.json", "12-0/.repl/journal", "x12-0")]
+    + [(f"retired/{place}", False) for place in ("1/t", RETIRED, f"{RETIRED}/", f"x{RETIRED}/t", f"{RETIRED}/.repl/journal")],
 )
 def test_a_replica_that_is_a_source_itself_has_data_there(place: str, *, data: bool) -> None:
     uri = f"{DB}/.repl/{place}"
