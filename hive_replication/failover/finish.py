@@ -10,7 +10,7 @@ from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import abort_replayed, writers
 from hive_replication.failover.phases import SOURCE, TARGET
-from hive_replication.failover.sides import Sides, set_parameters, set_parameters_of_target
+from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
@@ -75,11 +75,7 @@ def rollback(connection: Connection, name: str, reach: Reachable | None = None) 
             f"hive-repl failover reverse {sides.target_name}, with the sides of the policy swapped"
         )
     if target.endpoint == TARGET:
-        with MetastoreLock(connection.target.metastore, sides.target_name) as lock:
-            lock.check()
-            set_parameters_of_target(
-                connection.target.metastore, sides.target_name, lambda found: with_marks(found, FailoverMarks())
-            )
+        mark_replica(sides, FailoverMarks())
     if source is not None and source.endpoint == SOURCE:
         before = source.read_only_before
         set_parameters(connection.source.metastore, name, lambda found: read_only(with_marks(found, FailoverMarks()), before))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.phases import Phase, phase_of
-from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks, with_marks
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.types import Database, copy_of
 
 
@@ -111,6 +112,44 @@ def set_parameters_of_target(metastore: Metastore, name: str, change: Callable[[
     """Does as :func:`set_parameters`, while nobody pauses or resumes the database; it may become, or have been, a replica."""
     with parameter_lock(metastore, name):
         return set_parameters(metastore, name, change)
+
+
+def mark_replica(sides: Sides, marks: FailoverMarks, require: Callable[[], None] = lambda: None) -> None:
+    """Sets the marks of the target, if it is still a replica: it was read before, and another command may have opened it since.
+
+    Args:
+        sides: as they were read.
+        marks: the new ones.
+        require: raises if they may not be set any more.
+
+    Raises:
+        Refused: it is no replica any more, or a load of it runs.
+    """
+    metastore, name = sides.connection.target.metastore, sides.target_name
+    with MetastoreLock(metastore, name) as lock:
+        require_replica_still(metastore.database(name), name, sides.name)
+        require()
+        lock.check()
+        set_parameters_of_target(metastore, name, lambda found: with_marks(found, marks))
+
+
+def require_replica_still(database: Database | None, name: str, source: str) -> ReplicaState:
+    """The state of a target that was a finished replica when the command began.
+
+    Args:
+        database: the target database.
+        name: of it.
+        source: name of the source database.
+
+    Raises:
+        Refused: it is none now.
+    """
+    state = replica_state(database)
+    if state.applied is None or state.failed_over:
+        raise Refused(
+            f"{name!r} was opened, or is loaded anew, at the same moment: hive-repl failover status {source} shows where it is"
+        )
+    return state
 
 
 def set_parameters(metastore: Metastore, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> Database:

@@ -18,14 +18,19 @@ from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import drain
 from hive_replication.failover.finish import open_target
 from hive_replication.failover.phases import SOURCE, TARGET
-from hive_replication.failover.sides import Sides, set_parameters, set_parameters_of_target
+from hive_replication.failover.sides import Sides, mark_replica, require_replica_still, set_parameters
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.command import repl_load
-from hive_replication.load.replica.failover_marks import ENDPOINT, READ_ONLY, FailoverMarks, read_only, with_marks
+from hive_replication.load.replica.failover_marks import (
+    ENDPOINT,
+    READ_ONLY,
+    FailoverMarks,
+    failover_marks,
+    read_only,
+    with_marks,
+)
 from hive_replication.load.replica.policy_scope import made_with
-from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
-from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress
 from hive_replication.recover import require_history
 from hive_replication.statements import ReplDump, ReplLoad
@@ -78,6 +83,8 @@ def start(
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
     _require_begin(sides)
+    if sides.marks[1].endpoint == TARGET:  # of an earlier start: it may not be opened while this one looks again
+        mark_replica(sides, FailoverMarks())
     clock = _Clock()
     set_parameters(connection.source.metastore, name, _marked)
     clock.took("source marked")
@@ -164,13 +171,14 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
     """The events up to the noted one; none where the replica has them, and nothing is held."""
     connection, database = sides.connection, sides.target_name
     target = connection.target
-    state = replica_state(target.metastore.database(database))
-    if state.applied is None or (state.applied >= evid and not state.held):
+    state = require_replica_still(target.metastore.database(database), database, sides.name)
+    applied = state.applied or 0
+    if applied >= evid and not state.held:
         return ()
-    begin = min([state.applied, *filter(None, state.at.values())])
-    require_history(connection.source, target, sides.name, state.applied)
+    begin = min([applied, *filter(None, state.at.values())])
+    require_history(connection.source, target, sides.name, applied)
     made = made_with(state, target.policy, sides.name, lambda: target.metastore.table_names(database))
-    statement = ReplDump(sides.name, None, begin, max(evid, state.applied))
+    statement = ReplDump(sides.name, None, begin, max(evid, applied))
     dump = repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
     load = ReplLoad(dump.directory, database)
     report = repl_load(target, load, connection.store, copier, source=connection.source.metastore, progress=progress)
@@ -195,12 +203,12 @@ def _require_equal(connection: Connection, name: str, progress: Progress | None)
 
 
 def _mark_target(sides: Sides, evid: int) -> None:
-    """The target has all up to the event: it may be opened."""
-    target, database = sides.connection.target, sides.target_name
-    with MetastoreLock(target.metastore, database) as lock:
-        lock.check()
-        set_parameters_of_target(
-            target.metastore,
-            database,
-            lambda found: with_marks(found, FailoverMarks(endpoint=TARGET, event=evid)),
-        )
+    """The target has all up to the event: it may be opened, unless the failover was taken back meanwhile."""
+
+    def require() -> None:
+        if failover_marks(sides.connection.source.metastore.database(sides.name)).endpoint != SOURCE:
+            raise Refused(
+                f"the failover of {sides.name!r} was taken back at the same moment: hive-repl failover start begins anew"
+            )
+
+    mark_replica(sides, FailoverMarks(endpoint=TARGET, event=evid), require)

@@ -18,9 +18,9 @@ RESERVED = ".repl"
 #: Names of the directories below it that loads stage data in (``load/layout/directories.py`` gives them).
 STAGED = r"\d+-\d+(-\d+)?"
 #: Names that loads are told apart by (``load/layout/directories.py`` makes them): milliseconds since the epoch and a random part.
-TOKEN = r"\d{13}[0-9a-f]{8}"
+LOAD_ID = r"\d{13}[0-9a-f]{8}"
 # Where replicas keep data below it: a replica may itself be the source of another one. An undo points at what loads retired.
-_REPLICA_DATA = re.compile(rf"\.repl/(({STAGED}|external|functions)(/.*)?|retired/{TOKEN}/.+)")
+_REPLICA_DATA = re.compile(rf"\.repl/(({STAGED}|external|functions)(/.*)?|retired/{LOAD_ID}/.+)")
 
 
 def is_reserved(path: str) -> bool:

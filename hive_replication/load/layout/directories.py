@@ -8,15 +8,15 @@ import time
 from dataclasses import dataclass
 
 from hive_replication.storage import paths
-from hive_replication.storage.boundary import RESERVED, STAGED, TOKEN
+from hive_replication.storage.boundary import LOAD_ID, RESERVED, STAGED
 
 #: Directory of a database that no reader looks into.
 HIDDEN = RESERVED
 #: Prefix of directories with data of transactional tables; no table name can begin with it.
 _OPEN = "repl-"
 _STAGED = re.compile(STAGED)
-_TOKEN = re.compile(TOKEN)
-_DROPPED = re.compile(r"-(?P<evid>\d+)-(?:[0-9a-f]{8}|(?P<token>" + TOKEN + "))")
+_TOKEN = re.compile(LOAD_ID)
+_DROPPED = re.compile(r"-(?P<evid>\d+)-(?:[0-9a-f]{8}|(?P<token>" + LOAD_ID + "))")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.(tmp|new)")
 
 

@@ -89,7 +89,8 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
     Args:
         state: of the target database.
         database: its name.
-        source: the load's source, which may say that a failover put it in place of the target database, before that knows.
+        source: the load's source, which may say that a failover put it in place of the target database, before that knows, or the
+            target database in its own place.
         own: identity of the target database.
 
     Raises:
@@ -100,7 +101,13 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
             f"the database {database!r} was opened by a failover and is no replica any more: nothing is loaded into it; "
             "hive-repl failover status shows what became of it"
         )
-    replaced = bool(own) and failover_marks(source).origin == own
+    marks = failover_marks(source)
+    if own and not state.source and marks.successor == own:
+        raise Refused(
+            f"the source of {database!r} was closed by a failover, which put that in its place: nothing is loaded into it; "
+            "hive-repl failover status tells of both; if it is lost, hive-repl failover rollback opens the source again"
+        )
+    replaced = bool(own) and marks.origin == own
     if not state.source and (state.failed_over == "closed" or replaced):
         raise Refused(
             f"the database {database!r} was the source before a failover: hive-repl failover reverse makes it a replica first"

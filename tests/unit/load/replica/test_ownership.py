@@ -71,6 +71,14 @@ def test_an_old_source_that_does_not_know_of_the_failover_is_not_overwritten() -
     refuse_failed_over(ReplicaState("b/db", 5), "db", source, "a/db")  # it follows by now
 
 
+def test_a_database_that_lost_the_marks_of_its_failover_is_not_loaded_from_the_closed_source() -> None:
+    source = Database(name="db", parameters=FailoverMarks(endpoint="SOURCE", successor="b/db", opened=5).parameters())
+    with pytest.raises(Refused, match="the source of 'db' was closed by a failover"):
+        refuse_failed_over(ReplicaState(), "db", source, "b/db")
+    refuse_failed_over(ReplicaState(), "db", source, "c/db")
+    refuse_failed_over(ReplicaState("a/db", 5), "db", source, "b/db")
+
+
 @pytest.mark.parametrize("parameters", [None, {}, {"repl.incompatible": "false"}])
 def test_a_database_that_nobody_marked_is_loaded(parameters: dict[str, str] | None) -> None:
     refuse_incompatible(None)

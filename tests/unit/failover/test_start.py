@@ -1,0 +1,143 @@
+"""Commands of a failover at the same time as others: what one has opened or taken back, another one leaves as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication import failover
+from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import Refused
+from hive_replication.failover import sides
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.verify import TableComparison
+from tests.unit.failover.fakes import Side, connected, log
+
+CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
+parameter_lock = import_module("hive_replication.load.replica.parameter_lock")
+starting, finishing = (import_module(f"hive_replication.failover.{name}") for name in ("start", "finish"))
+LEVEL = ReplicaState("thrift://a:1/db", 2)
+
+
+class Lock:
+    """Nobody else loads."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.check = lambda: None
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Comparison:
+    """What a start does last; others may do something meanwhile."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.differences: tuple[str, ...] = ()
+
+    def __call__(self, *_: object, **__: object) -> Iterator[TableComparison]:
+        self.meanwhile()
+        yield TableComparison("a", differences=self.differences)
+
+
+@pytest.fixture(autouse=True)
+def comparison(monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    for module in (sides, finishing, parameter_lock):
+        monkeypatch.setattr(module, "MetastoreLock", Lock)
+    monkeypatch.setattr(finishing, "remove_snapshots", lambda *_: None)
+    monkeypatch.setattr(starting, "compare_database", made := Comparison())
+    return made
+
+
+@pytest.fixture
+def pair() -> tuple[Connection, Side, Side]:
+    source = Side({"a": {}}, log(CREATE, INSERT))
+    target = Side({"a": {}}, log(CREATE), parameters=LEVEL.parameters(), uri="thrift://b:1")
+    return connected(source, target), source, target
+
+
+def marks(side: Side) -> FailoverMarks:
+    return failover_marks(side.database("db"))
+
+
+def test_one_that_ends_late_leaves_an_opened_database_as_it_is(
+    pair: tuple[Connection, Side, Side], comparison: Comparison
+) -> None:
+    """Else it would be no replica, no source that anything can fail back to, and the next bootstrap's target."""
+    connection, _, target = pair
+    assert failover.start(connection, "db").status.phase == "ready"
+    comparison.meanwhile = lambda: failover.start_unplanned(connection, "db", Reachable(), force=True)
+    with pytest.raises(Refused, match="'db' was opened, or is loaded anew, at the same moment"):
+        failover.start(connection, "db")
+    assert (marks(target).role, marks(target).origin, marks(target).opened) == ("opened", "thrift://a:1/db", 1)
+    assert failover.finish(connection, "db").phase == "finished"
+
+
+def test_one_that_begins_before_it_was_opened_loads_nothing(
+    pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, _, _ = pair
+    opens = lambda *_, **__: failover.start_unplanned(connection, "db", Reachable(), force=True) and ()  # noqa: E731
+    monkeypatch.setattr(starting, "drain", opens)
+    with pytest.raises(Refused, match="was opened, or is loaded anew"):
+        failover.start(connection, "db")
+    assert failover.status(connection, "db").phase == "opened"
+
+
+def test_a_rollback_meanwhile_stays_one(pair: tuple[Connection, Side, Side], comparison: Comparison) -> None:
+    connection, source, target = pair
+    comparison.meanwhile = lambda: failover.rollback(connection, "db")
+    with pytest.raises(Refused, match="was taken back at the same moment"):
+        failover.start(connection, "db")
+    assert (marks(source), marks(target), failover.status(connection, "db").phase) == (
+        FailoverMarks(),
+        FailoverMarks(),
+        "replicating",
+    )
+
+
+def test_a_rollback_that_read_before_it_was_opened_changes_nothing(
+    pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, source, target = pair
+    failover.start(connection, "db")
+    now = sides.Sides.now(connection, "db")
+    failover.finish(connection, "db")
+    before = (dict(source.parameters), dict(target.parameters))
+    monkeypatch.setattr(finishing, "Sides", SimpleNamespace(now=lambda *_: now))
+    with pytest.raises(Refused, match="was opened, or is loaded anew"):
+        failover.rollback(connection, "db")
+    assert (source.parameters, target.parameters) == before
+
+
+def test_one_that_finds_a_difference_takes_back_that_it_was_ready(
+    pair: tuple[Connection, Side, Side], comparison: Comparison
+) -> None:
+    connection, _, _ = pair
+    assert failover.start(connection, "db").status.phase == "ready"
+    comparison.differences = ("content",)
+    with pytest.raises(Refused, match="differs from its source"):
+        failover.start(connection, "db")
+    assert failover.status(connection, "db").phase == "started"
+    with pytest.raises(Refused, match="no failover of 'db' is ready"):
+        failover.finish(connection, "db")
+
+
+def test_a_closed_source_that_lost_its_successor_can_be_opened_again(pair: tuple[Connection, Side, Side]) -> None:
+    connection, source, target = pair
+    failover.start(connection, "db")
+    failover.finish(connection, "db")
+    assert source.parameters["readonly"] == "true"
+    gone: Any = replace(target, parameters={})
+    assert failover.rollback(connected(source, gone), "db").phase == "no replica"
+    assert (marks(source), "readonly" in source.parameters) == (FailoverMarks(), False)
