@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 _ENCODED = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F, *map(ord, "#%"))}
 _DENIED = "denied"
+_MIXED = "mixed"
 _HEX = re.compile("%([0-9A-F]{2})")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
@@ -24,7 +25,8 @@ class FileRef:
         subdir: path below the table's or partition's directory for nested files, or "" (ACID: ``delta_...``).
 
     A URI that ends with a slash is no file, but the directory of a table or partition that was missing when it was to be listed,
-    or, where ``subdir`` is ``denied``, that could not be listed. It cannot be copied, so that nothing is emptied for it.
+    or, where ``subdir`` is ``denied``, that could not be listed, or, where it is ``mixed``, that has rows of aborted transactions
+    between others. It cannot be copied, so that nothing is emptied for it.
     """
 
     uri: str
@@ -42,6 +44,16 @@ class FileRef:
         """What stands for all files of a directory that could not be listed: the account may not, or it changes all the time."""
         return cls(f"{location.rstrip('/')}/", subdir=_DENIED)
 
+    @classmethod
+    def mixed_directory(cls, location: str) -> FileRef:
+        """What stands for all files of a directory that has rows of committed and of aborted transactions in one."""
+        return cls(f"{location.rstrip('/')}/", subdir=_MIXED)
+
+    @property
+    def is_mixed_directory(self) -> bool:
+        """Whether it stands for a directory with rows of aborted transactions between others."""
+        return self.is_unlisted_directory and self.subdir == _MIXED
+
     @property
     def is_unlisted_directory(self) -> bool:
         """Whether it stands for a directory that was not listed."""
@@ -50,7 +62,7 @@ class FileRef:
     @property
     def is_missing_directory(self) -> bool:
         """Whether it stands for a directory that is missing."""
-        return self.is_unlisted_directory and self.subdir != _DENIED
+        return self.is_unlisted_directory and not self.subdir
 
     @property
     def name(self) -> str:

@@ -92,9 +92,15 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
     """Checks the paths of files.
 
     Raises:
-        Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory.
+        Refused: one leads outside the source's roots, or its subdirectory out of the replica's directory; or one stands for a
+            directory that may not be copied.
     """
     for file in files:
+        if file.is_mixed_directory:
+            raise Refused(
+                f"{what} has rows of committed and of aborted transactions of a streaming batch: compact it at the source (ALTER "
+                "TABLE ... COMPACT 'major'), then repair the table"
+            )
         if not paths.is_text(file.uri):
             shown = file.uri.replace("\0", "\\x")
             raise Refused(f"{what}: the name of the file {shown} is no UTF-8; rename it at the source, then repair the table")

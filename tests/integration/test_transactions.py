@@ -250,6 +250,25 @@ def test_streaming_with_several_transactions_a_batch_is_held(ledger: Ledger, *, 
         assert connection.target.metastore.unfinished_transactions() <= before
 
 
+def test_a_streamed_table_does_not_stop_its_database(ledger: Ledger) -> None:
+    """Unused transactions of a batch are aborted: the table is held, the others come, and all is compared."""
+    batch = [ledger.begin() for _ in range(2)]
+    for writer in batch:
+        writer.lock("a")
+        writer.write_id("a")
+    batch[0].insert("a", "1\n", below="delta_0000001_0000002")
+    batch[0].commit()
+    batch[1].abort()
+    ledger.write("b", "1")
+    report = ledger.replicate()
+    assert [(held.tables, held.refused, held.reason.partition(":")[0]) for held in report.held] == [
+        (("a",), True, "a has rows of committed and of aborted transactions of a streaming batch")
+    ]
+    assert ledger.files(source=False, table="b") == ledger.files(source=True, table="b") != {}
+    found = compare_database(ledger.connection.source, ledger.connection.target, ledger.database)
+    assert {one.table: bool(one.differences) for one in found} == {"a": True, "b": False, "p": False}
+
+
 def with_acid(ledger: Ledger, **settings: object) -> Ledger:
     return ledger.with_policy(acid=Acid(**settings))  # type: ignore[arg-type]
 

@@ -6,8 +6,9 @@ id. So open ones are waited for, then aborted, or the dump fails. Files are list
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,13 +16,15 @@ from hive_replication.acid.directories import AcidDirectory, has_base, of_severa
 from hive_replication.acid.write_ids import Hidden, WriteIds
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.listing import Lister
-from hive_replication.dump.source import Source
+from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import ReplicationError
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.storage import Denied, Storage, paths
+
+_LOG = logging.getLogger(__name__)
 
 _BATCH = 500
 _LOOK_AGAIN = 0.5  # seconds
@@ -89,16 +92,39 @@ class Snapshot:
 
     def _list(self, seen: dict[str, WriteIds], listing: SnapshotListing) -> None:
         writer = self.reader.writer
+        replica = is_replica(self.source.metastore.database(self._database))
         for name, write_ids in seen.items():
             record = writer.table(name)
             if record is None:
                 continue
+            aborted = frozenset[int]() if replica else write_ids.aborted  # it has none of their rows, whatever directories say
             (files,) = listing.many(write_ids, [record.table.sd.location if has_files(record.table) else None])
+            files = self._without_aborted(files, aborted, record.table.sd.location)
             writer.put_table(replace(record, files=files, write_ids=write_ids))
             for batch in batches(writer.partitions(name), _BATCH):
                 found = listing.many(write_ids, [part.partition.sd.location for part in batch])
                 for part, part_files in zip(batch, found, strict=True):
-                    writer.put_partition(replace(part, files=part_files))
+                    whole = self._without_aborted(part_files, aborted, part.partition.sd.location)
+                    writer.put_partition(replace(part, files=whole))
+
+    def _without_aborted(self, files: tuple[FileRef, ...], aborted: frozenset[int], location: str | None) -> tuple[FileRef, ...]:
+        """The files, or what stands for a directory that has rows of aborted writes between others: the load holds its table.
+
+        A replica's metastore forgets which writes were aborted: no rows of theirs may come there.
+
+        Raises:
+            ReplicationError: there is one, and the dump is of this table.
+        """
+        mixed = mixed_directory(files, aborted)
+        if not mixed or not location:
+            return files
+        if self.reader.scope.table is not None:
+            raise ReplicationError(
+                f"{mixed} has rows of committed and of aborted transactions of a streaming batch: compact the table or partition "
+                "first (ALTER TABLE ... COMPACT 'major')"
+            )
+        _LOG.warning("%s/%s has rows of aborted transactions between others: the load holds its table", location, mixed)
+        return (FileRef.mixed_directory(location),)
 
 
 class SnapshotListing:
@@ -189,12 +215,8 @@ def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, 
         names: the directories in it.
         write_ids: what the reader sees.
         hidden: transactions whose compactions the reader does not see.
-
-    Raises:
-        ReplicationError: a directory has rows of aborted writes between others.
     """
     chosen = read_by(names, write_ids, hidden)
-    _require_clean(chosen, write_ids)
     originals = not has_base(chosen)  # of before the table became transactional
     for file in files:
         if file.is_unlisted_directory:  # it stands for all that may be there
@@ -207,15 +229,18 @@ def needed(files: Iterable[FileRef], names: Iterable[str], write_ids: WriteIds, 
             yield file
 
 
-def _require_clean(names: Iterable[str], write_ids: WriteIds) -> None:
-    """A replica's metastore forgets which writes were aborted: no rows of theirs may come there."""
-    for one in filter(of_several_transactions, names):
-        found = AcidDirectory.parsed(one)
-        if found and any(found.first <= write_id <= found.last for write_id in write_ids.aborted):
-            raise ReplicationError(
-                f"{one} has rows of committed and of aborted transactions of a streaming batch: compact the table or partition "
-                "first (ALTER TABLE ... COMPACT 'major')"
-            )
+def mixed_directory(files: Iterable[FileRef], aborted: Set[int]) -> str:
+    """A directory that a streaming client wrote with rows of committed and of aborted transactions, or "" (pure).
+
+    Args:
+        files: those that a reader needs.
+        aborted: write ids of aborted transactions.
+    """
+    names = {file.uri.split("/")[-len(file.relative.split("/"))] for file in files if file.subdir} if aborted else set[str]()
+    for one in filter(None, map(AcidDirectory.parsed, filter(of_several_transactions, sorted(names)))):
+        if any(one.first <= write_id <= one.last for write_id in aborted):
+            return one.name
+    return ""
 
 
 class _Waiting:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from hive_replication.acid.write_ids import Hidden, WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import SeenFiles, SnapshotListing, needed, seen_files
+from hive_replication.dump.bootstrap.acid_snapshot import SeenFiles, SnapshotListing, mixed_directory, needed, seen_files
 from hive_replication.dump.listing import Lister
-from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.parallel import Threads
 from hive_replication.policy import Root
@@ -43,9 +42,18 @@ def test_a_base_hides_what_came_before_it() -> None:
     assert taken(WriteIds(3), *names) == names[1:]
 
 
-def test_rows_of_aborted_writes_between_others_are_refused() -> None:
-    with pytest.raises(ReplicationError, match="COMPACT 'major'"):
-        taken(WriteIds(3, aborted=frozenset({2})), "delta_0000001_0000003")
+@pytest.mark.parametrize(
+    ("directory", "aborted", "expected"),
+    [
+        ("delta_0000001_0000003", {2}, "delta_0000001_0000003"),
+        ("delta_0000001_0000003", {4}, ""),
+        ("delta_0000001_0000003_v0000012", {2}, ""),  # a compaction took no rows of it
+        ("delta_0000002_0000002_0000", {2}, ""),
+    ],
+)
+def test_rows_of_aborted_writes_between_others_are_found(directory: str, aborted: set[int], expected: str) -> None:
+    needs = needed([file(directory)], [directory], WriteIds(3), ())
+    assert mixed_directory(needs, frozenset(aborted)) == expected
 
 
 @pytest.mark.parametrize("marker", [FileRef.unreadable_directory("hdfs://s/t"), FileRef.missing_directory("hdfs://s/t")])
