@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hive_replication.errors import Refused, ReplicationError
-from hive_replication.load.layout.move_to_retired import retire, retire_database
+from hive_replication.load.layout.live_locations import databases_within, live_locations
+from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
@@ -20,6 +21,8 @@ from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Database, copy_of
 from hive_replication.storage.boundary import RESERVED, is_reserved
+
+_UNDROPPABLE = "default"  # by Hive's metastore
 
 
 class TargetDatabase:
@@ -97,7 +100,9 @@ class TargetDatabase:
         return True
 
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
-        """Drops it, or only our replicas in it if it contains foreign tables; returns whether it was dropped.
+        """Drops it, or only our replicas in it if it contains foreign tables or is ``default``; returns whether it was dropped.
+
+        Its directory goes to retention, or only those of its tables if another database lies in it.
 
         Args:
             evid: event id of the drop.
@@ -111,27 +116,40 @@ class TargetDatabase:
             metastore = self.target.metastore
             names = metastore.table_names(self.name)
             kept = conflicts.dropped_with(metastore.tables(self.name, names))
+            others = databases_within(metastore, self.location, self.name)
             self.check()
-            if kept:
-                self._drop_replicas(evid, [name for name in names if name not in kept])
+            if kept or self.name.lower() == _UNDROPPABLE:
+                self._drop_tables(evid, names, kept, others)
+                self.write_state(ReplicaState())
                 return False
-            for name in names:
-                metastore.drop_table(self.name, name, delete_data=False)
             # The directory first: a load killed between the two calls finds the database still there, and drops it again.
-            retire_database(self.target.storage, self.location, evid)
+            if others:
+                self._drop_tables(evid, names, kept, others)
+                retire_own(self.target.storage, self.location, evid)
+            else:
+                for name in names:
+                    metastore.drop_table(self.name, name, delete_data=False)
+                retire_database(self.target.storage, self.location, evid)
             metastore.drop_database(self.name, delete_data=False, cascade=True)
             self.there, self.image, dropped = False, None, True
         self.exists = False
         self.state = self._written = ReplicaState()
         return dropped
 
-    def _drop_replicas(self, evid: int, names: list[str]) -> None:
-        """Drops our replicas; the database stays for the foreign tables in it."""
+    def _drop_tables(self, evid: int, names: list[str], kept: list[str], others: list[str]) -> None:
+        """Drops all tables but those that are kept; their directories are retired where nothing that stays lies.
+
+        Args:
+            evid: event id of the drop.
+            names: of all tables.
+            kept: those of foreign tables that stay.
+            others: directories of other databases in this one's.
+        """
         metastore = self.target.metastore
-        for table in list(metastore.tables(self.name, names)):
-            retire(self.target.storage, self.location, table.sd.location, evid)
+        live = live_locations(metastore, self.name, others, kept)
+        for table in list(metastore.tables(self.name, [name for name in names if name not in kept])):
+            retire_unused(self.target.storage, self.location, table.sd.location, evid, live)
             drop_table(metastore, table)
-        self.write_state(ReplicaState())
 
     def write_state(self, state: ReplicaState) -> None:
         """Writes its state if it changed."""

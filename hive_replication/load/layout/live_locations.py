@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
+from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.storage import Storage, paths
 
@@ -27,6 +30,10 @@ class Locations:
         parts = path.split("/")
         return any("/".join(parts[:length]) in self._data for length in range(1, len(parts) + 1))
 
+    def touches(self, path: str) -> bool:
+        """Whether anything that is in use lies at, above or below a path."""
+        return self.contains(path) or self.any_below(path)
+
     def any_below(self, path: str) -> bool:
         """Whether anything at or below a path is in use."""
         index = bisect_left(self._sorted, f"{path}/")
@@ -44,19 +51,52 @@ class Locations:
                 yield from self.unused_parts(storage, child.uri.rstrip("/"))
 
 
-def live_locations(metastore: Metastore, database: str, protected: Iterable[str] = ()) -> Locations:
+def live_locations(
+    metastore: Metastore, database: str, protected: Iterable[str] = (), names: Iterable[str] | None = None
+) -> Locations:
     """Reads the locations of all tables and partitions of a database.
 
     Args:
         metastore: the target's.
         database: target database.
         protected: further directories that count as in use.
+        names: of the tables; None for all.
     """
     data, bases = {paths.normalise(place) for place in protected}, set[str]()
-    for table in metastore.tables(database, metastore.table_names(database)):
+    for table in metastore.tables(database, metastore.table_names(database) if names is None else list(names)):
         if table.sd.location:
             (bases if table.partitionKeys else data).add(paths.normalise(table.sd.location))
         if table.partitionKeys:
             parts = metastore.partitions(database, table.tableName)
             data |= {paths.normalise(part.sd.location) for part in parts if part.sd.location}
     return Locations(data, bases)
+
+
+def entangled(places: Iterable[str]) -> frozenset[str]:
+    """Those of some directories that are there twice, or lie above or below another one of them."""
+    counts = Counter(places)
+    found = {place for place, number in counts.items() if number > 1}
+    for place in counts:
+        parts = place.split("/")
+        above = [one for length in range(1, len(parts)) if (one := "/".join(parts[:length])) in counts]
+        found.update(above, [place] if above else ())
+    return frozenset(found)
+
+
+def databases_within(metastore: Metastore, directory: str, but: str = "") -> list[str]:
+    """Directories of databases at or below a directory, in its spelling; paths are compared, since a store has several names.
+
+    Args:
+        metastore: the target's.
+        directory: normalised.
+        but: a database that is left out.
+    """
+    root, found = paths.split(directory)[2], list[str]()
+    for name in metastore.databases():
+        database = metastore.database(name) if name.lower() != but.lower() else None
+        for location in (database.locationUri, database.managedLocationUri) if database else ():
+            with suppress(Refused):  # a path that no load goes to
+                path = paths.split(location)[2] if location else ""
+                if path and paths.is_under(path, root):
+                    found.append(directory + path[len(root) :])
+    return found

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import secrets
 
-from hive_replication.load.layout.directories import Layout
+from hive_replication.load.layout.directories import HIDDEN, Layout
+from hive_replication.load.layout.live_locations import Locations
 from hive_replication.storage import Storage, paths
 
 
@@ -18,7 +19,22 @@ def retire(storage: Storage, location: str, directory: str | None, evid: int) ->
         storage.rename(directory, f"{Layout(location).retired(str(evid), directory)}-{secrets.token_hex(4)}")
 
 
+def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> None:
+    """Retires a directory as :func:`retire`, unless anything that is in use lies at, above or below it."""
+    if (directory or "").startswith(f"{location}/") and not live.touches(paths.normalise(str(directory))):
+        retire(storage, location, directory, evid)
+
+
 def retire_database(storage: Storage, location: str, evid: int) -> None:
     """Retires the directory of a dropped database, beside itself; one that is a storage root stays."""
-    if storage.holds(paths.parent(location)) and storage.exists(location):
-        storage.rename(location, Layout(location).dropped_database(evid))
+    _retire_beside(storage, location, location, evid)
+
+
+def retire_own(storage: Storage, location: str, evid: int) -> None:
+    """Retires what replication itself keeps of a dropped database whose directory stays, since others lie in it."""
+    _retire_beside(storage, location, f"{location}/{HIDDEN}", evid)
+
+
+def _retire_beside(storage: Storage, location: str, directory: str, evid: int) -> None:
+    if storage.holds(paths.parent(location)) and storage.exists(directory):
+        storage.rename(directory, Layout(location).dropped_database(evid))

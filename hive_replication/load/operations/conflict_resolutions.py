@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
-from hive_replication.load.layout.move_to_retired import retire
+from hive_replication.load.layout.live_locations import entangled, live_locations
+from hive_replication.load.layout.move_to_retired import retire_unused
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.name_mapping import object_name, point_at
@@ -15,7 +16,9 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
+from hive_replication.storage import paths
+from hive_replication.storage.boundary import is_reserved
 
 #: Event id at which a foreign table was taken over; its properties follow in the same lane.
 _ADOPTED = PREFIX + "adopted"
@@ -72,7 +75,7 @@ class Adopt(Resolution):
 
 @dataclass(frozen=True, slots=True)
 class DropForeignTable(Resolution):
-    """Drops a foreign table; its directory goes to retention."""
+    """Drops a foreign table; its directory goes to retention, unless another table or partition lies at, above or below it."""
 
     kind = "DropStranger"
 
@@ -86,7 +89,9 @@ class DropForeignTable(Resolution):
         table = _foreign_table(target, database, self.table)
         if table is not None:
             drop_table(target.metastore, table)
-            retire(target.storage, _location(target, database), table.sd.location, self.evid)
+            home, place = _location(target, database), directory_of(table)
+            if _is_ours(place, home) and target.storage.exists(place):
+                retire_unused(target.storage, home, place, self.evid, live_locations(target.metastore, database))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ class KeepAside(Resolution):
 
 @dataclass(frozen=True, slots=True)
 class KeepPartitionsAside(Resolution):
-    """Moves foreign partitions to a table of their own, with their directories where these are the database's."""
+    """Moves foreign partitions to a table of their own, with the directories that are the database's and theirs alone."""
 
     kind = "KeepPartitionsAside"
     names: tuple[str, ...]
@@ -137,20 +142,30 @@ class KeepPartitionsAside(Resolution):
 
         Killed anywhere it can be done again: the partition is dropped last.
         """
-        metastore, base = target.metastore, f"{_location(target, database)}/{table_directory(self.kept)}"
+        metastore, home = target.metastore, _location(target, database)
+        base = f"{home}/{table_directory(self.kept)}"
         like = metastore.table(database, self.table)
         if like is None:
             return
         if metastore.table(database, self.kept) is None:
             metastore.create_table(_external_like(like, self.kept, base))
         present = by_name(like, metastore.partitions(database, self.kept, self.names))
+        shared = self._shared(target, database)
         for name, part in by_name(like, metastore.partitions(database, self.table, self.names)).items():
             if not owner_of(part.parameters):
-                self._keep(target, database, name, part, base, exists=name in present)
+                ours = _is_ours(directory_of(part), home) and not shared(directory_of(part))
+                self._keep(target, database, name, part, base, ours=ours, exists=name in present)
 
-    def _keep(self, target: Target, database: str, name: str, part: Partition, base: str, *, exists: bool) -> None:
+    def _shared(self, target: Target, database: str) -> Callable[[str], bool]:
+        """Tells whether another table or partition lies at, above or below a partition's directory."""
+        metastore, own = target.metastore, (self.table.lower(), self.kept.lower())
+        others = live_locations(metastore, database, names=(one for one in metastore.table_names(database) if one not in own))
+        both = (directory_of(part) for name in own for part in metastore.partitions(database, name))
+        together = entangled(paths.normalise(place) for place in both if place)
+        return lambda place: others.touches(paths.normalise(place)) or paths.normalise(place) in together
+
+    def _keep(self, target: Target, database: str, name: str, part: Partition, base: str, *, ours: bool, exists: bool) -> None:
         place, kept = part.sd.location or "", copy_of(part)
-        ours = place.startswith(base.rsplit("/", 1)[0] + "/")
         kept.tableName, kept.sd.location = self.kept, f"{base}/{name}" if ours else place
         if ours and target.storage.exists(place):
             target.storage.mkdirs(str(kept.sd.location).rsplit("/", 1)[0])
@@ -167,6 +182,11 @@ def resolved(operations: Iterable[op.Operation], database: str) -> tuple[Unexpec
         for one in operations
         if isinstance(one, Resolution)
     )
+
+
+def _is_ours(place: str, home: str) -> bool:
+    """Whether a foreign directory is the database's, and none of replication's own."""
+    return place.startswith(f"{home}/") and not is_reserved(place)
 
 
 def _external_like(table: Table, name: str, location: str) -> Table:

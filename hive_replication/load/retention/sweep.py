@@ -16,7 +16,7 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.journal.journal import Entry, Journal, LaneFile
 from hive_replication.load.layout.directories import Layout, is_staging, is_temporary, is_token, token_time
-from hive_replication.load.layout.live_locations import Locations, live_locations
+from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
@@ -201,7 +201,7 @@ class _Sweeper:
                     continue
                 if dropped.since is None:
                     yield self._removals.move("dropped database", uri, layout.dropped_database(dropped.evid))
-                elif dropped.since < self._expiry:
+                elif dropped.since < self._expiry and not databases_within(self._target.metastore, uri):
                     yield self._removals.deletion("dropped database", uri, unused=True)
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:

@@ -43,6 +43,9 @@ class Metastore:
     def database(self, _: str) -> Database | None:
         return self.found
 
+    def databases(self) -> list[str]:
+        return ["sales"]
+
     def table_names(self, _: str) -> list[str]:
         return sorted(self.held)
 

@@ -1,0 +1,193 @@
+"""What becomes of the directories of foreign objects: those that others use stay. A metastore in memory, and local files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside
+from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.replica.state import SOURCE
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+
+OURS = {SOURCE: "uuid/sales"}
+
+
+class Metastore:
+    """Databases, and the tables and partitions of ``sales``."""
+
+    features = SimpleNamespace(major=3)
+
+    def __init__(self, **databases: str) -> None:
+        self.located = databases
+        self.held: dict[str, Table] = {}
+        self.parts: dict[str, dict[str, Partition]] = {}
+
+    def put(self, name: str, location: str, *days: str, parameters: dict[str, str] | None = None) -> None:
+        """A table; partitioned with the directories of its days."""
+        keys = [FieldSchema("ds", "string", "")] if days else []
+        sd = StorageDescriptor(location=location)
+        self.held[name] = Table(name, "sales", sd=sd, parameters=parameters or {}, partitionKeys=keys, tableType="MANAGED_TABLE")
+        parts = enumerate(days, 1)
+        self.parts[name] = {f"ds={n}": Partition([str(n)], sd=StorageDescriptor(location=day), parameters={}) for n, day in parts}
+
+    def databases(self) -> list[str]:
+        return sorted(self.located)
+
+    def database(self, name: str) -> Database | None:
+        return Database(name=name, locationUri=self.located[name], parameters={}) if name in self.located else None
+
+    def alter_database(self, *_: object) -> None:
+        """Keeps nothing."""
+
+    def table_names(self, _: str) -> list[str]:
+        return sorted(self.held)
+
+    def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
+        return (self.held[name] for name in names)
+
+    def table(self, _: str, name: str) -> Table | None:
+        return self.held.get(name)
+
+    def create_table(self, table: Table) -> None:
+        self.held[table.tableName], self.parts[table.tableName] = table, {}
+
+    def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
+        assert not delete_data
+        del self.held[name]
+
+    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
+        found = self.parts.get(table, {})
+        return iter([found[name] for name in (found if names is None else names) if name in found])
+
+    def add_partitions(self, _: str, table: str, parts: list[Partition]) -> None:
+        self.parts[table] |= {f"ds={part.values[0]}": part for part in parts}
+
+    def drop_partitions(self, _: str, table: str, names: list[str], *, delete_data: bool) -> None:
+        assert not delete_data
+        for name in names:
+            del self.parts[table][name]
+
+    def drop_database(self, name: str, *, delete_data: bool, cascade: bool) -> None:
+        assert (delete_data, cascade) == (False, True)
+        del self.located[name]
+
+
+class Side:
+    """A target side with the database ``sales``, or one of another name."""
+
+    def __init__(self, path: Path, name: str = "sales", **others: str) -> None:
+        self.root, self.name = path.as_uri(), name
+        self.base = f"{self.root}/w/sales.db"
+        located = {other: f"{self.root}/w/{place}" for other, place in others.items()}
+        self.metastore = Metastore(**{name: self.base}, **located)
+        self.storage = Storage((Root(uri=self.root),))
+        policy = SimpleNamespace(read_only=False, owners={}, locations={})
+        self.target: Any = SimpleNamespace(metastore=self.metastore, storage=self.storage, policy=policy)
+
+    def files(self, below: str = "") -> list[str]:
+        found = self.storage.files(f"{self.root}/w{below}", hidden=True)
+        return sorted(file.uri.removeprefix(f"{self.root}/w/") for file in found)
+
+    def drop(self, setting: Any = "refuse") -> bool:
+        database = TargetDatabase(self.target, self.name, lambda: None, dry=False)
+        return database.drop(170, Conflicts(setting, OURS[SOURCE], self.name))
+
+
+@pytest.mark.parametrize("place", ["orders", "orders/below", ""])
+def test_the_directory_of_a_foreign_table_stays_where_a_replica_uses_it(tmp_path: Path, place: str) -> None:
+    side = Side(tmp_path)
+    side.storage.write(f"{side.base}/orders/below/f", b"1")
+    side.metastore.put("orders", f"{side.base}/orders", parameters=OURS)
+    side.metastore.put("foo", f"{side.base}/{place}".rstrip("/"))
+    DropForeignTable(170, "foo").carry_out(side.target, "sales")
+    assert sorted(side.metastore.held) == ["orders"]
+    assert side.files() == ["sales.db/orders/below/f"]
+
+
+def test_the_directory_of_a_foreign_table_is_retired_where_nobody_uses_it(tmp_path: Path) -> None:
+    side = Side(tmp_path)
+    side.storage.write(f"{side.base}/foo/f", b"1")
+    side.metastore.put("orders", f"{side.base}/orders", parameters=OURS)
+    side.metastore.put("foo", f"{side.base}/foo/")
+    DropForeignTable(170, "foo").carry_out(side.target, "sales")
+    assert [file.partition("-")[0] for file in side.files()] == ["sales.db/.repl/retired/170/foo"]
+
+
+def test_the_journal_is_no_directory_of_a_foreign_table(tmp_path: Path) -> None:
+    side = Side(tmp_path)
+    side.storage.write(f"{side.base}/.repl/journal/f", b"1")
+    side.metastore.put("foo", f"{side.base}/.repl/journal")
+    DropForeignTable(170, "foo").carry_out(side.target, "sales")
+    assert side.files() == ["sales.db/.repl/journal/f"]
+
+
+def test_directories_of_foreign_partitions_are_moved_where_they_are_theirs_alone(tmp_path: Path) -> None:
+    """One is its own, two share one, one is a replica's, and below one lies another table."""
+    side = Side(tmp_path)
+    places = [f"{side.base}/{name}" for name in ("t/ds=1", "t/two", "t/two", "orders", "t/above")]
+    for place in (*places, f"{side.base}/t/above/other"):
+        side.storage.write(f"{place}/f", b"1", overwrite=True)
+    side.metastore.put("t", f"{side.base}/t", *places, parameters=OURS)
+    side.metastore.put("orders", f"{side.base}/orders", parameters=OURS)
+    side.metastore.put("other", f"{side.base}/t/above/other")
+    names = tuple(side.metastore.parts["t"])
+    for _ in "12":  # a load that was killed does it again
+        KeepPartitionsAside(170, "t", names, "t_kept_170").carry_out(side.target, "sales")
+    assert not side.metastore.parts["t"]
+    kept = {name: part.sd.location for name, part in side.metastore.parts["t_kept_170"].items()}
+    assert kept == {
+        "ds=1": f"{side.base}/t_kept_170/ds=1",
+        **{f"ds={number}": place for number, place in enumerate(places[1:], 2)},
+    }
+    assert all(side.storage.exists(f"{place}/f") for place in kept.values())
+
+
+@pytest.mark.parametrize("inner", ["sales.db/hr.db", "sales.db/deep/hr.db"])
+def test_a_database_within_a_dropped_one_stays(tmp_path: Path, inner: str) -> None:
+    side = Side(tmp_path, hr=inner, beside="sales.db2")
+    for file in (f"{inner}/salaries/f", "sales.db/t/f", "sales.db/.repl/journal/j"):
+        side.storage.write(f"{side.root}/w/{file}", b"1")
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    assert side.drop()
+    assert sorted(side.metastore.located) == ["beside", "hr"]
+    inside, *retired = side.files("/sales.db") + side.files("/.repl")
+    assert inside == f"{inner}/salaries/f"
+    assert [file.partition("sales.db-170-")[0] for file in retired] == [".repl/retired/"] * 2
+    assert not side.storage.exists(f"{side.base}/t")
+
+
+def test_the_directory_of_a_dropped_database_goes_as_a_whole_where_no_other_is_in_it(tmp_path: Path) -> None:
+    side = Side(tmp_path, beside="sales.db2")
+    side.storage.write(f"{side.base}/stray", b"1")
+    assert side.drop()
+    (retired,) = side.files()
+    assert retired.startswith(".repl/retired/sales.db-170-")
+
+
+def test_the_default_database_stays_without_replicas(tmp_path: Path) -> None:
+    side = Side(tmp_path, "default", hr="sales.db/hr.db")
+    for file in ("hr.db/salaries/f", "t/f"):
+        side.storage.write(f"{side.base}/{file}", b"1")
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    assert not side.drop()
+    assert sorted(side.metastore.located) == ["default", "hr"]
+    assert not side.metastore.held
+    assert [file.partition("-")[0] for file in side.files()] == ["sales.db/.repl/retired/170/t", "sales.db/hr.db/salaries/f"]
+
+
+def test_a_replica_in_a_foreign_tables_directory_is_not_retired_with_its_database(tmp_path: Path) -> None:
+    side = Side(tmp_path)
+    side.storage.write(f"{side.base}/t/f", b"1")
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    side.metastore.put("theirs", f"{side.base}/t")
+    assert not side.drop("keep-aside")
+    assert sorted(side.metastore.held) == ["theirs"]
+    assert side.files() == ["sales.db/t/f"]
