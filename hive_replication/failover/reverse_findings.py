@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from hive_replication.connect import Connection
 from hive_replication.errors import MissingEvents, Refused
+from hive_replication.events.event_records import is_function
 from hive_replication.failover.changes import Change, changes
 from hive_replication.failover.stamp import taken
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.state import has_left
 from hive_replication.load.report import LoadReport
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.progress import Progress
@@ -29,7 +31,8 @@ class FailoverReverse:
         target_database: the old source.
         changed: events of the opened database since it was opened.
         conflicts: events of the old source that the opened database never got; none where an earlier call has settled them.
-        conflicting: the tables that they changed.
+        conflicting: the tables that they changed, and :attr:`never_equal`.
+        never_equal: tables of the old source that the opened database never had as they were, and that differ.
         dropped: tables, and partitions as ``table/partition``, that only the old source has: they are dropped there.
         tables: how both compare.
         loads: what was loaded: the window since the other was opened, and what still differed then.
@@ -47,6 +50,7 @@ class FailoverReverse:
     loads: tuple[LoadReport, ...] = ()
     done: bool = False
     problem: str = ""
+    never_equal: tuple[str, ...] = ()
 
     @property
     def different(self) -> tuple[TableFinding, ...]:
@@ -67,7 +71,8 @@ class FailoverReverse:
 def both_changed(connection: Connection, name: str, marks: FailoverMarks, progress: Progress | None = None) -> FailoverReverse:
     """What both sides changed since the other was opened; of a failback that began, what the old source has was settled.
 
-    Where it is not known what the old source changed, all of its tables that are not equal count as changed there.
+    Where it is not known what the old source changed, all of its tables that are not equal count as changed there. So do tables
+    that the other never had as they were, whatever the log tells.
     """
     target = connection.target
     target_name = target.policy.target_of(name)
@@ -77,9 +82,11 @@ def both_changed(connection: Connection, name: str, marks: FailoverMarks, progre
     found = FailoverReverse(name, target_name, own, conflicting=tuple(sorted(before.behind)), problem=problem)
     if before.settled is None:
         lost, unknown = _known(changes(old, target_name, marks.event or 0, marks.behind, marks.message_hash))
-        tables = set(unequal(connection, name, progress)) if unknown else {table for change in lost for table in change.tables}
+        tables = {table for change in lost for table in change.tables}
+        never = set(unequal(connection, name, progress, None if unknown else _never_equal(connection, name, marks) - tables))
         said = "; ".join(filter(None, (problem, unknown)))
-        found = replace(found, conflicts=lost, conflicting=tuple(sorted(tables)), problem=said)
+        found = replace(found, conflicts=lost, conflicting=tuple(sorted(tables | never)), problem=said)
+        found = replace(found, never_equal=() if unknown else tuple(sorted(never)))
     return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))
 
 
@@ -119,9 +126,37 @@ def compared(connection: Connection, name: str, progress: Progress | None) -> It
         yield TableFinding(one.table, _state(one, ours, theirs), one.differences)
 
 
-def unequal(connection: Connection, name: str, progress: Progress | None) -> Iterator[str]:
-    """Tables of the old source that are not equal to those of the opened database, or that only the old source has."""
-    return (one.table for one in compared(connection, name, progress) if one.state in ("differs", "surplus"))
+def _never_equal(connection: Connection, name: str, marks: FailoverMarks) -> set[str]:
+    """Tables and functions of which the opened database may have something that was never the old source's: not by their log.
+
+    Their bootstrap or recovery had failed when it was opened, or its policy had left them.
+    """
+    source = connection.source
+    names = filter(source.policy.includes, source.metastore.table_names(name))
+    left = {table.tableName.lower() for table in source.metastore.tables(name, sorted(names)) if has_left(table)}
+    return left | {one for one, at in marks.behind.items() if not at and (is_function(one) or source.policy.includes(one))}
+
+
+def unequal(connection: Connection, name: str, progress: Progress | None, only: Collection[str] | None = None) -> Iterator[str]:
+    """Tables of the old source that are not equal to those of the opened database, or that only the old source has.
+
+    Args:
+        connection: from the opened database to the old source.
+        name: the opened database.
+        progress: shows the progress.
+        only: names to look at; all where None.
+    """
+    if only is None or any(map(is_function, only)):
+        for one in compared(connection, name, progress):
+            if one.state in ("differs", "surplus") and (only is None or one.table in only):
+                yield one.table
+        return
+    target = connection.target
+    there = set(target.metastore.table_names(target.policy.target_of(name)))
+    for table in sorted(there & set(only)):
+        for one in compare_database(connection.source, target, name, table=table):
+            if one.differences:
+                yield one.table
 
 
 def _state(one: TableComparison, ours: set[str], theirs: set[str]) -> Literal["equal", "differs", "missing", "surplus"]:
@@ -149,6 +184,12 @@ def require_allowed(found: FailoverReverse, conflicts: ConflictPolicy, *, drop: 
             f"the old source {found.target_database!r} has changes that the opened database never got, in "
             f"{_shown(found.conflicting) or 'the database itself'} (from event {found.conflicts[0].evid} on): save what is "
             "needed, and set conflicts in the policy to replace (the opened database's tables win) or keep-aside (another name)"
+        )
+    if found.never_equal and conflicts == "refuse":
+        raise Refused(
+            f"the opened database {found.database!r} never had {_shown(found.never_equal)} as the old source "
+            f"{found.target_database!r} has it: it was opened while they were unfinished, or left out by its policy; save what "
+            "is needed, and set conflicts in the policy to replace (the opened one wins) or keep-aside (another name)"
         )
     if found.dropped and not drop:
         raise Refused(

@@ -28,6 +28,7 @@ class FailoverStatus:
         read_only: whether the source is marked as read-only.
         not_replicated: events of the source that the target does not have.
         problem: why that is not known, or "".
+        unfinished: tables and functions whose bootstrap or recovery had failed when the target was opened.
     """
 
     database: str
@@ -40,6 +41,7 @@ class FailoverStatus:
     read_only: bool = False
     not_replicated: tuple[Change, ...] = ()
     problem: str = ""
+    unfinished: tuple[str, ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -78,6 +80,7 @@ def status(connection: Connection, name: str, reach: Reachable | None = None) ->
         read_only=bool(sides.source and (sides.source.parameters or {}).get(READ_ONLY, "").lower() == "true"),
         not_replicated=lost,
         problem=problem,
+        unfinished=tuple(sorted(table for table, at in target.behind.items() if not at)) if target.role == "opened" else (),
     )
 
 

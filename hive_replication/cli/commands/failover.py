@@ -103,14 +103,15 @@ def start(
 def status(context: typer.Context, name: SourceDatabase, config: Config = None, json: Json = False) -> None:
     """Shows how far a failover is, and what the target does not have of the source.
 
-    Exit code 1 if the target was opened without something that the source has, or that is not known.
+    Exit code 1 if the target was opened without something that the source has, or unfinished, or that is not known.
     """
     from hive_replication import failover_status
 
     chosen = settings(context, config, json)
     found = failover_status(chosen.policy(), name)
     _show(chosen, found)
-    raise typer.Exit(1 if found.phase in ("opened", "finished") and (found.not_replicated or found.problem) else 0)
+    lacks = found.not_replicated or found.problem or found.unfinished
+    raise typer.Exit(1 if found.phase in ("opened", "finished") and lacks else 0)
 
 
 @app.command()
@@ -170,6 +171,8 @@ def _said(found: FailoverReverse) -> Iterable[str]:
         tables = ", ".join(found.conflicting) or "the database itself"
         counted = "counted as changed" if found.problem else "changed"
         yield f"{counted} on the old source {found.target_database}, never replicated: {tables}"
+    if found.never_equal:
+        yield f"never on {found.database} as the old source has it: {', '.join(found.never_equal)}"
     if found.dropped:
         yield f"dropped on the old source: {', '.join(found.dropped)}"
 
@@ -186,6 +189,8 @@ def _show(chosen: Settings, found: FailoverStatus, **more: Any) -> None:
     lost = [(one.evid, time_figure(one.time), one.type, ", ".join(one.tables)) for one in found.not_replicated[:_MOST]]
     if lost and not chosen.json:
         chosen.output.table(_EVENTS, lost, None)
+    if found.unfinished:
+        chosen.output.remark(f"unfinished when it was opened: {', '.join(found.unfinished)}")
     chosen.output.remark(found.advice)
 
 
@@ -204,5 +209,6 @@ def _reversed(found: FailoverReverse) -> dict[str, Any]:
         "problem": found.problem,
         "tables": [asdict(one) for one in found.tables],
         "conflicting": list(found.conflicting),
+        "never_equal": list(found.never_equal),
         "loads": [result_fields.load_data(one) for one in found.loads],
     }

@@ -15,6 +15,7 @@ from hive_replication.failover.changes import changes
 from hive_replication.failover.reverse_findings import both_changed, kept_aside, require_allowed
 from hive_replication.failover.status import status
 from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.state import LEFT_MARK
 from hive_replication.verify import TableComparison
 from tests import model
 from tests.unit.failover.fakes import Side, connected, log
@@ -84,3 +85,36 @@ def test_an_old_source_seen_from_the_way_back_is_not_asked_by_its_own_event_ids(
     opened = Side({A: {}}, log(CREATE, INSERT), parameters=MARKS.parameters(), uri="thrift://b:1")
     found = status(connected(opened, Side({A: {}}, OLD, parameters=marks.parameters())), "db")
     assert (found.phase, found.event, [one.evid for one in found.not_replicated]) == ("to be reversed", 1, [2])
+
+
+@pytest.mark.parametrize("how", ["unfinished", "left"])
+def test_what_the_opened_database_never_had_is_a_conflict(different: set[str], how: str) -> None:
+    """Without any change on either side: the opened database's own would replace the only good one."""
+    different.add(A)
+    marks = replace(MARKS, event=3, behind={A: 0, B: 0, "gone": 0} if how == "unfinished" else {})
+    left = {LEFT_MARK: "2"} if how == "left" else {}
+    opened, old = Side({A: left, B: left}, log(CREATE), parameters=marks.parameters()), Side({A: {}, B: {}, C: {}}, OLD)
+    made = connected(opened, old, "keep-aside")
+    found = both_changed(made, "db", marks)
+    assert (found.conflicts, found.conflicting, found.never_equal, found.problem) == ((), (A,), (A,), "")
+    assert kept_aside(made, found) == {A}
+    require_allowed(found, "keep-aside", drop=True)
+    with pytest.raises(Refused, match=f"the opened database 'db' never had {A} as the old source 'db' has it"):
+        require_allowed(found, "refuse", drop=True)
+    assert status(connected(old, opened), "db").unfinished == ((A, B, "gone") if how == "unfinished" else ())
+
+
+def test_a_failback_that_began_goes_on_with_what_was_settled(different: set[str]) -> None:
+    different.add(A)
+    begun = FailoverMarks(endpoint="SOURCE", successor="thrift://b:1/db", behind={A: 0}, settled=3)
+    opened, old = Side({A: {}, B: {}}, log(CREATE)), Side({A: {}, B: {}}, OLD, purged=3, parameters=begun.parameters())
+    found = both_changed(connected(opened, old), "db", replace(MARKS, behind={A: 0}))
+    assert (found.conflicting, found.never_equal, found.problem) == ((A,), (), "")
+    require_allowed(found, "refuse", drop=True)
+
+
+def test_functions_are_compared_with_all_tables(different: set[str]) -> None:
+    different |= {"f()", B}
+    marks = replace(MARKS, event=3, behind={"f()": 0})
+    opened, old = Side({B: {}, "f()": {}}, log(CREATE)), Side({B: {}, "f()": {}}, OLD)
+    assert both_changed(connected(opened, old), "db", marks).never_equal == ("f()",)
