@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from hive_metastore import ttypes as t
 
@@ -68,6 +70,14 @@ class Writer:
         self.metastore.call("note", lambda client: client.add_write_notification_log(request))
         return path
 
+    def truncate(self, table: str, *partitions: str) -> None:
+        """TRUNCATE of a table, or of partitions of it, as a statement of the transaction: the metastore leaves empty bases."""
+        names, write_id = list(partitions) or None, self.write_id(table)
+        request = t.TruncateTableRequest(
+            self.database, table, names, write_id, f"{self.database}.{table}:{write_id}:{2**63 - 1}::"
+        )
+        self.metastore.call("truncate", lambda client: client.truncate_table_req(request))
+
     def commit(self) -> None:
         self.metastore.call("commit", lambda client: client.commit_txn(t.CommitTxnRequest(self.transaction)))
 
@@ -75,8 +85,15 @@ class Writer:
         self.metastore.call("abort", lambda client: client.abort_txn(t.AbortTxnRequest(self.transaction)))
 
 
-def create(metastore: Metastore, storage: Storage, database: str, name: str, keys: tuple[str, ...] = ()) -> None:
+def create(
+    metastore: Metastore,
+    storage: Storage,
+    database: str,
+    name: str,
+    keys: tuple[str, ...] = (),
+    parameters: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Makes an insert-only table."""
     image = Recorder(metastore, storage, database)._image(name, keys=keys)
-    image.parameters = dict(INSERT_ONLY)
+    image.parameters = INSERT_ONLY | dict(parameters)
     metastore.create_table(image)

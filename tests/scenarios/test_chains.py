@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.connect import Connection, connect
 from hive_replication.dump.command import repl_dump
+from hive_replication.dump.listing import Lister
 from hive_replication.errors import Unreachable
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
@@ -17,10 +18,11 @@ from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
+from hive_replication.verify.acid import Seen
 from hive_replication.verify.witness import witness
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy
-from tests.ledger import Ledger, make
+from tests.ledger import Ledger, make, partition_of
 from tests.warehouse import Warehouse
 from tests.writers import create
 
@@ -94,7 +96,7 @@ def _open(last: Hop) -> frozenset[int]:
 
 
 def test_transactions(ledger: Ledger, last: Hop) -> None:
-    """Commits, aborts, commits without rows and truncations; no transaction stays open at the third."""
+    """Commits, aborts and commits without rows; no transaction stays open at the third."""
     before = _open(last)
     ledger.write("a", "2", "3")
     several = ledger.begin()
@@ -118,6 +120,49 @@ def test_transactions(ledger: Ledger, last: Hop) -> None:
     third = Ledger(last.connection, None, last.replica)  # type: ignore[arg-type]
     assert list(third.files(source=False, table="b").values()) == [b"1\n"]
     assert third.write_ids(source=False, table="b").open == frozenset()
+
+
+#: As Hive's own tables have it: a TRUNCATE changes it elsewhere, for which a load would need a transaction.
+ACCURATE = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+def test_truncations(ledger: Ledger, last: Hop, windows: int) -> None:
+    """Of a table and of a partition, and one that is aborted; the second's log has no other word of them than their commits."""
+    source, name, unseen = ledger.connection.source.metastore, f"t{windows}", f"u{windows}"
+    for one in (name, unseen):
+        create(source, ledger.connection.source.storage, ledger.database, one, parameters=ACCURATE)
+        ledger.write(one, "1")
+    parts = [partition_of(ledger, f"{windows}{day}") for day in "12"]
+    for part in parts:
+        part.parameters = dict(ACCURATE)
+    source.add_partitions(ledger.database, "p", parts)
+    for day in "12":
+        writer = ledger.begin()
+        writer.insert("p", "1\n", f"ds={windows}{day}")
+        writer.commit()
+    of_table, of_partition, aborted = (ledger.begin() for _ in range(3))
+    aborted.truncate(unseen)
+    of_table.truncate(name)
+    of_partition.truncate("p", f"ds={windows}1")
+    if windows == 2:
+        assert ledger.replicate().held == ()
+        last.replicate()
+    of_table.commit()
+    of_partition.commit()
+    aborted.abort()
+    assert ledger.replicate().held == ()
+    last.replicate()
+    for side, database in ((ledger.connection.target, ledger.database), (last.connection.target, last.replica)):
+        found = {
+            table.tableName: Seen.now(side.metastore, side.storage, Lister(side.storage), database, table)
+            for table in side.metastore.tables(database, [unseen, name, "p"])
+        }
+        (truncated,) = side.metastore.tables(database, [name])
+        parts = side.metastore.partitions(database, "p", [f"ds={windows}{day}" for day in "12"])
+        assert found[name].files(truncated) == ()
+        assert sorted(len(files) for files in found["p"].many(parts)) == [0, 1]
+        assert found[unseen].files(*side.metastore.tables(database, [unseen])) != ()
 
 
 def test_the_witness_knows_of_commits_that_wait(ledger: Ledger, last: Hop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import directory_of
@@ -163,16 +164,25 @@ class ReplayCommit(CustomOperation):
                 allocate(target, database, one.table, self.policy, ((self.transaction, one.write_id),))
             if one.truncates:
                 leave_base(target, database, one.table, one.partition, one.write_id)
-        target.metastore.replay_commit(self.policy, self.transaction, database, [_write_event(one) for one in self.written])
+        written = [_write_event(one) for one in self.written]
+        if not written and target.feeds(database):  # the log has no other word of a TRUNCATE
+            left = _left_bases(target, database, self.policy, self.transaction)
+            written = [WriteEvent(*thing, _base_files(thing[-1])) for thing, _ in left]
+        target.metastore.replay_commit(self.policy, self.transaction, database, written)
 
 
 def _write_event(written: Written) -> WriteEvent:
     """What the target's metastore is told of a write; files by their names there, it finds the rest itself."""
-    wrote = [(file.uri, file.subdir) for file in written.content.files if file.subdir]
-    if written.truncates:  # the metastore notes no write without a file
-        wrote.append((f"{base_name(written.write_id)}/{_LEFT}", base_name(written.write_id)))
-    files = tuple(FileRef(uri, "", "", subdir).encode() for uri, subdir in wrote)
+    files = tuple(FileRef(file.uri, "", "", file.subdir).encode() for file in written.content.files if file.subdir)
+    if written.truncates:
+        files += _base_files(written.write_id)
     return WriteEvent(written.table, written.partition, written.write_id, files)
+
+
+def _base_files(write_id: int) -> tuple[str, ...]:
+    """What the target's metastore is told of an empty base: it notes no write without a file."""
+    base = base_name(write_id)
+    return (FileRef(f"{base}/{_LEFT}", "", "", base).encode(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,19 +267,25 @@ def end_without_data(target: Target, database: str, policy: str, transaction: in
     Raises:
         Refused: what a truncation has left lies outside the directories that the policy allows.
     """
+    for (table, *_), base in _left_bases(target, database, policy, transaction):
+        boundary_of(target, database).require_within(base, object_name(database, table))
+        target.storage.delete(base, recursive=True)
+    target.metastore.replay_commit(policy, transaction, database, ())
+
+
+def _left_bases(target: Target, database: str, policy: str, transaction: int) -> Iterator[tuple[tuple[str, str, int], str]]:
+    """Bases of what stands for a transaction, as truncations leave them: table, partition and write id of each, and its URI."""
     metastore = target.metastore
     opened = metastore.replay_open(policy, [transaction])[transaction]
     tables = [one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)]
     written = dict(metastore.write_ids_of(opened.id, database, [one.tableName for one in tables]))
     for table in tables:
-        if (write_id := written.get(table.tableName)) is not None:
-            parts = metastore.partitions(database, table.tableName) if table.partitionKeys else ()
-            bases = [f"{directory_of(one)}/{base_name(write_id)}" for one in (table, *parts)]  # a truncation may have left one
-            for base in target.storage.threads.map(lambda one: one if target.storage.exists(one) else "", bases):
-                if base:
-                    boundary_of(target, database).require_within(base, object_name(database, table.tableName))
-                    target.storage.delete(base, recursive=True)
-    metastore.replay_commit(policy, transaction, database, ())
+        name = table.tableName
+        if (write_id := written.get(name)) is not None:
+            parts = by_name(table, metastore.partitions(database, name)) if table.partitionKeys else {}
+            bases = [(part, f"{directory_of(thing)}/{base_name(write_id)}") for part, thing in {"": table, **parts}.items()]
+            here = target.storage.threads.map(lambda one: one if target.storage.exists(one[1]) else None, bases)
+            yield from (((name, part, write_id), base) for part, base in filter(None, here))
 
 
 def _fitting(database: str, name: str) -> str:
