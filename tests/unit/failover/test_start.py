@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,7 +55,7 @@ class Comparison:
 def comparison(monkeypatch: pytest.MonkeyPatch) -> Comparison:
     for module in (sides, finishing, parameter_lock):
         monkeypatch.setattr(module, "MetastoreLock", Lock)
-    monkeypatch.setattr(finishing, "remove_snapshots", lambda *_: None)
+    monkeypatch.setattr(finishing, "remove_snapshots", Lock)
     monkeypatch.setattr(starting, "compare_database", made := Comparison())
     return made
 
@@ -87,7 +88,11 @@ def test_one_that_begins_before_it_was_opened_loads_nothing(
     pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection, _, _ = pair
-    opens = lambda *_, **__: failover.start_unplanned(connection, "db", Reachable(), force=True) and ()  # noqa: E731
+
+    def opens(*_: object, **__: object) -> tuple[int, ...]:
+        failover.start_unplanned(connection, "db", Reachable(), force=True)
+        return ()
+
     monkeypatch.setattr(starting, "drain", opens)
     with pytest.raises(Refused, match="was opened, or is loaded anew"):
         failover.start(connection, "db")
@@ -114,7 +119,7 @@ def test_a_rollback_that_read_before_it_was_opened_changes_nothing(
     now = sides.Sides.now(connection, "db")
     failover.finish(connection, "db")
     before = (dict(source.parameters), dict(target.parameters))
-    monkeypatch.setattr(finishing, "Sides", SimpleNamespace(now=lambda *_: now))
+    monkeypatch.setattr(finishing, "Sides", SimpleNamespace(now=Mock(return_value=now)))
     with pytest.raises(Refused, match="was opened, or is loaded anew"):
         failover.rollback(connection, "db")
     assert (source.parameters, target.parameters) == before
