@@ -132,6 +132,31 @@ def test_private_tables_stay_private(pair: Pair) -> None:
     pair.warehouse.assert_equal()
 
 
+def test_private_files_that_become_visible_with_new_ones_stay_private(pair: Pair) -> None:
+    """They are copied beside the new ones, and were open to all there: their directory is."""
+    atomic = pair.in_policy(append="atomic")
+    pair.origin.create("t")
+    pair.own(pair.origin.insert("t", "1\n"), "etl", "finance", 0o640)
+    atomic.warehouse.replicate()
+    live = pair.replica("t")
+    pair.target.mkdirs(f"{live}/sub")
+    pair.target.set_permission(f"{live}/sub", 0o750)
+    pair.target.set_owner(f"{live}/sub", "etl", "finance")
+    (name,) = pair.files(live)
+    pair.target.rename(f"{live}/{name}", f"{live}/sub/{name}")
+    pair.target.create(f"{live}/own").close()
+    pair.target.set_owner(f"{live}/own", "etl", "hr")
+    pair.target.set_permission(f"{live}/own", 0o600)
+    pair.origin.insert("t", "2\n")
+    assert not atomic.warehouse.replicate().held
+    staged = pair.replica("t")
+    assert staged != live
+    found = pair.files(staged)
+    assert (found.pop(f"sub/{name}"), found.pop("own")) == (("etl", "finance", "640"), ("etl", "hr", "600"))
+    assert [one[2] for one in found.values()] == ["644"]
+    assert pair.shown(f"{staged}/sub") == ("etl", "finance", "750")
+
+
 def test_the_directory_of_a_private_database_protects_its_replica(pair: Pair) -> None:
     pair.own(location(pair), "etl", "finance", 0o750)
     pair.origin.create("t")

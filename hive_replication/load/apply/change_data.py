@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
+from hive_replication.copy.preserve import Place
 from hive_replication.copy.proof import Crc32c
 from hive_replication.copy.tasks import CopyFailure, CopyTask
 from hive_replication.copy.thread_copier import ThreadCopier
@@ -19,6 +22,7 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.statistics import claimed, with_claims
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
+from hive_replication.storage.access import Access
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -31,6 +35,7 @@ def with_data(
     shown: str,
     directory: str,
     mode: FlipMode,
+    place: Place | None = None,
 ) -> Thing:
     """Makes the files of an operation part of an object's data; returns the new image of the object.
 
@@ -42,6 +47,7 @@ def with_data(
         shown: its name for reports.
         directory: where the files are staged.
         mode: how they become visible.
+        place: of a new file, where access is preserved: files that are there already keep theirs.
 
     Raises:
         ReplicationError: a file of the same name has other content.
@@ -56,7 +62,7 @@ def with_data(
     elif flips:
         storage.mkdirs(directory)
     if mode == "union":
-        _stage_live_files(storage, directory, live, operation, shown)
+        _stage_live_files(storage, directory, live, operation, shown, place)
     location = directory if flips else current.sd.location
     image = operation.image if isinstance(operation.image, type(current)) else current
     files = file_names(operation.content) if mode == "replace" else list(storage.named_files(str(location)))
@@ -89,16 +95,43 @@ def file_names(content: op.Content) -> list[str]:
     return [file.relative for file in content.files]
 
 
-def _stage_live_files(storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str) -> None:
+def _stage_live_files(
+    storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str, place: Place | None
+) -> None:
     """Copies the live files to the staged ones, so that all become visible at once (policy ``append: atomic``)."""
     tasks: list[CopyTask] = []
-    for name, status in storage.named_files(live).items():
+    found = storage.named_files(live)
+    places = _places(storage, staged, live, found, place) if place else {}
+    for name, status in found.items():
         checksum = storage.checksum(status.uri)
         file = FileRef(status.uri, checksum.value if checksum else "")
-        tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size))
+        tasks.append(CopyTask(file, f"{staged}/{name}", operation.evid, shown, status.size, places.get(name.rpartition("/")[0])))
     for answer in ThreadCopier(storage, storage).copy(tasks):
         if isinstance(answer, CopyFailure):
             raise ReplicationError(answer.reason)
+
+
+def _places(storage: Storage, staged: str, live: str, names: Iterable[str], like: Place) -> dict[str, Place]:
+    """Directories that live files are copied to, by their paths below the staged one; those that are made take after theirs."""
+    above = {"/".join(parts[:length]) for parts in (name.split("/") for name in names) for length in range(len(parts))}
+    found: dict[str, Place] = {}
+    for below in sorted(above):
+        directory = f"{staged}/{below}".rstrip("/")
+        made = not storage.exists(directory)
+        if made:
+            storage.mkdirs(directory, 0o700)
+        access = _access(storage, directory)
+        if access is None:
+            return {}
+        wanted = _access(storage, f"{live}/{below}") if made else None
+        if wanted is not None:
+            access = like.preserve.give(storage, directory, replace(wanted, user=7), access, is_dir=True)
+        found[below] = Place(like.preserve, Access(like.new.owner, access.group, 6, 0, 0, default=access.default), asks=True)
+    return found
+
+
+def _access(storage: Storage, directory: str) -> Access | None:
+    return storage.about_access(directory, lambda store, path: store.read(path))
 
 
 def _append(storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:

@@ -107,7 +107,7 @@ class PartitionFlipper:
             key = number, operation.partition
             current, shown = self._there(found, table, operation.partition), self._shown(table, operation.partition)
             place, mode = lane.directories[key], lane.modes[key]
-            image = with_data(self._target.storage, self._boundary, current, operation, shown, place, mode)
+            image = with_data(self._target.storage, self._boundary, current, operation, shown, place, mode, lane.places.get(key))
             added.append(ChangedData(operation, mode, current, image))
             return [(current, image)]
 

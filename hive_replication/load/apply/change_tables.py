@@ -11,8 +11,9 @@ from typing import cast
 
 from hive_replication.load.apply.change_data import file_names, merged_image, with_data
 from hive_replication.load.apply.change_partitions import PartitionFlipper, our_table, require_ours
+from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.insert_events import ChangedData, write_insert_events
-from hive_replication.load.apply.placement import FlipMode, LanePlacement
+from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.apply.renames import clear_destination, rename_table
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.columns import SetColumns
@@ -64,7 +65,7 @@ class Flipper:
             case op.DropTable():
                 self._drop_table(operation)
             case op.ReplaceData() | op.AppendData() if not operation.partition:
-                self._change_data(operation, lane.directories[number, ""], lane.modes[number, ""])
+                self._change_data(operation, lane, (number, ""))
             case op.CustomOperation():
                 if isinstance(operation, _OF_REPLICAS):
                     self._require_ours(operation.table)
@@ -113,10 +114,11 @@ class Flipper:
         if current is not None:
             drop_table(self._metastore, current)
 
-    def _change_data(self, operation: op.ReplaceData | op.AppendData, directory: str, mode: FlipMode) -> None:
+    def _change_data(self, operation: op.ReplaceData | op.AppendData, lane: LanePlacement, key: DataKey) -> None:
         current = self._table(operation.table)
-        shown = object_name(self._database, operation.table)
-        changed = with_data(self._target.storage, self._boundary, current, operation, shown, directory, mode)
+        shown, directory, mode = object_name(self._database, operation.table), lane.directories[key], lane.modes[key]
+        place = lane.places.get(key)
+        changed = with_data(self._target.storage, self._boundary, current, operation, shown, directory, mode, place)
         if changed != current:
             write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])
             self._metastore.alter_table(self._database, operation.table, changed)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
+from hive_replication.copy.preserve import Place
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
@@ -61,6 +62,11 @@ class LanePlacement:
     tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
     changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
+
+    @cached_property
+    def places(self) -> dict[DataKey, Place]:
+        """Of one new file of each content, where access is preserved."""
+        return {key: task.place for key, task in self.tasks if task.place}
 
 
 @dataclass
