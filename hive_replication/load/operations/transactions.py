@@ -280,12 +280,11 @@ def _left_bases(target: Target, database: str, policy: str, transaction: int) ->
     tables = [one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)]
     written = dict(metastore.write_ids_of(opened.id, database, [one.tableName for one in tables]))
     for table in tables:
-        name = table.tableName
-        if (write_id := written.get(name)) is not None:
-            parts = by_name(table, metastore.partitions(database, name)) if table.partitionKeys else {}
+        if (write_id := written.get(table.tableName)) is not None:
+            parts = by_name(table, metastore.partitions(database, table.tableName)) if table.partitionKeys else {}
             bases = [(part, f"{directory_of(thing)}/{base_name(write_id)}") for part, thing in {"": table, **parts}.items()]
             here = target.storage.threads.map(lambda one: one if target.storage.exists(one[1]) else None, bases)
-            yield from (((name, part, write_id), base) for part, base in filter(None, here))
+            yield from (((table.tableName, part, write_id), base) for part, base in filter(None, here))
 
 
 def _fitting(database: str, name: str) -> str:
