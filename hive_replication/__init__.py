@@ -17,7 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hive_replication.errors import BadRequest, FilesGone, MissingEvents, Refused, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, FilesGone, MissingEvents, Outdated, Refused, ReplicationError, Unreachable
 
 if TYPE_CHECKING:
     from hive_replication.api import (
@@ -92,6 +92,7 @@ __all__ = [
     "Lag",
     "LoadReport",
     "MissingEvents",
+    "Outdated",
     "PlanReport",
     "Policy",
     "PolicyStatus",

@@ -193,7 +193,7 @@ class Engine:
             try:
                 return directory, events, self.load(ReplLoad(directory, self.target_name(database), table), repair=True)
             except dg.Failure as failure:
-                if not left or not isinstance(failure.__cause__, Outdated):
+                if not left or not isinstance(failure.__context__, Outdated):
                     raise
                 self.log.info("a window was loaded since the dump, which is made again: %s", failure.description)
             directory = again()

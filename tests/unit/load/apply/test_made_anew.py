@@ -17,6 +17,7 @@ from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.state import SOURCE
 from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 
 
@@ -61,7 +62,8 @@ OPERATIONS = [
 def _flip(metastore: _Metastore, operation: op.Operation) -> None:
     directories = {(0, new.name): "hdfs://d/w" for new in ADDITION.added}
     lane = cast("LanePlacement", SimpleNamespace(lane=SimpleNamespace(operations=(operation,)), directories=directories))
-    Flipper(cast("Target", SimpleNamespace(metastore=metastore)), "db", "uuid/db").flip(lane, 0)
+    target, boundary = SimpleNamespace(metastore=metastore), cast("TargetBoundary", None)
+    Flipper(cast("Target", target), "db", "uuid/db", boundary).flip(lane, 0)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: type(one).__name__)

@@ -13,6 +13,7 @@ import pytest
 from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.replica import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, database_with_state, object_id, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.source_history import forgotten
@@ -27,7 +28,7 @@ OURS = "uuid/db"
 
 
 class _NoLock:
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
     def __enter__(self) -> _NoLock:
@@ -160,7 +161,8 @@ class _Replica:
 
 @pytest.fixture
 def replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Replica:
-    monkeypatch.setattr(undo_module, "MetastoreLock", _NoLock)
+    for module in (undo_module, parameter_lock):
+        monkeypatch.setattr(module, "MetastoreLock", _NoLock)
     location = f"{tmp_path.as_uri()}/db.db"
     metastore = _Metastore(Database("db", locationUri=location, parameters={}))
     metastore.home = database_with_state(metastore.home, ReplicaState(OURS))
