@@ -112,7 +112,7 @@ class Walk:
         return found
 
 
-SHORT = [(one_partitioned, 4, ()), (one_plain, 4, ()), (one_listed, 3, ()), (two_tables, 4, ()), (one_partitioned, 2, FULL)]
+SHORT = [(one_partitioned, 4, ()), (one_plain, 4, ()), (one_listed, 3, ()), (two_tables, 3, ()), (one_partitioned, 2, FULL)]
 LONG = [(one_partitioned, 6, ()), (one_plain, 6, ()), (one_listed, 5, ()), (two_tables, 5, ()), (one_partitioned, 4, FULL)]
 LONG += [(two_tables, 4, PAIR)]
 
@@ -133,4 +133,4 @@ def test_all_sequences(moves: Moves, depth: int, first: tuple[Move, ...]) -> Non
 def _all_sequences(moves: Moves, depth: int, first: tuple[Move, ...]) -> None:
     counts = Walk(moves, depth, first).run()
     print(moves.__name__, depth, len(first), dict(counts))
-    assert counts["loads"] > 3 * counts["windows"] > 3 * counts["sequences"] > 100
+    assert counts["loads"] > 3 * counts["windows"] > 3 * counts["sequences"] > 90
