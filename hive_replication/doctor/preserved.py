@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 
 from hive_replication.doctor.finding import Finding, ok, warning
+from hive_replication.doctor.writable import absent, remove
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
@@ -43,6 +44,7 @@ def _given_away(storage: Storage, policy: Policy, warehouse: str) -> Iterator[Fi
     directory = next(iter(policy.locations.values()), warehouse)
     probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
     try:
+        made = absent(storage, directory)
         storage.mkdirs(probe, 0o700)
         try:
             storage.about_access(probe, lambda store, path: store.set_owner(path, _GIVEN, _GIVEN))
@@ -55,5 +57,6 @@ def _given_away(storage: Storage, policy: Policy, warehouse: str) -> Iterator[Fi
         else:
             yield ok("target", _CHECK, kept)
         storage.delete(probe)
+        remove(storage, made)
     except (ReplicationError, OSError):  # that it may not be written is a finding of its own
         return

@@ -35,7 +35,7 @@ def writable(storage: Storage, directory: str, side: str, check: str) -> Iterato
     """
     probe = f"{directory.rstrip('/')}/.hive-repl-doctor-{secrets.token_hex(4)}"
     try:
-        absent = _absent(storage, directory)
+        made = absent(storage, directory)
         storage.write(probe, b"probe")
         storage.rename(probe, f"{probe}-renamed")
         written = storage.status(f"{probe}-renamed")
@@ -43,14 +43,14 @@ def writable(storage: Storage, directory: str, side: str, check: str) -> Iterato
     except (ReplicationError, OSError) as problem:
         yield error(side, check, str(problem), f"let this user write to {directory}, and name its store under target.roots")
         return
-    _remove(storage, absent)
+    remove(storage, made)
     yield ok(side, check, directory)
     apart = abs(written.modified - time.time()) if written else 0.0
     if apart > CLOCK:
         yield warning(side, "clock", f"its files' times differ from this clock by {apart:.0f} s", "set the clocks by NTP")
 
 
-def _absent(storage: Storage, directory: str) -> list[str]:
+def absent(storage: Storage, directory: str) -> list[str]:
     """The directory and those above it, as far as they are not there yet; the lowest one first."""
     found: list[str] = []
     while storage.holds(directory) and directory.count("/") > 3 and not storage.exists(directory):
@@ -59,7 +59,7 @@ def _absent(storage: Storage, directory: str) -> list[str]:
     return found
 
 
-def _remove(storage: Storage, made: list[str]) -> None:
+def remove(storage: Storage, made: list[str]) -> None:
     """Removes directories that the probe made, as long as nothing else is in them."""
     try:
         for directory in made:

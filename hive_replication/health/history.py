@@ -66,6 +66,8 @@ def merged(records: Iterable[Record], entries: Iterable[Entry], database: str) -
     recorded = {record.journal for record in known}
     windows = {record.window: record.time for record in reversed(known)}  # a load may have a second journal of its window
     for entry in by_token.values():
+        if entry.status == "part" and not entry.to_evid:
+            continue  # what the undo of a table left, which has a record of its own
         made = _of(entry, database)
         if entry.token not in recorded and windows.get(made.window, 0.0) < entry.time:
             found.append(HistoryEntry(made, entry.status == "undone"))

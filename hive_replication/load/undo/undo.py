@@ -206,7 +206,7 @@ class _Undo:
         if names is None:
             chosen = [self._reopened(entry, lanes) for entry, lanes in chosen]
         elif wanted != self._state:  # a later undo asks how far this one went
-            trace = self._journal.begin(wanted.last_id or 0, wanted.last_id or 0)
+            trace = self._journal.begin(0, 0)
             trace.state(wanted)
             trace.done(None)
         self._write(wanted)

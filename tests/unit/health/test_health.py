@@ -90,6 +90,7 @@ def test_loads_without_a_record_are_told_from_the_journal() -> None:
     assert [(one.record.window, one.record.by, one.undone) for one in found] == [("1-9", "ann@gate", True), ("1-5", "", False)]
     killed = merged([record], [entry("d", 12, 30.0, "open")], "sales")
     assert [(one.record.window, one.record.outcome) for one in killed] == [("1-12", "failed"), ("1-9", "done")]
+    assert merged([], [Entry("j/e", 0, 0, "e", "part", 40.0)], "sales") == []  # left by the undo of a table
 
 
 @pytest.mark.parametrize("down", [False, True])
