@@ -123,7 +123,8 @@ class EventFiles:
             pending = {lookup: location for lookup, location in now.items() if lookup not in found}
             for lookup in pending:
                 _LOG.debug("the object moved while it was listed; it is listed again", extra=self._about(lookup))
-        return (FileGroup(lookup.partition, found.get(lookup, ()), listed=lookup in found) for lookup in lookups)
+        listed = {one for one, files in found.items() if files or not one.nested}  # else the event named all: none
+        return (FileGroup(lookup.partition, found.get(lookup, ()), listed=lookup in listed) for lookup in lookups)
 
     def _about(self, lookup: Lookup) -> About:
         return about(self._locations.database, lookup.table, lookup.evid)
