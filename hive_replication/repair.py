@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
@@ -77,12 +78,13 @@ def repair(
     name = target.policy.target_of(database)
     if table is None:
         release(target, name)
+    once = partial(_repair, source, target, store, copier, database, table, partitions, progress)
     for _ in range(DUMPS - 1):
         try:
-            return _repair(source, target, store, copier, database, table, partitions, progress)
+            return once()
         except Outdated as error:
             _LOG.info("a window was loaded since the dump, which is made again: %s", error, extra=about(name, table))
-    return _repair(source, target, store, copier, database, table, partitions, progress)
+    return once()
 
 
 def _repair(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hive_replication.dump.format import encoding
@@ -73,8 +73,7 @@ def _why_too_large(record: EventRecord) -> str:
     return ""
 
 
-def _why_too_many(files: Iterable[FileRef]) -> str:
-    files = list(files)
+def _why_too_many(files: Sequence[FileRef]) -> str:
     if len(files) <= _FEW_FILES:
         return ""
     if len(files) > encoding.MOST_FILES:
@@ -84,5 +83,5 @@ def _why_too_many(files: Iterable[FileRef]) -> str:
     return ""
 
 
-def _bytes(files: Iterable[FileRef]) -> int:
+def _bytes(files: Sequence[FileRef]) -> int:
     return len(encoding.files_text(tuple(files)))

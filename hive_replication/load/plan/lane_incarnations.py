@@ -99,12 +99,11 @@ class LaneIncarnations:
                 if renamed_into(change, self._mapping.source_database, self._includes):
                     return names.enter(new, event.evid)
                 whole = names.of(old).unclear or refiltered(change, self._filters.of)
-                if self._belongs(change) and not (whole or self._left_out(change.after)):
+                follows = self._belongs(change) and not self._left_out(change.after)
+                if follows and not whole:
                     return names.rename(old, new, event.evid)
                 left = names.drop(old, event.evid)
-                if self._belongs(change) and not self._left_out(
-                    change.after
-                ):  # it comes whole, with the partitions that the filter of its new name includes
+                if follows:  # it comes whole, with the partitions that the filter of its new name includes
                     self._awaited.append(names.enter(new, event.evid))
                 return left
             case _:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
@@ -63,13 +64,17 @@ class LaterNames:
         if self._unknown:
             return [], [f"grants wait: whether the source's tables are those of the replica is not known: {self._unknown}"]
         others = self._others()
-        waiting = [one for one in changes if {(one.of.on.table, ()), (one.of.on.table, one.of.on.values)} & others]
+
+        def waits(one: Change[Grant]) -> bool:
+            return not others.isdisjoint({(one.of.on.table, ()), (one.of.on.table, one.of.on.values)})
+
+        waiting = list(filter(waits, changes))
         if not waiting:
             return changes, []
         names = sorted({replace(one.of.on, column="").of("").removeprefix(".") for one in waiting})
         shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
         why = f"after event {self.stands} the source created, dropped or renamed what has the name"
-        return [one for one in changes if one not in waiting], [f"grants on {shown} wait for the next window: {why}"]
+        return list(filterfalse(waits, changes)), [f"grants on {shown} wait for the next window: {why}"]
 
     def _others(self) -> set[tuple[str, tuple[str, ...]]]:
         """Tables of the target, and values of their partitions, that are other objects than the source has under their names."""
