@@ -1,17 +1,23 @@
-"""JSON from outside: its size, the number of its values, and its numbers are checked before anything uses it."""
+"""JSON from outside: its size, depth, the number of its values, and its numbers are checked before anything uses it."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from itertools import accumulate
 from typing import Any, NoReturn
 
 MIB = 1 << 20
 #: Values of one text. A value takes up to 24 times the memory of its text (``[]``), so the size of a text alone is no limit.
 MOST_VALUES = 1_000_000
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+#: Objects and lists in one another. Python itself refuses them near its recursion limit, where what it frees just then
+#: fails as well.
+_DEEPEST = 200
+
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # one without an end reaches to that of the text
+_BRACKET = re.compile(r"[\[{\]}]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -29,14 +35,28 @@ def parsed(data: bytes, *, most: int = 16 * MIB, values: int = MOST_VALUES) -> A
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, more than the {most:,} that are read")
-    _limit(data, values)
-    try:
-        text = data.decode()
-        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
-        require_unicode(text, value)
-    except RecursionError:
-        raise ValueError("it nests too deep") from None
+    text = data.decode()
+    _limit(text, values)
+    require_shallow(text)
+    value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    require_unicode(text, value)
     return value
+
+
+def require_shallow(text: str) -> None:
+    """Makes sure that JSON text can be read without coming near Python's recursion limit.
+
+    Args:
+        text: the JSON text.
+
+    Raises:
+        ValueError: it nests too deep.
+    """
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(_STRING.sub("", text)))
+    if any(depth > _DEEPEST for depth in accumulate(steps)):
+        raise ValueError("it nests too deep")
 
 
 def require_unicode(text: str, value: object) -> None:
@@ -53,14 +73,14 @@ def require_unicode(text: str, value: object) -> None:
         json.dumps(value, ensure_ascii=False).encode()  # raises UnicodeEncodeError, a ValueError
 
 
-def _limit(data: bytes, values: int) -> None:
+def _limit(text: str, values: int) -> None:
     """Counts the values before they are made; commas and brackets in strings do not count, where they make a difference."""
-    if _values(data) > values and _values(_STRING.sub(b"", data)) > values:
+    if _values(text) > values and _values(_STRING.sub("", text)) > values:
         raise ValueError(f"it has more than the {values:,} values that are read")
 
 
-def _values(data: bytes) -> int:
-    return sum(map(data.count, (b",", b"[", b"{")))
+def _values(text: str) -> int:
+    return sum(map(text.count, ",[{"))
 
 
 def _no_number(text: str) -> NoReturn:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from hive_replication.bounded_json import require_unicode
+from hive_replication.bounded_json import require_shallow, require_unicode
 
 #: Bytes that a message may have once it is unpacked, unless the policy says otherwise (``max_message_bytes``).
 MOST_BYTES = 64 * 2**20
@@ -43,13 +43,13 @@ def fields(text: str) -> Mapping[str, Any]:
     """The fields of a message.
 
     Raises:
-        ValueError: it is no JSON object of valid Unicode text, or still packed.
-        RecursionError: it is nested too deeply.
+        ValueError: it is no JSON object of valid Unicode text, nests too deep, or is still packed.
     """
     if text.startswith(_PACKED):
         raise ValueError(
             "it cannot be unpacked: it is damaged, or larger than max_message_bytes of the policy or than a dump takes"
         )
+    require_shallow(text)
     value = json.loads(text)
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - the text is at fault, not the caller

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import BadRequest
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.regular_expressions import require_expression
@@ -88,12 +89,12 @@ class PolicyScope:
             BadRequest: it is no such text.
         """
         try:
-            value = json.loads(text)
+            value = parsed(text.encode())
             lists = {name: valid_patterns(tuple(map(str, value[name]))) for name in ("tables", "exclude")}
             filters = PartitionFilters.read(value.get("filters", ()))
             metadata_only, acid, views = bool(value["metadata_only"]), bool(value["acid"]), bool(value.get("materialized_views"))
             return cls(**lists, metadata_only=metadata_only, acid=acid, filters=filters, materialized_views=views)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise BadRequest(f"{text[:100]!r} does not say which tables a replica was made with") from error
 
 

@@ -6,7 +6,6 @@ get a token, and neither a ticket nor a keytab.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.logs import without_secrets
 from hive_replication.policy import Root
@@ -194,7 +194,7 @@ class Delegation:
                 raise _refused(address, str(error)) from error
             if status == 200:
                 try:
-                    return value(json.loads(body))
+                    return value(parsed(body))
                 except (ValueError, LookupError, TypeError) as error:
                     raise _refused(address, "it answers without one") from error
             text = without_secrets(" ".join(body.decode(errors="replace").split())[:300])

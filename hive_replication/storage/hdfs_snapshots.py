@@ -6,11 +6,11 @@ An account may make and delete snapshots of directories that it owns and that an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -43,9 +43,9 @@ def snapshottable(web: WebHdfs, path: str) -> Mapping[str, int]:
     """
     op = "GETSNAPSHOTTABLEDIRECTORYLIST"
     try:
-        found = json.loads(web.told(path, op, most=_MOST))["SnapshottableDirectoryList"] or ()
+        found = parsed(web.told(path, op, most=_MOST), most=_MOST, values=_MOST)["SnapshottableDirectoryList"] or ()
         return {_path(one): int(one["snapshotNumber"]) for one in found}
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ReplicationError(f"{op} is answered without {error}") from error
 
 
@@ -78,9 +78,9 @@ def since_snapshot(web: WebHdfs, path: str, name: str) -> Difference:
     op = "GETSNAPSHOTDIFF"
     body = web.told(path, op, {"oldsnapshotname": name, "snapshotname": ""}, most=_MOST)
     try:
-        report = json.loads(body)["SnapshotDiffReport"]
+        report = parsed(body, most=_MOST, values=_MOST)["SnapshotDiffReport"]
         of, found = (report["snapshotRoot"], report["fromSnapshot"]), difference(report["diffList"])
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ReplicationError(f"{op} of {path} is answered without {error}") from error
     if of != (path, name):
         raise ReplicationError(f"{op} of {path} is answered without the snapshot {name}: of another one")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.storage.webhdfs import WebHdfs
 
@@ -25,8 +25,8 @@ def read_xattrs(web: WebHdfs, path: str) -> Mapping[str, str]:
     op = "GETXATTRS"
     body = web.told(path, op, {"encoding": "hex"})
     try:
-        found = {str(one["name"]): str(one.get("value") or "0x") for one in json.loads(body)["XAttrs"]}
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        found = {str(one["name"]): str(one.get("value") or "0x") for one in parsed(body)["XAttrs"]}
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ReplicationError(f"{op} of {path} is answered without {error}") from error
     return {name: value for name, value in found.items() if name.startswith(_NAMESPACES) and name not in _OF_CMROOT}
 

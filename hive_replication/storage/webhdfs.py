@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ import urllib3
 from tenacity import stop_after_attempt, wait_random_exponential
 
 from hive_replication import process
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import repeats, without_secrets
 from hive_replication.policy.warehouse import Account, Tls
@@ -96,9 +96,9 @@ class WebHdfs:
     def space(self) -> Space | None:
         """Room on the cluster, from the NameNode's metrics (WebHDFS itself tells only from Hadoop 3.4 on); None where refused."""
         for address in self._addresses:
-            with suppress(Busy, ReplicationError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+            with suppress(Busy, ReplicationError, ValueError, LookupError, TypeError):
                 _, _, body = self._request("GET", f"{address}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem")
-                found: _Filesystem = json.loads(body)["beans"][0]
+                found: _Filesystem = parsed(body)["beans"][0]
                 return Space(int(found["CapacityTotal"]), int(found["CapacityRemaining"]))
         return None
 

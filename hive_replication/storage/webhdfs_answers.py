@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import without_secrets
 from hive_replication.storage.file_status import StillOpen
@@ -45,8 +45,8 @@ def object_of(path: str, body: bytes, name: str) -> Mapping[str, Any]:
         ReplicationError: it holds none.
     """
     try:
-        answer: Any = json.loads(body)[name]
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        answer: Any = parsed(body)[name]
+    except (LookupError, TypeError, ValueError) as error:
         raise not_webhdfs(path, body) from error
     if type(answer) is not dict:
         raise not_webhdfs(path, body)
@@ -55,8 +55,8 @@ def object_of(path: str, body: bytes, name: str) -> Mapping[str, Any]:
 
 def message(body: str) -> str:
     """What Hadoop's exception says, "" where an answer has none."""
-    with suppress(LookupError, TypeError, ValueError, RecursionError):
-        return str(json.loads(body)["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
+    with suppress(LookupError, TypeError, ValueError):
+        return str(parsed(body.encode())["RemoteException"]["message"]).split("\n", 1)[0][:300]  # without the stack trace
     return ""
 
 

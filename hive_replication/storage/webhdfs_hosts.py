@@ -5,7 +5,6 @@ Whoever can answer in place of the NameNode could otherwise send files, and requ
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import without_secrets
 from hive_replication.storage.bounded_body import TooLong, body_of
@@ -91,20 +91,13 @@ class ClusterHosts:
         """Live DataNodes as a NameNode lists them, by HTTP address; none where it does not tell, None without an answer."""
         try:
             response = self._pool.request("GET", f"{address}/{_JMX}", redirect=False, preload_content=False)
-            answer = json.loads(body_of(response, _MOST))
-            nodes = cast("dict[str, dict[str, Any]]", json.loads(answer["beans"][0]["LiveNodes"]))
+            answer = parsed(body_of(response, _MOST), most=_MOST)
+            nodes = cast("dict[str, dict[str, Any]]", parsed(answer["beans"][0]["LiveNodes"].encode(), most=_MOST))
             return {name: str(node.get("xferaddr") or key) for key, node in nodes.items() for name in _addresses(key, node)}
         except urllib3.exceptions.HTTPError as error:
             _LOG.debug("%s does not answer which DataNodes it has: %s", address, error)
             return None
-        except (
-            TooLong,
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as error:
+        except (TooLong, ValueError, LookupError, TypeError, AttributeError) as error:
             _LOG.debug("%s does not list its DataNodes: %s", address, error)
             return {}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
 from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
 
+from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.kerberos import tickets
 from hive_replication.logs import without_secrets
@@ -96,7 +96,7 @@ def namenode_setting(root: Root, name: str) -> str | None:
         try:
             headers = {"Accept": "application/json"}
             response = pool.request("GET", f"{address}/conf?name={name}", headers=headers, redirect=False, preload_content=False)
-            found = json.loads(body_of(response, _MOST))["property"]["value"]
+            found = parsed(body_of(response, _MOST))["property"]["value"]
             return str(found) if response.status == 200 and found else None
         except (urllib3.exceptions.HTTPError, TooLong, ReplicationError, ValueError, LookupError, TypeError):
             continue

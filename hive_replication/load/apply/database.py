@@ -145,9 +145,9 @@ class TargetDatabase:
             kept: those of foreign tables that stay.
             others: directories of other databases in this one's.
         """
-        metastore = self.target.metastore
-        live = live_locations(metastore, self.name, others, kept)
-        for table in list(metastore.tables(self.name, [name for name in names if name not in kept])):
+        metastore, dropped = self.target.metastore, [name for name in names if name not in kept]
+        live = live_locations(metastore, self.name, others, dropped)
+        for table in list(metastore.tables(self.name, dropped)):
             retire_unused(self.target.storage, self.location, table.sd.location, evid, live)
             drop_table(metastore, table)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_replication.errors import ReplicationError
+from hive_replication.load.layout.live_locations import all_tables
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
 from hive_replication.load.replica.hive4_translation import is_managed, is_translated
@@ -82,7 +83,7 @@ def clear_destination(target: Target, table: Table, destination: str, evid: int)
     database = metastore.database(table.dbName)
     if database is None:
         return
-    others = metastore.tables(table.dbName, metastore.table_names(table.dbName))
+    others = all_tables(metastore, table.dbName)
     if owner := next((one.tableName for one in others if f"{directory_of(one)}/".startswith(f"{destination}/")), ""):
         raise ReplicationError(
             f"{destination}, where a transactional table has to go, is the directory of {owner}: rebuild {owner}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from threading import Lock
 
-from hive_replication.load.layout.live_locations import live_locations
+from hive_replication.load.layout.live_locations import all_tables, live_locations
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
@@ -40,8 +40,7 @@ class TakenPlaces:
             return False
         with self._lock:
             if self._tables is None:
-                metastore = self._target.metastore
-                tables = metastore.tables(self._database, metastore.table_names(self._database))
+                tables = all_tables(self._target.metastore, self._database)
                 self._tables = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
         return directory in self._tables
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 
 from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.types import Table
 from hive_replication.storage import Storage, paths
 
 
@@ -51,24 +53,37 @@ class Locations:
                 yield from self.unused_parts(storage, child.uri.rstrip("/"))
 
 
-def live_locations(
-    metastore: Metastore, database: str, protected: Iterable[str] = (), names: Iterable[str] | None = None
-) -> Locations:
+def all_tables(metastore: Metastore, database: str, but: Collection[str] = ()) -> Iterator[Table]:
+    """Tables of a database; those that get another name meanwhile are among them, under one of their names at least.
+
+    Args:
+        metastore: the target's, where other lanes drop and rename tables at the same time.
+        database: target database.
+        but: names that are left out.
+    """
+    read = set(but)
+    while names := [name for name in metastore.table_names(database) if name not in read]:
+        read.update(names)
+        yield from metastore.tables(database, names)
+
+
+def live_locations(metastore: Metastore, database: str, protected: Iterable[str] = (), but: Collection[str] = ()) -> Locations:
     """Reads the locations of all tables and partitions of a database.
 
     Args:
         metastore: the target's.
         database: target database.
         protected: further directories that count as in use.
-        names: of the tables; None for all.
+        but: names of tables that are left out.
     """
     data, bases = {paths.normalise(place) for place in protected}, set[str]()
-    for table in metastore.tables(database, metastore.table_names(database) if names is None else list(names)):
+    for table in all_tables(metastore, database, but):
         if table.sd.location:
             (bases if table.partitionKeys else data).add(paths.normalise(table.sd.location))
         if table.partitionKeys:
-            parts = metastore.partitions(database, table.tableName)
-            data |= {paths.normalise(part.sd.location) for part in parts if part.sd.location}
+            with suppress(NotFound):  # dropped, or it has another name by now
+                parts = metastore.partitions(database, table.tableName)
+                data |= {paths.normalise(part.sd.location) for part in parts if part.sd.location}
     return Locations(data, bases)
 
 

@@ -159,7 +159,7 @@ class KeepPartitionsAside(Resolution):
     def _shared(self, target: Target, database: str) -> Callable[[str], bool]:
         """Tells whether another table or partition lies at, above or below a partition's directory."""
         metastore, own = target.metastore, (self.table.lower(), self.kept.lower())
-        others = live_locations(metastore, database, names=(one for one in metastore.table_names(database) if one not in own))
+        others = live_locations(metastore, database, but=own)
         both = (directory_of(part) for name in own for part in metastore.partitions(database, name))
         together = entangled(paths.normalise(place) for place in both if place)
         return lambda place: others.touches(paths.normalise(place)) or paths.normalise(place) in together

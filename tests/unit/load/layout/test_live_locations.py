@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.layout.live_locations import Locations, live_locations
 from hive_replication.load.layout.move_to_retired import retire
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
@@ -43,6 +48,43 @@ def test_the_largest_unused_parts(tmp_path: Path) -> None:
     assert sorted(live.unused_parts(storage, base)) == [f"{base}/old", f"{base}/p/ds=2"]
     assert list(live.unused_parts(storage, f"{base}/old")) == [f"{base}/old"]
     assert list(live.unused_parts(storage, f"{base}/p/ds=1/f")) == []
+
+
+class Renamed:
+    """A metastore whose table ``a`` is dropped, and ``b`` gets the name ``c``, after the names were read."""
+
+    def __init__(self) -> None:
+        self._there = {"d": "d", "c": "b"}
+        self._listed = 0
+
+    def table_names(self, _: str) -> list[str]:
+        self._listed += 1
+        return ["a", "b", "d"] if self._listed == 1 else list(self._there)
+
+    def tables(self, _: str, names: list[str]) -> Iterator[Table]:
+        if "a" in names:  # dropped before its partitions are read
+            yield table("a", "a")
+        yield from (table(name, self._there[name]) for name in names if name in self._there)
+
+    def partitions(self, _: str, name: str) -> Iterator[Partition]:
+        if name not in self._there:
+            raise NotFound(name)
+        yield Partition(values=["1"], sd=StorageDescriptor(location=f"{BASE}/{self._there[name]}/ds=1"))
+
+
+def table(name: str, place: str) -> Table:
+    keys = [FieldSchema(name="ds", type="string")]
+    return Table(tableName=name, sd=StorageDescriptor(location=f"{BASE}/{place}"), partitionKeys=keys)
+
+
+def test_tables_that_are_dropped_and_renamed_while_they_are_read() -> None:
+    live = live_locations(cast("Metastore", Renamed()), "db")
+    assert [live.contains(f"{BASE}/{name}/ds=1") for name in ("a", "b", "d")] == [False, True, True]
+
+
+def test_tables_that_are_left_out() -> None:
+    live = live_locations(cast("Metastore", Renamed()), "db", [f"{BASE}/old"], but=["c"])
+    assert [live.contains(f"{BASE}/{name}/ds=1") for name in ("old", "b", "d")] == [True, False, True]
 
 
 def test_a_directory_is_retired_once_and_only_inside_the_database(tmp_path: Path) -> None:
