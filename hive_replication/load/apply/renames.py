@@ -8,9 +8,10 @@ Hive does, and Hive's readers take locks against that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from hive_replication.errors import ReplicationError
-from hive_replication.load.layout.live_locations import all_tables
+from hive_replication.load.layout.live_locations import all_tables, partition_places
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.replica.drops import drop_table, is_placeholder, vacate
 from hive_replication.load.replica.hive4_translation import is_managed, is_translated
@@ -75,7 +76,8 @@ def clear_destination(target: Target, table: Table, destination: str, evid: int)
         evid: event id of the rename.
 
     Raises:
-        ReplicationError: another table uses it: one that is not transactional keeps its directory when it is renamed.
+        ReplicationError: another table or partition uses it: one that is not transactional keeps its directory when it is
+            renamed.
     """
     metastore = target.metastore
     if not is_transactional(table) or not target.storage.exists(destination):
@@ -83,11 +85,11 @@ def clear_destination(target: Target, table: Table, destination: str, evid: int)
     database = metastore.database(table.dbName)
     if database is None:
         return
-    others = all_tables(metastore, table.dbName)
-    if owner := next((one.tableName for one in others if f"{directory_of(one)}/".startswith(f"{destination}/")), ""):
-        raise ReplicationError(
-            f"{destination}, where a transactional table has to go, is the directory of {owner}: rebuild {owner}"
-        )
+    for one in all_tables(metastore, table.dbName):
+        places = chain([directory_of(one)], partition_places(metastore, one))
+        if any(f"{place}/".startswith(f"{destination}/") for place in places):
+            owner = one.tableName
+            raise ReplicationError(f"{destination}, where a transactional table has to go, is a directory of {owner}: rebuild it")
     retire(target.storage, database.locationUri or "", destination, evid)
 
 

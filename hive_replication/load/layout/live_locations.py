@@ -10,7 +10,7 @@ from contextlib import suppress
 from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Table, directory_of
 from hive_replication.storage import Storage, paths
 
 
@@ -80,11 +80,15 @@ def live_locations(metastore: Metastore, database: str, protected: Iterable[str]
     for table in all_tables(metastore, database, but):
         if table.sd.location:
             (bases if table.partitionKeys else data).add(paths.normalise(table.sd.location))
-        if table.partitionKeys:
-            with suppress(NotFound):  # dropped, or it has another name by now
-                parts = metastore.partitions(database, table.tableName)
-                data |= {paths.normalise(part.sd.location) for part in parts if part.sd.location}
+        data.update(paths.normalise(place) for place in partition_places(metastore, table))
     return Locations(data, bases)
+
+
+def partition_places(metastore: Metastore, table: Table) -> Iterator[str]:
+    """The directories of a table's partitions; none where it was dropped, or got another name, since it was read."""
+    if table.partitionKeys:
+        with suppress(NotFound):
+            yield from filter(None, map(directory_of, metastore.partitions(table.dbName, table.tableName)))
 
 
 def entangled(places: Iterable[str]) -> frozenset[str]:

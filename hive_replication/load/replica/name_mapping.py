@@ -17,6 +17,7 @@ from hive_replication.load.replica.view_text import CannotRewrite, reference
 from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.statistics import ACCURATE, is_statistic
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import is_reserved
@@ -144,7 +145,7 @@ class NameMapping:
         image.parameters |= {MARK: REPLICA} if is_definition(table) else {}
         self._map_storage(image.sd, location)
         image.txnId = None
-        return _without_write_id(image)
+        return _without_write_id(image, table)
 
     def new_partition(self, partition: Partition, of: Table, table: str, evid: int) -> Partition:
         """The image of a partition for the target; its location is that of :meth:`partition_location` until its data is placed.
@@ -160,7 +161,7 @@ class NameMapping:
         image.parameters = self._parameters(partition.parameters, partition.sd.location, "", evid)
         self._map_storage(image.sd, "")
         image.sd.location = self.partition_location(partition, of)
-        return _without_write_id(image)
+        return _without_write_id(image, of)
 
     def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
         kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
@@ -197,9 +198,12 @@ class NameMapping:
         return self._beside(value)
 
 
-def _without_write_id(image: T) -> T:
-    """An image of a transactional object without the source's write id and the statistics that depend on it."""
-    if (image.writeId or 0) > 0:
+def _without_write_id(image: T, of: Table) -> T:
+    """An image without the source's write id and, of a transactional table, without what its statistics claim.
+
+    Without a write id Hive takes the claim of a new table, of no rows, for true until something alters it, which commits do not.
+    """
+    if is_transactional(of):
         image.parameters.pop(ACCURATE, None)
     image.writeId = -1
     return image

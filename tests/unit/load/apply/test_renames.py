@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-from hive_replication.load.apply.renames import rename_partitions, rename_table, restore_managed
+from hive_replication.errors import ReplicationError
+from hive_replication.load.apply.renames import clear_destination, rename_partitions, rename_table, restore_managed
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore as Client
 from hive_replication.metastore.dialect import Features
 from hive_replication.metastore.marked_external import MARK, TRANSLATION, restored
-from hive_replication.metastore.types import Partition, Table, copy_of
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
 
 TRANSLATED = {"EXTERNAL": "TRUE", "TRANSLATED_TO_EXTERNAL": "TRUE", "external.table.purge": "TRUE"}
 
@@ -90,3 +98,43 @@ def test_partitions_are_renamed_one_by_one() -> None:
     rename_partitions(client(metastore), MANAGED, renames)
     assert metastore.renamed == [("1",), ("2",)]
     assert metastore.calls[-1] == ("t", MANAGED)
+
+
+@dataclass
+class Places:
+    """A database with a transactional table ``t`` and a partitioned one, ``other``, and the storage below it."""
+
+    storage: Storage
+    home: str
+    used: str
+
+    @property
+    def metastore(self) -> Places:
+        return self
+
+    def database(self, _: str) -> Database:
+        return Database(name="db", locationUri=self.home)
+
+    def table_names(self, _: str) -> list[str]:
+        return ["t", "other"]
+
+    def tables(self, _: str, names: Sequence[str]) -> list[Table]:
+        return [one for one in (self.of("t"), self.of("other", FieldSchema(name="ds", type="string"))) if one.tableName in names]
+
+    def of(self, name: str, *keys: FieldSchema) -> Table:
+        place = StorageDescriptor(location=f"{self.home}/{name}")
+        transactional = {"transactional": "true"}
+        return Table(dbName="db", tableName=name, sd=place, partitionKeys=[*keys], parameters={} if keys else transactional)
+
+    def partitions(self, *_: str) -> list[Partition]:
+        return [Partition(values=["1"], sd=StorageDescriptor(location=self.used))]
+
+
+@pytest.mark.parametrize(("used", "free"), [("other/ds=1", True), ("u", False), ("u/ds=1", False), ("u2", True)])
+def test_a_transactional_table_goes_to_no_directory_that_a_partition_reads(tmp_path: Path, used: str, *, free: bool) -> None:
+    home, storage = f"{tmp_path.as_uri()}/db.db", Storage((Root(uri=tmp_path.as_uri()),))
+    storage.write(f"{home}/u/ds=1/file", b"1")
+    places = Places(storage, home, f"{home}/{used}")
+    with nullcontext() if free else pytest.raises(ReplicationError, match="is a directory of other: rebuild it"):
+        clear_destination(cast("Target", places), places.of("t"), f"{home}/u", 7)
+    assert storage.exists(f"{home}/u/ds=1/file") is not free

@@ -74,7 +74,7 @@ class Renamed:
 
 def table(name: str, place: str) -> Table:
     keys = [FieldSchema(name="ds", type="string")]
-    return Table(tableName=name, sd=StorageDescriptor(location=f"{BASE}/{place}"), partitionKeys=keys)
+    return Table(dbName="db", tableName=name, sd=StorageDescriptor(location=f"{BASE}/{place}"), partitionKeys=keys)
 
 
 def test_tables_that_are_dropped_and_renamed_while_they_are_read() -> None:

@@ -229,3 +229,16 @@ def test_a_replica_without_data_claims_no_statistics() -> None:
     with_data, without = (replace(MAPPING, metadata_only=value).new_table(table, 7).parameters for value in (False, True))
     assert told.items() <= with_data.items()
     assert {key for key in without if key in told} == {"colour"}
+
+
+def test_a_transactional_replica_claims_no_statistics() -> None:
+    """A commit changes no description, so that Hive would answer COUNT(*) from what a new table claims, which has no rows."""
+    told = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "0"}
+    sd = StorageDescriptor(location="")
+    transactional = Table("t", "db", sd=sd, parameters={**told, "transactional": "true"}, tableType="MANAGED_TABLE", writeId=0)
+    plain = Table("t", "db", sd=sd, parameters=told, tableType="MANAGED_TABLE")
+    part = Partition(values=["1"], sd=sd, parameters=told)
+    for of, claims in ((transactional, False), (plain, True)):
+        for image in (MAPPING.new_table(of, 7), MAPPING.new_partition(part, of, "t", 7)):
+            assert ("COLUMN_STATS_ACCURATE" in image.parameters) is claims
+            assert image.parameters["numRows"] == "0"
