@@ -1,4 +1,4 @@
-"""Ticks while a metastore takes connections and never answers: they end in time and say so, once."""
+"""Ticks while a metastore or an HDFS takes connections and never answers: they end in time and say so, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from hive_replication.connect import connect
 from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag, LagReader
-from hive_replication.policy import Policy
+from hive_replication.policy import Policy, Root
 from repl_assets.catalog.catalog import Catalog
 from repl_assets.definitions import build_defs
 from resources.notification_channels import WEBHOOK
@@ -121,3 +121,16 @@ def test_those_that_come_during_a_reading_get_what_it_finds(monkeypatch: pytest.
         answers.clear()
         assert [found.pop() for _ in range(4)] == [expected] * 4
     assert number == 2
+
+
+def test_an_hdfs_that_never_answers_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server, dg.DagsterInstance.ephemeral() as instance:
+        root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/dumps"
+        target = POLICY.target.model_copy(update={"roots": (Root(uri=root),)})
+        ticks = Ticks(POLICY.model_copy(update={"target": target, "dump_root": root}), instance)
+        for _ in range(3):
+            assert ticks.tick("notification_log").skip_message.startswith(
+                f"nothing can be started: {root}/ has not answered for 0 s"
+            )
+        assert [one.name for one in threading.enumerate()].count(f"asks {root}/") == 1
