@@ -25,7 +25,7 @@ from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.repair import repair_job_name, repair_request
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
-from sensors.connections import connect_for_tick, require_answers
+from sensors.connections import connect_for_tick, require_data
 from sensors.not_now import failed_over, outside_hours, paused
 
 _INTERVAL = 30
@@ -81,8 +81,7 @@ def tick(
         return dg.SkipReason(f"the next round starts in {at.begun + drift.every - now:.0f} s")
     if _busy(context.instance, names, database):
         return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
-    for side in (connection.source, connection.target):
-        require_answers(side.storage)
+    require_data(connection)
     at, end = Round(now, done=False) if at.done else at, time.monotonic() + drift.budget
     scan = DriftScan(connection.source, connection.target, database, drift.settle, begun=at.begun)
     requests, looked = list[dg.RunRequest](), list[TableDrift]()

@@ -23,7 +23,7 @@ from hive_replication.policy import Policy
 from repl_assets.catalog.keys import Names, Stage
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
-from sensors.connections import connect_for_tick, require_answers
+from sensors.connections import connect_for_tick, require_dump_root
 from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
@@ -84,7 +84,7 @@ def notification_log_sensor(policy: Policy, settings: SensorSettings) -> dg.Sens
         with in_tick(context.log):
             try:
                 connection = connect_for_tick(context, names)
-                require_answers(connection.store.storage)
+                require_dump_root(connection)
                 return listen(lambda: tick(context, connection, names, settings, time.time()), settings.listen)
             except Unreachable as error:  # the check up_to_date fails for it, and an alarm begins
                 return dg.SkipReason(f"nothing can be started: {error}")
