@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, FileStatus, Storage
 from hive_replication.storage.paths import is_hidden
+from hive_replication.storage.paths import name as name_of
 
 #: Relative path of a file: its bytes and modification time, seconds since the epoch.
 Listing = Mapping[str, tuple[int, float]]
@@ -53,7 +54,7 @@ def observe(storage: Storage, location: str, now: float) -> Observation:
     files: dict[str, tuple[int, float]] = {}
     writing = ""
     below = len(location.rstrip("/")) + 1
-    for status in storage.files(location, hidden=True):
+    for status in _listed(storage, location):
         name = status.uri[below:]
         if is_unfinished(name) and now - status.modified < _ABANDONED:
             writing = name
@@ -70,8 +71,25 @@ def is_being_written(storage: Storage, location: str, now: float) -> bool:
         location: the table's directory.
         now: seconds since the epoch.
     """
-    found = (status.uri for status in storage.ls(location) if is_unfinished(status.uri.rsplit("/", 1)[-1]))
-    return any(now - file.modified < _ABANDONED for uri in found for file in storage.files(uri, hidden=True))
+    return any(now - file.modified < _ABANDONED for file in _scratch_files(storage, location))
+
+
+def _listed(storage: Storage, location: str) -> list[FileStatus]:
+    """Files below a directory; hidden ones too, as far as hidden directories are not for their owners alone."""
+    try:
+        return storage.files(location, hidden=True)
+    except Denied:
+        return [*storage.files(location), *_scratch_files(storage, location)]
+
+
+def _scratch_files(storage: Storage, location: str) -> Iterator[FileStatus]:
+    """Files of jobs that write into a directory; their scratch directory itself where it is for its owner alone."""
+    for status in storage.ls(location):
+        if is_unfinished(name_of(status.uri)):
+            try:
+                yield from storage.files(status.uri, hidden=True)
+            except Denied:
+                yield status
 
 
 def is_unfinished(name: str) -> bool:

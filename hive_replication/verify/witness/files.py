@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from hive_replication.acid.rows import Rows
 from hive_replication.copy.proof import Crc32c
-from hive_replication.storage import Denied, FileChecksum, FileStatus, StillOpen, Storage
+from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
 from hive_replication.verify.compare import same_rows
 from hive_replication.verify.listing_digest import is_unfinished
 
 PER_DIRECTORY = 2  # checksums, at most
 _EVERY = 200  # of a directory that is looked at again
 _SMALL = 1 << 20  # bytes of a file that may be read
+_NONE = FileChecksum("", "none")
 _MOST_FILES = 50  # of a transactional table or partition of which rows are compared after a compaction
 
 
@@ -76,10 +77,13 @@ def _checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileS
     """Of a file on both sides: the stores' own or, of a small file where these tell nothing of each other, of its content.
 
     Hadoop's checksums of files in blocks of other sizes have other names. Those in encryption zones are of encrypted bytes.
+    A copy whose blocks are lost has none.
     """
     one, other = _checksum(source, ours.uri), _checksum(target, theirs.uri)
-    if not (one and other):
+    if not (one and other) or one is _NONE:
         return ()
+    if other is _NONE:
+        return one.value, other.value
     with suppress(FileNotFoundError):
         if one == other or (one.algorithm == other.algorithm and not _encrypted(source, target, ours, theirs)):
             return one.value, other.value
@@ -97,6 +101,8 @@ def _checksum(storage: Storage, uri: str) -> FileChecksum | None:
         return storage.checksum(uri)
     except (StillOpen, FileNotFoundError):
         return None
+    except NoChecksum:
+        return _NONE
 
 
 def same_content(source: Callable[[], Rows] | None, target: Callable[[], Rows] | None, files: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, FileStatus, Storage
 from hive_replication.verify.listing_digest import is_being_written, is_unfinished, listing_digest, observe
 
 NOW = time.time()
@@ -61,3 +61,25 @@ def test_scratch_directories_beside_the_partitions(storage: Storage, tmp_path: P
     assert not is_being_written(storage, f"file://{tmp_path}/t", NOW)
     write(tmp_path / "t" / "_temporary" / "0" / "part-0")
     assert is_being_written(storage, f"file://{tmp_path}/t", NOW)
+
+
+def test_scratch_directories_may_be_for_their_owners_alone(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stand for what is written in them."""
+    write(tmp_path / "t" / "part-0")
+    files = storage.files
+    scratch = tmp_path / "t" / ".hive-staging_hive_1"
+
+    def denied(uri: str, *, hidden: bool = False) -> list[FileStatus]:
+        if scratch.exists() and (hidden or uri.endswith(scratch.name)):
+            raise Denied("no right to read .hive-staging_hive_1")
+        return files(uri, hidden=hidden)
+
+    monkeypatch.setattr(storage, "files", denied)
+    for now, writing in ((NOW, ""), (NOW, scratch.name), (NOW + 90_000.0, "")):
+        if writing:
+            scratch.mkdir()
+        found = observe(storage, f"file://{tmp_path}/t", now)
+        assert (set(found.files), found.writing) == ({"part-0"}, writing)
+        assert is_being_written(storage, f"file://{tmp_path}/t", now) is bool(writing)

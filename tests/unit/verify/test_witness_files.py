@@ -1,0 +1,50 @@
+"""Files as the witness compares them, where a store has no checksum of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hive_replication.policy import Root
+from hive_replication.storage import FileChecksum, NoChecksum, StillOpen, Storage
+from hive_replication.verify.witness.files import Directories, file_facts
+
+SAME = FileChecksum("MD5", "ab")
+LOST = NoChecksum("its blocks are lost")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "same"),
+    [
+        (SAME, SAME, True),
+        (SAME, FileChecksum("MD5", "cd"), False),
+        (SAME, LOST, False),
+        (LOST, SAME, True),
+        (LOST, LOST, True),
+        (StillOpen("it is written"), SAME, True),
+    ],
+)
+def test_a_copy_whose_blocks_are_lost_is_none(
+    tmp_path: Path, source: FileChecksum | NoChecksum, target: FileChecksum | NoChecksum, *, same: bool
+) -> None:
+    storages: list[Storage] = []
+    for side, checksum in (("source", source), ("target", target)):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "f").write_text("1")
+        storages.append(Store(tmp_path / side, checksum))
+    found = file_facts(*storages, Directories(f"{tmp_path.as_uri()}/source", f"{tmp_path.as_uri()}/target", 2))
+    assert (found.source == found.target) is same
+
+
+class Store(Storage):
+    """A directory whose files have a checksum, or none."""
+
+    def __init__(self, folder: Path, found: FileChecksum | NoChecksum) -> None:
+        super().__init__((Root(uri=folder.as_uri()),))
+        self._found = found
+
+    def checksum(self, _: str) -> FileChecksum:
+        if isinstance(self._found, NoChecksum):
+            raise self._found
+        return self._found
