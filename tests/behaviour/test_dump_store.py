@@ -152,7 +152,7 @@ def test_the_last_of_many_writes_of_an_object_counts(store: DumpStore) -> None:
 def test_many_partitions(store: DumpStore) -> None:
     writer = store.create(Scope("db"))
     writer.put_table(table("a"))
-    written = [partition("a", f"{number:04}", "f") for number in range(700)]
+    written = [partition("a", f"{number:04}", "f") for number in range(300)]
     for part in written:
         writer.put_partition(part)
     reader = store.open(finish(writer))

@@ -32,6 +32,7 @@ R = TypeVar("R")
 
 ATTEMPTS = 4  # after the last strike
 _LOOKS = 4
+REPAIRS = ("undo", "repair", "recover")
 #: A step of making a replica: gets the points at which it is struck, and returns the moments of its last process.
 Step = Callable[[Sequence[Point]], dict[str, int]]
 #: For each step the points at which its processes are struck, one after another.
@@ -76,7 +77,9 @@ class Campaign:
                 replica.drop()
         self.progress(f"{self.tally}")
 
-    def strike_repairs(self, story: Story, random: Random, limit: int | None, parallel: int) -> None:
+    def strike_repairs(
+        self, story: Story, random: Random, limit: int | None, parallel: int, kinds: Sequence[str] = REPAIRS
+    ) -> None:
         """Kills the undo of a replica's last chapter, and where it is damaged its repair and its recovery, again and again."""
         does: dict[str, Callable[[Replica, Sequence[Point]], dict[str, int]]] = {
             "undo": Replica.undo,
@@ -84,7 +87,8 @@ class Campaign:
             "recover": lambda replica, points: replica.mend("recover", "days", points),
         }
         replicas = [self._whole(story) for _ in range(parallel)]
-        for what, do in does.items():  # one kind after another: an undo brings back what was damaged before a repair
+        for what in kinds:  # one kind after another: an undo brings back what was damaged before a repair
+            do = does[what]
             points = points_of(do(replicas[0], ()))
             random.shuffle(points)
             shares = [points[:limit][number::parallel] for number in range(parallel)]

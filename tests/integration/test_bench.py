@@ -46,6 +46,7 @@ def test_beside_hive(setting: Setting, workload: Workload, tmp_path: Path) -> No
     assert json.loads(paths[0].read_text())["results"][0]["value"] == found.value
 
 
+@pytest.mark.long
 def test_a_replica_that_lacks_something_is_no_measurement(setting: Setting) -> None:
     class Nothing(Ours):
         def replicate(self, source: str, replica: str):

@@ -81,7 +81,7 @@ def test_memory_does_not_grow_with_the_report(store: RecordStore) -> None:
         return found
 
     peak(10)
-    assert peak(24_000) < 1.5 * peak(8_000)
+    assert peak(12_000) < 1.5 * peak(4_000)
 
 
 def test_loads_are_found_by_their_window(store: RecordStore) -> None:

@@ -30,12 +30,12 @@ def test_who_waits_too_long_reads_what_the_server_printed(tmp_path: Path) -> Non
         server = _server(
             tmp_path / "slow", "print('Error: asks in vain', flush=True); import time; time.sleep(60)", reserved.getsockname()[1]
         )
-        processes.start(server)
-        try:
-            with pytest.raises(ReplicationError, match=r"slow does not serve after 2 s: Error: asks in vain"):
-                processes.wait(server, seconds=2)
-        finally:
-            processes.stop([server.folder])
+    processes.start(server)
+    try:
+        with pytest.raises(ReplicationError, match=r"slow does not serve after 2 s: Error: asks in vain"):
+            processes.wait(server, seconds=2)
+    finally:
+        processes.stop([server.folder])
 
 
 def _server(folder: Path, code: str, port: int) -> Server:

@@ -112,7 +112,7 @@ class Walk:
         return found
 
 
-SHORT = [(one_partitioned, 4, ()), (one_plain, 4, ()), (one_listed, 3, ()), (two_tables, 3, ()), (one_partitioned, 2, FULL)]
+SHORT = [(one_partitioned, 4, ()), (one_plain, 3, ()), (one_listed, 3, ()), (two_tables, 3, ()), (one_partitioned, 2, FULL)]
 LONG = [(one_partitioned, 6, ()), (one_plain, 6, ()), (one_listed, 5, ()), (two_tables, 5, ()), (one_partitioned, 4, FULL)]
 LONG += [(two_tables, 4, PAIR)]
 
