@@ -123,6 +123,7 @@ def assert_lacks_the_project(environment: Path, folder: Path) -> None:
     assert "No module named 'hive_replication'" in found.stderr
 
 
+@pytest.mark.long
 def test_executors_get_the_code_from_the_driver_and_a_lost_one_loses_nothing(
     spark_cluster: SparkCluster, settings: dict[str, str], files: Files, tmp_path: Path
 ) -> None:
