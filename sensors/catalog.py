@@ -77,7 +77,7 @@ def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]], why_not:
 def changes(metastore: Metastore, policy: Policy, known: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """Names of tables and databases that appeared (``+``) or disappeared (``-``) since the definitions were loaded."""
     present = set(metastore.databases())
-    for database in sorted(present.intersection(resolved(policy, metastore).databases)):
+    for database in sorted(present.intersection(resolved(policy, metastore, TIMEOUT).databases)):
         if database not in known:
             yield f"+{database}"
             continue

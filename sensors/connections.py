@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from hive_replication.connect import Connection
-from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.connect import Connection, hanging_storage
 from repl_assets.catalog.keys import Names
 from repl_assets.steps.engine import connection_resource
 
@@ -33,7 +32,7 @@ def require_dump_root(connection: Connection) -> None:
     Raises:
         Unreachable: it does not.
     """
-    require_answers(connection.store.storage, TIMEOUT)
+    hanging_storage.require_dump_root(connection.source.policy, TIMEOUT)
 
 
 def require_data(connection: Connection) -> None:
@@ -43,4 +42,4 @@ def require_data(connection: Connection) -> None:
         Unreachable: one does not.
     """
     for side in (connection.source, connection.target):
-        require_answers(side.storage, TIMEOUT)
+        hanging_storage.require_answers(side.storage, TIMEOUT)

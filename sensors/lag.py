@@ -36,6 +36,7 @@ _AT_REST = 3600.0
 _MOST_TABLES = 20  # in one tick; those with the greatest lag first
 # Of the log in one tick: some 15 s of its limit of 60 s, twice that where databases are far behind; the next tick continues.
 MOST_EVENTS = 10_000
+_GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 _PATIENCE = 40.0  # seconds: longer than a reading takes, and with it a tick ends in time
 
 
@@ -83,6 +84,7 @@ class KeptReader:
         self._patience = patience
         self._kept: tuple[Policy, LagReader] | None = None
         self._reading: Future[Sequence[Lag]] | None = None
+        self._began = 0.0  # by the monotonic clock
         self._guard = threading.Lock()
 
     def read(self, connection: Connection) -> Sequence[Lag]:
@@ -93,8 +95,10 @@ class KeptReader:
         """
         with self._guard:
             others, mine = self._reading, Future[Sequence[Lag]]()
+            if others and time.monotonic() - self._began > _GIVEN_UP:
+                others = self._kept = None
             if others is None:
-                self._reading = mine
+                self._reading, self._began = mine, time.monotonic()
         if others is None:
             return self._read(connection, mine)
         try:
@@ -107,13 +111,15 @@ class KeptReader:
     def _read(self, connection: Connection, reading: Future[Sequence[Lag]]) -> Sequence[Lag]:
         policy = connection.source.policy
         try:
-            if self._kept is None or self._kept[0] != policy:
-                self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
-            reading.set_result(self._kept[1].read())
+            kept = self._kept
+            if kept is None or kept[0] != policy:
+                kept = self._kept = policy, LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
+            reading.set_result(kept[1].read())
         except BaseException as error:  # noqa: BLE001 (raised below, and to those that wait)
             reading.set_exception(error)
         finally:
-            self._reading = None
+            with self._guard:
+                self._reading = None if self._reading is reading else self._reading
         return reading.result()
 
 

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
+from hive_replication.connect.hanging_storage import require_dump_root
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
@@ -50,9 +51,17 @@ class PatternMatches:
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def resolved(policy: Policy, source: Metastore, *, record: bool = True) -> Policy:
-    """The policy with the databases that its patterns stand for; see :func:`matched`."""
-    return matched(policy, source, record=record)[0]
+def resolved(policy: Policy, source: Metastore, patience: float) -> Policy:
+    """The policy with the databases that its patterns stand for; see :func:`matched`.
+
+    Args:
+        policy: the policy.
+        source: the source's metastore.
+        patience: seconds to wait for the storage of dumps.
+    """
+    if any(map(is_pattern, policy.databases)):
+        require_dump_root(policy, patience)
+    return matched(policy, source)[0]
 
 
 def matched(policy: Policy, source: Metastore, *, record: bool = True) -> tuple[Policy, PatternMatches]:

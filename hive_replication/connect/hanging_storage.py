@@ -6,9 +6,17 @@ import time
 from contextlib import suppress
 from threading import Lock, Thread
 
+from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.policy import Root
+from hive_replication.policy import Policy, Root
 from hive_replication.storage import Storage
+
+_ASK_AGAIN = 300.0  # seconds
+
+
+def require_dump_root(policy: Policy, seconds: float) -> None:
+    """Makes sure that the HDFS of a policy's dumps answers; see :func:`require_answers`."""
+    require_answers(Storage((dump_root(policy),)), seconds)
 
 
 def require_answers(storage: Storage, seconds: float) -> None:
@@ -27,7 +35,10 @@ def require_answers(storage: Storage, seconds: float) -> None:
 
 
 class _Questions:
-    """One question to each root at a time: the client of HDFS waits for ever, and a thread that waits cannot be ended."""
+    """One question to each root at a time: the client of HDFS waits for ever, and a thread that waits cannot be ended.
+
+    It waits on where a NameNode's host lost its power, up to two hours after that is back, so that others ask now and then.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -36,7 +47,7 @@ class _Questions:
     def require_answer(self, storage: Storage, root: Root, seconds: float) -> None:
         with self._lock:
             since, thread = self._asked.get(repr(root), (0.0, None))
-            if thread is None or not thread.is_alive():
+            if thread is None or not thread.is_alive() or time.monotonic() - since > _ASK_AGAIN:
                 since, thread = (
                     time.monotonic(),
                     Thread(target=_ask, args=(storage, root.uri), daemon=True, name=f"asks {root.uri}"),

@@ -6,11 +6,13 @@ import logging
 from collections.abc import Iterable
 from itertools import islice
 
-from hive_replication.errors import ReplicationError
+from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.storage import Storage
 
 _LOG = logging.getLogger(__name__)
+_PATIENCE = 5.0  # seconds
 
 
 class FileSizes:
@@ -26,11 +28,20 @@ class FileSizes:
         self._known: dict[FileRef, int | None] = {}
 
     def look_up(self, files: Iterable[FileRef]) -> None:
-        """Looks up the sizes that are not known yet, and forgets all other files."""
+        """Looks up the sizes that are not known yet, and forgets all other files.
+
+        They stay unknown while HDFS takes connections and never answers: the lag does not wait for them.
+        """
         wanted = dict.fromkeys(files)
         self._known = {file: size for file, size in self._known.items() if file in wanted}
         new = list(islice((file for file in wanted if file not in self._known), self._most))
-        if new:
+        if not new:
+            return
+        try:
+            require_answers(self._storage, _PATIENCE)
+        except Unreachable as error:
+            _LOG.debug("sizes of files are not known: %s", error)
+        else:
             self._known.update(zip(new, self._storage.threads.map(self._size, new), strict=True))
 
     def total(self, files: Iterable[FileRef]) -> int | None:

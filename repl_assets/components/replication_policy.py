@@ -89,7 +89,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
                 Metastore.of(policy.source, timeout=60, retries=2) as metastore,
                 Metastore.of(policy.target, timeout=20, retries=1) as replica,
             ):
-                found = read_catalog(metastore, resolved(policy, metastore), replica)
+                found = read_catalog(metastore, resolved(policy, metastore, patience=60), replica)
                 state_path.write_text(found.to_json(), encoding="utf-8")
         except ReplicationError as error:
             kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"

@@ -15,8 +15,9 @@ from typing import Literal
 
 import dagster as dg
 
+from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.logs import printable
 from hive_replication.policy import Policy
@@ -41,15 +42,17 @@ from sensors.alarms.alarm import (
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes
 from sensors.alarms.replica_alarms import conditions, is_known, with_replicas
-from sensors.connections import connect_for_tick
+from sensors.connections import connect_for_tick, require_dump_root
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
+_DOCTOR = "hive-repl doctor shows what to change"
 _OF_DAGSTER = ("run failure", "failed check")  # kinds that the servers say nothing of
 
-#: Reads the lags, and the source's retention settings that are too short for them. Raises ReplicationError.
-Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding]]]
+#: Reads the lags, the source's retention settings that are too short for them, and why the storage of dumps does not answer
+#: ("" where it does). Raises ReplicationError.
+Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding], str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,12 @@ def alarm_sensor(
         resources=frozenset({names.connection}),
     )
     def alarms(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        def observe() -> tuple[Sequence[Lag], Sequence[Finding]]:
+        def observe() -> tuple[Sequence[Lag], Sequence[Finding], str]:
             connection = connect_for_tick(context, names)
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
-            return lags, list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
+            short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
+            return lags, short, _why_no_dumps(connection)
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
@@ -155,15 +159,25 @@ def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[st
     return updated(alarms, present, known - unanswered(found), now)
 
 
+def _why_no_dumps(connection: Connection) -> str:
+    try:
+        require_dump_root(connection)
+    except Unreachable as error:
+        return str(error)
+    return ""
+
+
 def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> AlarmCursor:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
-        lags, short = observe()
+        lags, short, no_dumps = observe()
     except ReplicationError as error:
-        title, advice = f"the lag is not known: {error}", "hive-repl doctor shows what to change"
-        alarm = Alarm("unreachable", "source or target", title, advice)
+        alarm = Alarm("unreachable", "source or target", f"the lag is not known: {error}", _DOCTOR)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas)}
+    if no_dumps:
+        alarm = Alarm("unreachable", "dump root", f"nothing can be replicated: {no_dumps}", _DOCTOR)
+        present[alarm.key] = alarm
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     alarms = updated(cursor.alarms, present, ended, cursor.time)
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))

@@ -58,7 +58,7 @@ def drift(
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
     quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)
     made = {"created": scan.snapshots.created, "deleted": scan.snapshots.deleted}
-    data = {"repaired": repair and not held, "tables": [asdict(one) for one in found], "snapshots": made}
+    data = {"repaired": repair and not held, "tables": [asdict(one) for one in found], "snapshots": made, "not_repaired": held}
     chosen.output.table(columns, [*rows, *quiet], data)
     chosen.output.remark(*scan.told(found), *held)
     raise typer.Exit(1 if held or (not repair and any(one.drifted for one in found)) else 0)

@@ -62,6 +62,7 @@ class Watch:
     cursor: str | None = None
     now: float = 1_000_000.0
     short: list[Finding] = field(default_factory=list)
+    no_dumps: str = ""
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
     of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -69,10 +70,10 @@ class Watch:
     def tick(self, *lags: Lag) -> str:
         """A minute later; without lags the servers do not answer."""
 
-        def observe() -> tuple[Sequence[Lag], Sequence[Finding]]:
+        def observe() -> tuple[Sequence[Lag], Sequence[Finding], str]:
             if not lags:
                 raise Unreachable("nobody answers")
-            return lags, self.short
+            return lags, self.short, self.no_dumps
 
         self.now += 60
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
@@ -113,6 +114,19 @@ def watch() -> Iterator[Watch]:
 def notified(web: WebServer) -> list[tuple[str, str, str]]:
     posted, web.posted = web.posted, []  # runs and checks come in one notice, then what the servers say in another
     return [(one["state"], one["kind"], one["about"]) for path, notice in posted if path == "/hook" for one in notice["alarms"]]
+
+
+def test_storage_of_dumps_that_hangs_is_an_alarm_beside_the_others(web: WebServer, watch: Watch) -> None:
+    watch.tick(WELL)
+    watch.no_dumps = "hdfs://target/dumps has not answered for 15 s"
+    watch.tick(LATE)
+    watch.tick(LATE)
+    assert sorted(notified(web)) == [("begins", "lag", "sales"), ("begins", "unreachable", "dump root")]
+    watch.tick()
+    assert notified(web) == [("begins", "unreachable", "source or target")]
+    watch.no_dumps = ""
+    watch.tick(LATE)
+    assert sorted(notified(web)) == [("ends", "unreachable", "dump root"), ("ends", "unreachable", "source or target")]
 
 
 def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(web: WebServer, mail: MailServer, watch: Watch) -> None:

@@ -12,14 +12,19 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hive_replication.connect import connect
+from hive_replication.connect import connect, hanging_storage
+from hive_replication.connect.databases import with_databases
 from hive_replication.errors import Unreachable
-from hive_replication.lag import Lag, LagReader
+from hive_replication.events.files import FileRef
+from hive_replication.lag import Lag, LagReader, sizes
+from hive_replication.lag.sizes import FileSizes
+from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
+from hive_replication.storage import Storage
 from repl_assets.catalog.catalog import Catalog
 from repl_assets.definitions import build_defs
 from resources.notification_channels import WEBHOOK
-from sensors import connections
+from sensors import catalog, connections
 from sensors.lag import KeptReader
 from sensors.notification_log.sensor import SensorSettings
 from tests.lags import POLICY, WELL
@@ -123,14 +128,71 @@ def test_those_that_come_during_a_reading_get_what_it_finds(monkeypatch: pytest.
     assert number == 2
 
 
-def test_an_hdfs_that_never_answers_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+class Databases(Metastore):
+    """A metastore with a database."""
+
+    def databases(self) -> list[str]:
+        return ["sales"]
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Policy]:
+    """A policy with a pattern, whose HDFS of the target takes connections and never answers, and sensors that wait less."""
     monkeypatch.setattr(connections, "TIMEOUT", 0.2)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as server, dg.DagsterInstance.ephemeral() as instance:
+    monkeypatch.setattr(catalog, "TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/dumps"
         target = POLICY.target.model_copy(update={"roots": (Root(uri=root),)})
-        ticks = Ticks(POLICY.model_copy(update={"target": target, "dump_root": root}), instance)
+        yield POLICY.model_copy(update={"target": target, "dump_root": root, "databases": {"sales*": "*"}})
+
+
+def threads_that_ask(policy: Policy) -> int:
+    return [one.name for one in threading.enumerate()].count(f"asks {policy.dump_root}/")
+
+
+def test_an_hdfs_that_never_answers_takes_one_thread(silent: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        ticks = Ticks(with_databases(silent, ["sales"]), instance)
         for _ in range(3):
-            assert ticks.tick("notification_log").skip_message.startswith(
-                f"nothing can be started: {root}/ has not answered for 0 s"
-            )
-        assert [one.name for one in threading.enumerate()].count(f"asks {root}/") == 1
+            said = ticks.tick("notification_log").skip_message
+            assert said.startswith(f"nothing can be started: {silent.dump_root}/ has not answered for 0 s")
+    with Databases(silent.source.metastore) as metastore:
+        for _ in range(3):
+            with pytest.raises(Unreachable, match="has not answered"):
+                list(catalog.changes(metastore, silent, {}))
+        assert threads_that_ask(silent) == 1
+        monkeypatch.setattr(hanging_storage, "_ASK_AGAIN", 0.0)
+        with pytest.raises(Unreachable, match="has not answered"):
+            list(catalog.changes(metastore, silent, {}))
+        assert threads_that_ask(silent) == 2
+
+
+def test_sizes_are_not_waited_for_while_hdfs_never_answers(silent: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "_PATIENCE", 0.2)
+    found, file = FileSizes(Storage(silent.target.roots), 10), FileRef(f"{silent.dump_root}/f", "")
+    found.look_up([file])
+    assert found.total([file]) is None
+
+
+def test_a_reading_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, begun, ends, found = connect(POLICY), threading.Event(), threading.Event(), list[object]()
+    monkeypatch.setattr("sensors.lag._GIVEN_UP", 0.3)
+
+    def hangs(_: LagReader) -> Sequence[Lag]:
+        begun.set()
+        assert ends.wait(30)
+        return []
+
+    monkeypatch.setattr(LagReader, "read", hangs)
+    reader = KeptReader(patience=0.1)
+    first = threading.Thread(target=lambda: found.append(reader.read(connection)))
+    first.start()
+    assert begun.wait(30)
+    with pytest.raises(Unreachable, match="has not ended"):
+        reader.read(connection)
+    time.sleep(0.3)
+    monkeypatch.setattr(LagReader, "read", lambda _: [WELL])
+    assert reader.read(connection) == [WELL]
+    ends.set()
+    first.join(30)
+    assert (found, reader.read(connection)) == ([[]], [WELL])
