@@ -76,25 +76,39 @@ def _reason(state: ReplicaState, name: str) -> str:
 
 def with_scope(session: Session, state: ReplicaState) -> ReplicaState:
     """The state with which tables the replica is made from here on, and whom the policy no longer includes."""
-    header, before = session.reader.header, session.state
-    unknown = header.kind == "incremental" and before.scope not in ("", header.taken, header.before)
-    if not header.taken or header.taken == before.scope or unknown:
+    if not _changes_scope(session):
         return state
-    scope, left = PolicyScope.parse(header.taken), dict(state.left)
-    leaves = _leaving(PolicyScope.parse(before.scope) if before.scope else scope, scope)
-    names = session.target.metastore.table_names(session.database) if session.replica.there else []
-    asked = [name for name in names if not scope.includes(name) or leaves]
+    scope, before = PolicyScope.parse(session.reader.header.taken), session.state
     for name in [name for name in state.held if not (is_function(name) or scope.includes(name))]:
         state = _released(state, name)
-    for table in session.target.metastore.tables(session.database, asked):
-        name = table.tableName.lower()
-        going = not scope.includes(name) or any(is_of_kind(table) for is_of_kind in leaves)
-        if going and name not in left and is_ours(table, session.identity):
-            left[name] = max(before.position(name), object_id(table))
-    return replace(state, scope=header.taken, left=left)
+    left = {name: max(before.position(name), object_id(table)) for name, table in leaving(session).items()}
+    return replace(state, scope=session.reader.header.taken, left=left | dict(state.left))
 
 
-def _leaving(before: PolicyScope, now: PolicyScope) -> list[Callable[[Table], bool]]:
+def leaving(session: Session) -> dict[str, Table]:
+    """The replicas, as they are now, that the policy no longer includes from this dump on, by name."""
+    if not (_changes_scope(session) and session.replica.there):
+        return {}
+    scope, before = PolicyScope.parse(session.reader.header.taken), session.state.scope
+    leaves = _kinds_that_leave(PolicyScope.parse(before) if before else scope, scope)
+    names = session.target.metastore.table_names(session.database)
+    asked = [name for name in names if not scope.includes(name) or leaves]
+    found = ((table.tableName.lower(), table) for table in session.target.metastore.tables(session.database, asked))
+    return {
+        name: table
+        for name, table in found
+        if (not scope.includes(name) or any(is_of_kind(table) for is_of_kind in leaves)) and is_ours(table, session.identity)
+    }
+
+
+def _changes_scope(session: Session) -> bool:
+    """Whether a replica is made with other tables from this dump on, and whether that is known of what it was made with."""
+    header, before = session.reader.header, session.state.scope
+    unknown = header.kind == "incremental" and before not in ("", header.taken, header.before)
+    return bool(header.taken) and header.taken != before and not unknown
+
+
+def _kinds_that_leave(before: PolicyScope, now: PolicyScope) -> list[Callable[[Table], bool]]:
     """Kinds of replicas that a policy includes no longer, whatever their names."""
     acid, views = before.acid and not now.acid, before.materialized_views and not now.materialized_views
     return [*([is_transactional] if acid else []), *([is_replica_of_materialized] if views else [])]

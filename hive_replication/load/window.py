@@ -26,7 +26,7 @@ from hive_replication.load.plan.lanes import (
     with_tables,
 )
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
-from hive_replication.load.policy_change import awaited, newcomer, with_scope
+from hive_replication.load.policy_change import awaited, leaving, newcomer, with_scope
 from hive_replication.load.replica.drops import is_placeholder
 from hive_replication.load.replica.failover_marks import READ_ONLY
 from hive_replication.load.replica.fingerprint import changed_on_target
@@ -123,7 +123,7 @@ def _load_segment(session: Session, segment: Segment, only: str | None, untouche
     known = KnownObjects(session.target.metastore, session.database, session.state, _restored(session))
     view = _view(session, known, segment.lanes)
     session.tally.found_changed(changed_on_target(view, session.database))
-    planner = _Planner(session, _settings(session, segment, view, ended))
+    planner = _Planner(session, _settings(session, segment, view, only, ended))
     lanes: list[LanePlan] = []
     for lane in segment.lanes:
         plan, skipped = planner.plan(lane)
@@ -148,8 +148,8 @@ def _collapsed(session: Session, plan: LanePlan) -> LanePlan:
     return plan if held and not all(isinstance(one, op.DropTable) for one in made.operations) else made
 
 
-def _settings(session: Session, segment: Segment, view: TargetView, ended: int | None) -> LaneSettings:
-    header = session.reader.header
+def _settings(session: Session, segment: Segment, view: TargetView, only: str | None, ended: int | None) -> LaneSettings:
+    header, whole = session.reader.header, session.table is None and only is None
     return LaneSettings(
         view,
         session.mapping,
@@ -162,6 +162,7 @@ def _settings(session: Session, segment: Segment, view: TargetView, ended: int |
         unable=why_unable(session.target.metastore) if header.acid and segment.lanes else "",
         rebuilt=session.rebuilt,
         newcomer=newcomer(session),
+        leaving=leaving(session) if whole and segment.lanes else (),
         filters=header.filters,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 from hive_replication.connect import Connection, connect
 from hive_replication.doctor import examine
 from hive_replication.events.files import FileRef
+from hive_replication.load.apply import change_data
 from hive_replication.load.report import LoadReport
 from hive_replication.operate import repair
 from hive_replication.storage import Storage, paths
+from hive_replication.storage.access import Access
 from hive_replication.storage.hdfs_xattrs import read_xattrs, set_xattrs
 from resources.embedded.cluster import Cluster
 from tests.origin import Origin
@@ -132,8 +135,11 @@ def test_private_tables_stay_private(pair: Pair) -> None:
     pair.warehouse.assert_equal()
 
 
-def test_private_files_that_become_visible_with_new_ones_stay_private(pair: Pair) -> None:
-    """They are copied beside the new ones, and were open to all there: their directory is."""
+@pytest.mark.parametrize("kills", [False, True])
+def test_private_files_that_become_visible_with_new_ones_stay_private(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, *, kills: bool
+) -> None:
+    """They are copied beside the new ones, and were open to all there: their directory is. It is nobody else's before."""
     atomic = pair.in_policy(append="atomic")
     pair.origin.create("t")
     pair.own(pair.origin.insert("t", "1\n"), "etl", "finance", 0o640)
@@ -148,6 +154,16 @@ def test_private_files_that_become_visible_with_new_ones_stay_private(pair: Pair
     pair.target.set_owner(f"{live}/own", "etl", "hr")
     pair.target.set_permission(f"{live}/own", 0o600)
     pair.origin.insert("t", "2\n")
+    access = change_data._access
+
+    def killed(storage: Storage, directory: str) -> Access | None:
+        if directory.endswith("/sub"):
+            raise KeyboardInterrupt
+        return access(storage, directory)
+
+    with monkeypatch.context() as once, pytest.raises(KeyboardInterrupt) if kills else nullcontext():
+        once.setattr(change_data, "_access", killed if kills else access)
+        assert not atomic.warehouse.replicate().held
     assert not atomic.warehouse.replicate().held
     staged = pair.replica("t")
     assert staged != live

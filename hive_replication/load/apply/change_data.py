@@ -123,7 +123,8 @@ def _places(storage: Storage, staged: str, live: str, names: Iterable[str], like
         access = _access(storage, directory)
         if access is None:
             return {}
-        wanted = _access(storage, f"{live}/{below}") if made else None
+        private = bool(below) and not (access.members or access.other)  # of a load that was killed before it gave it access
+        wanted = _access(storage, f"{live}/{below}") if made or private else None
         if wanted is not None:
             access = like.preserve.give(storage, directory, replace(wanted, user=7), access, is_dir=True)
         found[below] = Place(like.preserve, Access(like.new.owner, access.group, 6, 0, 0, default=access.default), asks=True)

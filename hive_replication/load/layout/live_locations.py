@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -9,9 +10,11 @@ from contextlib import suppress
 
 from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.types import Table, directory_of
 from hive_replication.storage import Storage, paths
+
+_LOG = logging.getLogger(__name__)
 
 
 class Locations:
@@ -105,6 +108,8 @@ def entangled(places: Iterable[str]) -> frozenset[str]:
 def databases_within(metastore: Metastore, directory: str, but: str = "") -> list[str]:
     """Directories of databases at or below a directory, in its spelling; paths are compared, since a store has several names.
 
+    A database that the account may not read counts as lying there: it holds up nothing, and loses nothing.
+
     Args:
         metastore: the target's.
         directory: normalised.
@@ -112,7 +117,12 @@ def databases_within(metastore: Metastore, directory: str, but: str = "") -> lis
     """
     root, found = paths.split(directory)[2], list[str]()
     for name in metastore.databases():
-        database = metastore.database(name) if name.lower() != but.lower() else None
+        try:
+            database = metastore.database(name) if name.lower() != but.lower() else None
+        except MetastoreError as error:
+            _LOG.warning("the target's database %s cannot be read, and may lie in %s: %s", name, directory, error)
+            found.append(f"{directory}/{name}.db")
+            continue
         for location in (database.locationUri, database.managedLocationUri) if database else ():
             with suppress(Refused):  # a path that no load goes to
                 path = paths.split(location)[2] if location else ""

@@ -51,6 +51,7 @@ class LaneSettings:
         unable: why the target cannot hold such, or "".
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the window.
         newcomer: whether a source table's name belongs to the dump's scope, and was not of what the replica was made with.
+        leaving: target tables that the policy includes no longer from the dump on, which are marked at its end.
         filters: which partitions belong to the dump's scope.
     """
 
@@ -65,6 +66,7 @@ class LaneSettings:
     unable: str = ""
     rebuilt: Container[str] = ()
     newcomer: Callable[[str], bool] = lambda _: False
+    leaving: Container[str] = ()
     filters: PartitionFilters = field(default_factory=PartitionFilters)
 
 
@@ -197,7 +199,7 @@ class LanePlanner:
         reason = reason or (self._why_skipped(table) if table else "")
         if not (reason and replica.present) or replica.view or self._gated(event, replica):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
-        if incarnation.dropped is None:
+        if incarnation.dropped is None and replica.name not in self._settings.leaving:
             raise LaneStopped(f"the source table cannot be followed any more: {reason}", refused=True)
         return "" if incarnation.dropped == event.evid else reason
 

@@ -98,8 +98,9 @@ class _Sweeper:
         left = old_directories(self._journal.lanes_of(entries))
         expired = [entry for entry in entries if token_time(entry.token) < self._expiry]
         points = [entry for entry in expired if entry.status == "done"]
-        # Loads of some tables after the last one, and undos of tables, belong to what can be undone to it.
-        parts = [entry for entry in expired if entry.status == "part" and points and entry.token > points[-1].token]
+        # Loads of some tables after the last one, undos of tables, and what loads and undos left unfinished belong to what can be
+        # undone to it.
+        parts = [entry for entry in expired if entry.status in ("part", "open") and points and entry.token > points[-1].token]
         tokens = {entry.token for entry in expired if entry not in parts}
         live = live_locations(self._target.metastore, self._database)
         yield list(self._old_data(left, live))

@@ -8,11 +8,12 @@ from typing import cast
 
 import pytest
 
-from hive_replication.load.layout.live_locations import Locations, live_locations
+from hive_replication.errors import Unreachable
+from hive_replication.load.layout.live_locations import Locations, databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.metastore.client import Metastore
-from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
@@ -85,6 +86,28 @@ def test_tables_that_are_dropped_and_renamed_while_they_are_read() -> None:
 def test_tables_that_are_left_out() -> None:
     live = live_locations(cast("Metastore", Renamed()), "db", [f"{BASE}/old"], but=["c"])
     assert [live.contains(f"{BASE}/{name}/ds=1") for name in ("old", "b", "d")] == [True, False, True]
+
+
+class Guarded:
+    """A metastore that lists a database and does not let it be read."""
+
+    answers: type[Exception] = MetastoreError
+
+    def databases(self) -> list[str]:
+        return ["secret", "inner", "db"]
+
+    def database(self, name: str) -> Database:
+        if name == "secret":
+            raise self.answers("get_database secret: no right to read it")
+        return Database(name=name, locationUri=f"{BASE}/{name}")
+
+
+def test_a_database_that_may_not_be_read_counts_as_lying_there() -> None:
+    metastore = Guarded()
+    assert databases_within(cast("Metastore", metastore), BASE, "db") == [f"{BASE}/secret.db", f"{BASE}/inner"]
+    metastore.answers = Unreachable
+    with pytest.raises(Unreachable):
+        databases_within(cast("Metastore", metastore), BASE, "db")
 
 
 def test_a_directory_is_retired_once_and_only_inside_the_database(tmp_path: Path) -> None:

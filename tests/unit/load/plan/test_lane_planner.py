@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -345,11 +346,14 @@ def test_what_is_created_without_its_files_takes_what_comes_later(until: int) ->
 # Tables that are left out
 
 
-def of_events(target: Target, *events: r.Event, applied: int, acid: bool = False) -> tuple[LanePlan, list[Skipped]]:
+def of_events(
+    target: Target, *events: r.Event, applied: int, acid: bool = False, leaving: Container[str] = ()
+) -> tuple[LanePlan, list[Skipped]]:
     rows = (r.Notification(one.evid, 0, one.type, one.database, one.table, "") for one in events)
     (segment,) = segments([WindowEvent(row, event, ()) for row, event in zip(rows, events, strict=True)])
     (lane,) = segment.lanes
-    return LanePlanner(lane, LaneSettings(target.view(ReplicaState("uuid/db", applied)), MAPPING, includes, acid=acid)).plan()
+    view = target.view(ReplicaState("uuid/db", applied))
+    return LanePlanner(lane, LaneSettings(view, MAPPING, includes, acid=acid, leaving=leaving)).plan()
 
 
 def left_out(kind: str) -> tuple[Target, Table, Table]:
@@ -403,6 +407,9 @@ def test_write_ids_of_a_replica_say_that_its_table_is_left_out() -> None:
     assert plan.stop is not None
     assert "cannot be followed any more" in plan.stop.reason
     assert of_events(Target(), written, applied=1)[0].stop is None
+    # Where the policy takes no transactional tables from now on, the window marks those that it had.
+    plan, (skipped,) = of_events(target, written, applied=1, leaving=["a"])
+    assert (plan.stop, plan.operations, skipped.evid) == (None, (), 2)
 
 
 def key(kind: str, **names: str) -> tuple[Constraint, ...]:

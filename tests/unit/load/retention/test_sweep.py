@@ -292,3 +292,19 @@ def test_loads_of_some_tables_are_kept_with_the_load_that_they_lead_back_to(
     after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
     assert {one.what for one in sweep(target, "sales")} == {"journal"}
     assert [(entry.from_evid, entry.to_evid, entry.status) for entry in journal.entries()] == [(10, 20, "done"), (20, 21, "part")]
+
+
+def test_what_a_load_or_an_undo_left_unfinished_is_kept_with_the_load_before_it(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an undo to that load would say that it is done, and leave what the unfinished one has changed."""
+    journal = Journal(target.storage, location(target))
+    for to_evid, done in ((10, True), (20, True), (30, False)):
+        writer = journal.begin(to_evid - 10, to_evid)
+        writer.state(ReplicaState("uuid/sales", to_evid))
+        if done:
+            writer.done(to_evid)
+        time.sleep(0.003)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
+    sweep(target, "sales")
+    assert [(entry.to_evid, entry.status) for entry in journal.entries()] == [(20, "done"), (30, "open")]
