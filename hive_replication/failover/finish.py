@@ -39,10 +39,12 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
         reach: which sides answer; both where None.
 
     Raises:
-        Refused: it was not started, or the source was written since.
+        Refused: it was not started, the source was written since or is closed for another target, or the target comes from
+            another one.
         Unreachable: a side does not answer.
     """
     sides = Sides.now(connection, name, reach)
+    sides.require_not_replaced()
     if sides.phase == "ready":
         _require_nothing_new(sides)
         open_target(sides, "PLANNED")
@@ -50,6 +52,9 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
         raise Refused(f"no failover of {name!r} is ready (it is {sides.phase}): hive-repl failover start {name} first")
     if sides.source is not None:
         target = failover_marks(connection.target.metastore.database(sides.target_name))
+        if target.origin != sides.source_identity:
+            theirs, ours = target.origin, sides.source_identity
+            raise Refused(f"{sides.target_name!r} was opened in place of {theirs}, not of {ours}, which stays as it is")
         close_source(connection.source.metastore, name, sides.target_identity, target)
         remove_snapshots(connection.source, connection.target, name)
     return status(connection, name, reach)
@@ -64,10 +69,11 @@ def rollback(connection: Connection, name: str, reach: Reachable | None = None) 
         reach: which sides answer; both where None.
 
     Raises:
-        Refused: the target is open.
+        Refused: the target is open, or the source is closed for another one.
         Unreachable: a side does not answer.
     """
     sides = Sides.now(connection, name, reach)
+    sides.require_not_replaced()
     source, target = sides.marks
     if sides.phase in ("opened", "finished"):
         raise Refused(

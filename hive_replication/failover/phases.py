@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.failover_marks import SUCCESSOR, FailoverMarks
 from hive_replication.load.replica.state import ReplicaState
 
-Phase = Literal["no replica", "replicating", "started", "ready", "opened", "finished", "to be reversed", "failed back"]
+Phase = Literal[
+    "no replica",
+    "replicating",
+    "started",
+    "ready",
+    "opened",
+    "finished",
+    "to be reversed",
+    "failed back",
+    "replaced by another",
+]
 
 SOURCE, TARGET = "SOURCE", "TARGET"  # Hive's values of repl.failover.endpoint
 
@@ -58,4 +68,5 @@ def advice(phase: Phase, database: str, *, known: bool = True) -> str:
         "finished": back,
         "to be reversed": f"hive-repl failover reverse {database} makes the old source its replica",
         "failed back": "replication goes the other way, by the policy with the sides swapped",
+        "replaced by another": f"{database} was closed by a failover to another target, which its parameter {SUCCESSOR} names",
     }[phase]

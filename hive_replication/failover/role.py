@@ -20,6 +20,7 @@ _ROLES: dict[Phase, str] = {
     "finished": "source since a failover; the old source is closed",
     "to be reversed": "old source that is to become a replica",
     "failed back": "source; what this policy calls the source is its replica",
+    "replaced by another": "other target of an old source that a failover to another one has closed",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.phases import Phase, phase_of
-from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks, with_marks
+from hive_replication.load.replica.failover_marks import SUCCESSOR, FailoverMarks, failover_marks, with_marks
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
@@ -70,9 +70,17 @@ class Sides:
     def phase(self) -> Phase:
         """How far the failover is."""
         source, target = self.marks
+        if self.replaced_by:
+            return "replaced by another"
         follows = self.source is not None and replica_state(self.source).source == self.target_identity
         replaced = source is not None and source.role == "opened" and source.origin == self.target_identity
         return phase_of(source, target, self.replica, follows=follows, replaced=replaced)
+
+    @property
+    def replaced_by(self) -> str:
+        """Identity of another database than the target that a failover put in place of the source; "" where none did."""
+        source, _ = self.marks
+        return source.successor if source is not None and source.successor != self.target_identity else ""
 
     @property
     def source_identity(self) -> str:
@@ -83,6 +91,18 @@ class Sides:
     def target_identity(self) -> str:
         """What replicas of the target would be stamped with."""
         return f"{self.connection.target.identity}/{self.target_name}"
+
+    def require_not_replaced(self) -> None:
+        """Makes sure that no other database took the place of the source: it and the target would be written beside that one.
+
+        Raises:
+            Refused: one did.
+        """
+        if self.replaced_by:
+            raise Refused(
+                f"{self.name!r} was closed by a failover to {self.replaced_by}: hive-repl failover reverse makes it a replica of "
+                f"that one; only if that is lost for good, set the database parameter {SUCCESSOR} to '' and run it again"
+            )
 
     def require_replica(self) -> ReplicaState:
         """The state of a finished replica of this source.

@@ -78,7 +78,8 @@ def start(
 
     Raises:
         BadRequest: there is no finished replica.
-        Refused: transactions do not end, tables are held or differ, writers go on, or the failover is done already.
+        Refused: transactions do not end, tables are held or differ, writers go on, the failover is done already, or one to
+            another target is.
         Unreachable: a side does not answer.
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
@@ -126,8 +127,10 @@ def start_unplanned(connection: Connection, name: str, reach: Reachable, *, forc
         Unreachable: the target does not answer.
     """
     sides = Sides.now(connection, name, reach)
-    if sides.phase in ("opened", "finished"):
+    if sides.marks[1].role == "opened":
         return status(connection, name, reach)
+    if not force:
+        sides.require_not_replaced()
     sides.require_replica()
     if sides.answers and not force:
         raise Refused(
@@ -152,6 +155,7 @@ class _Clock:
 
 
 def _require_begin(sides: Sides) -> None:
+    sides.require_not_replaced()
     if sides.phase in ("opened", "finished", "failed back"):
         raise Refused(f"{sides.name!r} has failed over already: hive-repl failover status {sides.name} shows where it stands")
     if sides.source is None:

@@ -24,7 +24,8 @@ _OWN = "hive_replication.failover."
 _EVENT = _OWN + "event"
 _HASH = _OWN + "hash"
 _ORIGIN = _OWN + "from"
-_SUCCESSOR = _OWN + "to"
+#: Of an old source, the identity of the database that replaced it.
+SUCCESSOR: Final = _OWN + "to"
 _OPENED = _OWN + "opened"
 _KIND = _OWN + "type"
 _READ_ONLY_BEFORE = _OWN + "readonly"
@@ -77,7 +78,7 @@ class FailoverMarks:
         texts = {
             ENDPOINT: self.endpoint,
             _ORIGIN: self.origin,
-            _SUCCESSOR: self.successor,
+            SUCCESSOR: self.successor,
             _KIND: self.kind,
             _READ_ONLY_BEFORE: self.read_only_before,
             _HASH: self.message_hash,
@@ -101,7 +102,7 @@ def failover_marks(database: Database | None) -> FailoverMarks:
         endpoint=found.text(ENDPOINT),
         event=found.number(_EVENT),
         origin=found.text(_ORIGIN),
-        successor=found.text(_SUCCESSOR),
+        successor=found.text(SUCCESSOR),
         opened=found.number(_OPENED),
         kind=found.text(_KIND),
         read_only_before=found.text(_READ_ONLY_BEFORE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover import sides
-from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.failover_marks import SUCCESSOR, FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.verify import TableComparison
 from tests.unit.failover.fakes import Side, connected, log
@@ -146,3 +147,39 @@ def test_a_closed_source_that_lost_its_successor_can_be_opened_again(pair: tuple
     gone: Any = replace(target, parameters={})
     assert failover.rollback(connected(source, gone), "db").phase == "no replica"
     assert (marks(source), "readonly" in source.parameters) == (FailoverMarks(), False)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_source_that_another_replica_replaced_is_neither_opened_nor_failed_over_again(
+    pair: tuple[Connection, Side, Side], *, started: bool
+) -> None:
+    """Else two databases are written, or three."""
+    first, source, _ = pair
+    other = Side({"a": {}}, log(CREATE), parameters=LEVEL.parameters(), uri="thrift://c:1")
+    second = connected(source, other)
+    if started:
+        assert failover.start(second, "db").status.phase == "ready"
+    failover.start(first, "db")
+    assert failover.finish(first, "db").phase == "finished"
+    before = (dict(source.parameters), dict(other.parameters))
+    assert failover.status(second, "db").phase == "replaced by another"
+    steps: tuple[Callable[..., object], ...] = (failover.start, failover.finish, failover.rollback)
+    for step in (*steps, partial(failover.start_unplanned, reach=Reachable())):
+        with pytest.raises(Refused, match="'db' was closed by a failover to thrift://b:1/db: "):
+            step(second, "db")
+    assert (source.parameters, other.parameters) == before
+    assert failover.finish(first, "db").phase == "finished"
+
+    source.parameters[SUCCESSOR] = ""  # by hand: that database is lost, with its metastore
+    assert failover.rollback(second, "db").phase == "replicating"
+    assert (marks(source), marks(other), "readonly" in source.parameters) == (FailoverMarks(), FailoverMarks(), False)
+
+
+def test_a_source_that_the_opened_database_never_came_from_is_not_closed(pair: tuple[Connection, Side, Side]) -> None:
+    connection, _, target = pair
+    failover.start_unplanned(connection, "db", Reachable(), force=True)
+    rebuilt = Side({"a": {}}, log(CREATE, INSERT), uri="thrift://d:1")
+    with pytest.raises(Refused, match="'db' was opened in place of thrift://a:1/db, not of thrift://d:1/db"):
+        failover.finish(connected(rebuilt, target), "db")
+    assert rebuilt.parameters == {}
+    assert failover.finish(connection, "db").phase == "finished"
