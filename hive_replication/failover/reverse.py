@@ -24,6 +24,7 @@ from hive_replication.failover.reverse_findings import FailoverReverse, both_cha
 from hive_replication.failover.sides import set_parameters, set_parameters_of_target
 from hive_replication.failover.stamp import stamp
 from hive_replication.load.command import repl_load
+from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica.failover_marks import (
     FailoverMarks,
     counted_failback,
@@ -184,6 +185,8 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
         old = set_parameters_of_target(target.metastore, target_name, noted)
         if replica_state(old).source:
             return
+        lock.check()
+        Journal(target.storage, old.locationUri or "").end()
         stamp(source, target.within_filters(name), target_name, identity, evid, kept_aside(connection, found), lock.check)
         when, message_hash = source.reach(evid)
         state = ReplicaState(identity, evid, when, message_hash, policy=target.policy.name, scope=target.policy.scope(name).text)

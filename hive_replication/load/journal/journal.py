@@ -2,8 +2,9 @@
 
 Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with one file per lane: its operations, the
 images that the objects it touches had before, and the directories that it leaves behind. The suffix of the directory says what
-became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some tables only) or ``.undone``. The undo
-of a table leaves a ``.part`` without lanes: it tells where the table stood.
+became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some tables only), ``.undone`` or
+``.former`` (done, before a failover made the database a source for a time). The undo of a table leaves a ``.part`` without lanes:
+it tells where the table stood.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database
 from hive_replication.storage import Storage, paths
 
-_NAME = re.compile(r"(\d+)-(\d+)-(\d{13}[0-9a-f]{8})(?:\.(done|part|undone))?")
+_NAME = re.compile(r"(\d+)-(\d+)-(\d{13}[0-9a-f]{8})(?:\.(done|part|undone|former))?")
 _PARAMETERS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
 _LANE = re.compile(r"\d+\.(json|undone)")
 
-Status = Literal["open", "done", "part", "undone"]
+Status = Literal["open", "done", "part", "undone", "former"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,12 @@ class Journal:
         self._storage.rename(entry.directory, directory)
         return replace(entry, directory=directory, status=status)
 
+    def end(self) -> None:
+        """Leaves no load to undo to: the database was a source since, and what was written to it then is in no journal."""
+        for entry in self.entries():
+            if entry.status == "done":
+                self.mark(entry, "former")
+
     def mark_undone(self, lane: LaneFile) -> None:
         """Records that an undo reversed a lane."""
         self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")
@@ -207,7 +214,7 @@ def _unreadable(uri: str, error: Exception) -> ReplicationError:
 
 
 def finished_loads(storage: Storage, location: str) -> list[FinishedLoad]:
-    """Finished loads of a whole target database that are not undone, in order; takes one listing and reads no file.
+    """Finished loads of a whole target database that are not undone or former, in order; takes one listing and reads no file.
 
     A load with a higher ``to_evid`` than the database's applied id shows that the target's metastore was restored from an older
     backup.

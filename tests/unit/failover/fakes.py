@@ -26,6 +26,7 @@ class Side:
     purged: int = 0
     parameters: dict[str, str] = field(default_factory=dict[str, str])
     uri: str = "thrift://a:1"
+    location: str = ""
     views_of_materialized: bool = False
     features: Any = field(default_factory=lambda: SimpleNamespace(major=3))
 
@@ -33,7 +34,7 @@ class Side:
         return self.uri
 
     def database(self, name: str) -> Database:
-        return Database(name=name, parameters=self.parameters)
+        return Database(name=name, locationUri=self.location, parameters=self.parameters)
 
     def alter_database(self, _name: str, altered: Database, _before: Database | None = None) -> None:
         self.parameters = dict(altered.parameters)

@@ -292,6 +292,9 @@ def test_loads_of_some_tables_are_kept_with_the_load_that_they_lead_back_to(
     after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
     assert {one.what for one in sweep(target, "sales")} == {"journal"}
     assert [(entry.from_evid, entry.to_evid, entry.status) for entry in journal.entries()] == [(10, 20, "done"), (20, 21, "part")]
+    journal.end()
+    assert {one.what for one in sweep(target, "sales")} == {"journal"}
+    assert journal.entries() == []
 
 
 def test_what_a_load_or_an_undo_left_unfinished_is_kept_with_the_load_before_it(

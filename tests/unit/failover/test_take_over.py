@@ -1,0 +1,69 @@
+"""What a failback leaves of the time when the old source was a replica before."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hive_replication.errors import BadRequest
+from hive_replication.failover.reverse_findings import FailoverReverse
+from hive_replication.load.journal.journal import Journal
+from hive_replication.load.replica import parameter_lock
+from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
+from hive_replication.load.source_history import forgotten
+from hive_replication.load.undo import undo as undoing
+from hive_replication.policy import Root
+from hive_replication.storage import Storage
+from tests.faults import Killed
+from tests.unit.failover.fakes import Side, connected
+from tests.unit.failover.test_start import Lock
+
+reversing = import_module("hive_replication.failover.reverse")
+OPENED = FailoverMarks(endpoint="TARGET", event=130, origin="thrift://b:1/db", opened=500)
+CLOSED = FailoverMarks(endpoint="SOURCE", event=130, successor="thrift://a:1/db", opened=500)
+
+
+def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No journal has what was written since: tables would be brought to a state that never was."""
+    for module in (reversing, parameter_lock, undoing):
+        monkeypatch.setattr(module, "MetastoreLock", Lock)
+    old = Side(parameters=CLOSED.parameters(), uri="thrift://b:1", location=f"{tmp_path.as_uri()}/db.db")
+    connection: Any = connected(Side(parameters=OPENED.parameters()), old)
+    target, storage = connection.target, Storage((Root(uri=tmp_path.as_uri()),))
+    target.storage = storage
+    journal = Journal(storage, old.location)
+
+    def load(begin: int, end: int, state: ReplicaState) -> None:
+        time.sleep(0.003)  # the journal goes by milliseconds
+        writer = journal.begin(begin, end)
+        writer.state(state)
+        writer.done(end)
+
+    for begin, end in ((100, 110), (110, 120)):
+        load(begin, end, ReplicaState("thrift://a:1/db", end))
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reversing, "stamp", killed)
+        with pytest.raises(Killed):
+            reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"))
+    reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"))
+    state = replica_state(old.database("db"))
+    assert (state.applied, forgotten(storage, old.location, 500)) == (500, None)
+    assert [entry.status for entry in journal.entries()] == ["former", "former"]
+
+    state = state.advanced(510, 1, "")
+    old.parameters = with_state(old.parameters, state)
+    load(500, 510, state)
+    with pytest.raises(BadRequest, match=r"ended at event 110 since its creation there; the nearest .* to: 510$"):
+        undoing.undo(target, "db", None, 110)
+    assert undoing.undo(target, "db", None, 510).loads == 0
