@@ -71,9 +71,12 @@ class Replica:
         return self.lost(current) or self.first_event is not None
 
     def unfinished(self, current: int) -> PastRun | None:
-        """The last window, if the target does not have all of it: the run, or part of its bootstrap, failed."""
+        """The last window, if the target does not have all of it: the run, or part of its bootstrap, failed.
+
+        One that ends after the log is of another log, which the source had before.
+        """
         last = self.last
-        if last is None or (last.window.start is None) != self.lost(current):
+        if last is None or (last.window.start is None) != self.lost(current) or last.window.end > current:
             return None
         empty = self.changed and last.window == Window(self.applied, self.applied or 0)  # it was to change no more than that
         return last if self.lost(current) or (self.applied or 0) < last.window.end or empty else None

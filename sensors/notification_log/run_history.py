@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 import dagster as dg
 
+from hive_replication.policy import Policy
 from repl_assets.catalog.dead_runs import is_dead, report_dead
-from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window
+from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window, metastore_tags
 from repl_assets.catalog.run_statuses import FAILED_STATUSES, NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
 from repl_assets.jobs.rebuild import rebuild_job_name
@@ -38,15 +39,16 @@ class RunHistory:
     last_plan: dict[str, PastRun] = field(default_factory=dict[str, PastRun])
 
 
-def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: Iterable[str]) -> RunHistory:
+def run_history(instance: dg.DagsterInstance, names: Names, policy: Policy) -> RunHistory:
     """Reads the policy's runs: unfinished ones, whoever started them, and the last hundred that the sensor requested.
 
     So are the last hundred that failed: one database's many runs do not hide that the window of another has to come again. Dead
-    runs are reported as failed first.
+    runs are reported as failed first. Of runs between other metastores, as before a failback, only unfinished ones count: their
+    windows are of another log.
     """
     history = RunHistory()
     stages: tuple[Stage, ...] = ("load", "plan")
-    loads = {names.database(database, stage): database for database in policy_databases for stage in stages}
+    loads = {names.database(database, stage): database for database in policy.databases for stage in stages}
     for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         run = record.dagster_run
         databases = list(_databases(run, loads, names))
@@ -55,11 +57,11 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy_databases: It
             continue
         history.busy.update((database, run.run_id) for database in databases)
         window = _window(run)
-        if window and window.start is not None:
+        if window and window.start is not None and _is_of_log(run, policy):
             history.loading.update((database, window.end) for database in databases)
     for record in _last_records(instance, names):
         run = record.dagster_run
-        past = _past(record) if run.is_finished else None
+        past = _past(record) if run.is_finished and _is_of_log(run, policy) else None
         if past is not None:
             known = {"window": history.last, "catch-up": history.last_catch_up, "plan": history.last_plan}[past.kind]
             for database in _databases(run, loads, names):
@@ -74,6 +76,11 @@ def _last_records(instance: dg.DagsterInstance, names: Names) -> list[dg.RunReco
     failed = instance.get_run_records(dg.RunsFilter(tags=ours, statuses=FAILED_STATUSES), limit=_LAST_RUNS)
     records = {record.storage_id: record for record in (*last, *failed)}
     return [records[number] for number in sorted(records, reverse=True)]
+
+
+def _is_of_log(run: dg.DagsterRun, policy: Policy) -> bool:
+    """Whether a run's window is of the source's log; so is one whose run does not say its metastores."""
+    return all(run.tags.get(name, value) == value for name, value in metastore_tags(policy).items())
 
 
 def _databases(run: dg.DagsterRun, loads: dict[dg.AssetKey, str], names: Names) -> Iterator[str]:

@@ -110,9 +110,7 @@ def tick(
     current = connection.source.metastore.current_event_id()
     if untouched and cursor.ends_tick(current, now):
         return dg.SkipReason(f"nothing new: the source's log ends at event {current}")
-    history = run_history(
-        context.instance, names, policy.databases
-    )  # first: a run that ends after this still blocks its databases
+    history = run_history(context.instance, names, policy)  # first: a run that ends after this still blocks its databases
     cursor = cursor.of_log(*connection.source.reach(cursor.event[0]))
     found = states(connection)
     current = connection.source.metastore.current_event_id()  # after the states: one that is ahead of it is of another log

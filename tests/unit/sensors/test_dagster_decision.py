@@ -153,6 +153,14 @@ def test_a_failed_window_comes_again_where_its_last_event_alone_is_missing() -> 
     assert (start.window, start.attempt) == (Window(100, 150), 2)
 
 
+def test_a_window_that_ends_after_the_log_is_of_another_log() -> None:
+    """A failback: the old source's log was longer."""
+    old = PastRun("run-old", "window", Window(4_999_000, 5_000_000), 1, 1000)
+    replica = Replica("sales", 300_200, first_event=300_250, scanned=300_300, last=old)
+    (start,) = decide(2000, 300_300, [replica], 10_000).starts
+    assert (start.window, start.attempt) == (Window(300_200, 300_300), 1)
+
+
 def test_nothing_passes_a_failed_window() -> None:
     failed = replace(moving("a"), last=window(100, 150, ended=NOW - 1))
     decision = decided(failed)

@@ -1,0 +1,45 @@
+"""Which of Dagster's runs count as those of a policy."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+from dagster._core.test_utils import create_run_for_test
+
+from repl_assets.catalog.keys import SOURCE_TAG, TARGET_TAG, Names, Window
+from sensors.notification_log.run_history import run_history
+from sensors.notification_log.run_requests import run_request
+from sensors.notification_log.runs import Start
+from tests.lags import POLICY
+
+_OTHER = "thrift://other:9083"
+_POLICY = POLICY.model_copy(update={"target": POLICY.target.model_copy(update={"metastore": _OTHER})})
+_NAMES = Names.of(_POLICY)
+_EXCHANGED = {SOURCE_TAG: _OTHER, TARGET_TAG: _POLICY.source.metastore}
+
+
+def a_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus, window: str, tags: dict[str, str]) -> str:
+    """A run of a window as the sensor requested it, with other tags."""
+    request = run_request(_NAMES, Start("window", Window.parse(window), 1, ("sales",)), _POLICY)
+    assets, tags = frozenset(request.asset_selection or ()), {**request.tags, "dagster/partition": window, **tags}
+    known = {name: value for name, value in tags.items() if value}
+    return create_run_for_test(instance, asset_selection=assets, tags=known, status=status).run_id
+
+
+@pytest.mark.parametrize(
+    ("tags", "counts"),
+    [({}, True), ({SOURCE_TAG: "", TARGET_TAG: ""}, True), (_EXCHANGED, False)],
+    ids=["same", "none", "exchanged"],
+)
+def test_finished_runs_of_the_other_direction_are_none_of_the_history(tags: dict[str, str], counts: bool) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        a_run(instance, dg.DagsterRunStatus.FAILURE, "4999000-5000000", tags)
+        last = run_history(instance, _NAMES, _POLICY).last.get("sales")
+    assert (last is not None and last.window == Window(4_999_000, 5_000_000)) is counts
+
+
+def test_unfinished_runs_of_the_other_direction_are_waited_for() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = a_run(instance, dg.DagsterRunStatus.STARTED, "4999000-5000000", _EXCHANGED)
+        history = run_history(instance, _NAMES, _POLICY)
+    assert (history.busy, history.loading) == ({"sales": run_id}, {})
