@@ -1,7 +1,8 @@
 """Windows that wait for an operator's approval (policy ``approval``).
 
-They are files below ``<dump_root>/.plans/<target database>/``, shared by all instances of a policy. They are not database
-parameters, since a bootstrap has no target database yet, and a load in progress could overwrite them::
+They are files below ``<dump_root>/.plans/<target database>-<hash>/``, shared by all instances of a policy. The hash is of the
+metastores of source and target: plans from before a failback, or of another target with the same dump root, do not count. They
+are not database parameters, since a bootstrap has no target database yet, and a load in progress could overwrite them::
 
     <window>.html             the report
     <window>.json             the planned window, written last: what its load would do
@@ -10,6 +11,7 @@ parameters, since a bootstrap has no target database yet, and a load in progress
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import time
@@ -49,6 +51,8 @@ class PlannedWindow:
         summary: one line for operators.
         steps: what its load would do, see :func:`steps`.
         approved: when and by whom it was approved, or "".
+        source: the source's metastore, as the policy names it; "" in files of earlier versions.
+        target: the target's metastore, likewise.
     """
 
     window: str
@@ -59,6 +63,8 @@ class PlannedWindow:
     summary: str
     steps: tuple[str, ...] = field(repr=False)
     approved: str = ""
+    source: str = ""
+    target: str = ""
 
 
 _PLANNED = TypeAdapter(PlannedWindow)
@@ -90,16 +96,18 @@ class Approvals:
         storage: of the dumps.
         root: the policy's dump root.
         key: signs approvals; those that it has not signed do not count. None where who writes below the dump root may approve.
+        pair: the metastores of source and target; plans of others do not count.
     """
 
-    def __init__(self, storage: Storage, root: str, key: SigningKey | None = None) -> None:
-        self._storage, self._root, self._key = storage, f"{root.rstrip('/')}/.plans", key
+    def __init__(self, storage: Storage, root: str, key: SigningKey | None = None, pair: tuple[str, str] = ("", "")) -> None:
+        self._storage, self._root, self._key, self._pair = storage, f"{root.rstrip('/')}/.plans", key, pair
+        self._hash = hashlib.sha256("\0".join(pair).encode()).hexdigest()[:8]
 
     @classmethod
     def of(cls, policy: Policy) -> Approvals:
         """The planned windows of a policy. Nothing is read yet."""
-        root = dump_root(policy)
-        return cls(Storage((root,)), root.uri, signing_key(policy.signing_key))
+        root, pair = dump_root(policy), (policy.source.metastore, policy.target.metastore)
+        return cls(Storage((root,)), root.uri, signing_key(policy.signing_key), pair)
 
     def report(self, database: str, window: str, html: str, *, keep_seconds: float) -> str:
         """Writes the report of a window, and deletes old ones.
@@ -125,6 +133,8 @@ class Approvals:
         for other in self._files(database):
             if not other.uri.endswith(".html"):
                 self._storage.delete(other.uri)
+        source, target = self._pair
+        planned = replace(planned, source=source, target=target)
         self._storage.write_once(self._uri(database, f"{planned.window}.json"), _PLANNED.dump_json(planned))
 
     def waiting(self, database: str) -> PlannedWindow | None:
@@ -135,6 +145,8 @@ class Approvals:
                 planned = _PLANNED.validate_python(parsed(self._storage.read(self._uri(database, name), most=_MOST), most=_MOST))
                 if name != f"{planned.window}.json":
                     raise ValueError(f"it is of the window {planned.window}")  # noqa: TRY301
+                if (planned.source, planned.target) != self._pair:
+                    raise ValueError(f"it is from {planned.source} to {planned.target}")  # noqa: TRY301
             except (FileNotFoundError, ValueError) as error:
                 _LOG.info(
                     "the planned window %s cannot be read and is planned again: %s", name, reason(error), extra=about(database)
@@ -175,14 +187,17 @@ class Approvals:
         self._storage.delete(self._uri(database, f"{window}.json"))
 
     def _files(self, database: str) -> Iterable[FileStatus]:
-        return self._storage.ls(f"{self._root}/{database}")
+        return self._storage.ls(self._directory(database))
 
     def _uri(self, database: str, name: str) -> str:
-        return f"{self._root}/{database}/{name}"
+        return f"{self._directory(database)}/{name}"
+
+    def _directory(self, database: str) -> str:
+        return f"{self._root}/{database}-{self._hash}"
 
 
 def _signed(database: str, planned: PlannedWindow, text: str) -> bytes:
-    """What an approval signs: exactly the plan that was looked at, of this database, and who approved it when."""
+    """What an approval signs: exactly the plan that was looked at, of this database and pair, and who approved it when."""
     plan = json.dumps(asdict(replace(planned, approved="")), sort_keys=True)
     return json.dumps([database, plan, text]).encode()
 

@@ -12,7 +12,7 @@ from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_metadata, recovery_metadata, window_metadata
 from repl_assets.steps.engine import connected_engine
 from repl_assets.steps.load import load_dump
-from repl_assets.steps.plan import approved_dump
+from repl_assets.steps.plan import approved_dump, withdraw_loaded
 from repl_assets.steps.windows import dump_of, window_of
 from repl_assets.typed import MaterializeResult
 
@@ -58,6 +58,8 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
         dump = approved or dump_of(context, names.database(database.name, "dump"), str(window))
         report = load_dump(context.op_execution_context, engine, names, database, dump)
         record_held(context.op_execution_context, engine, specs, database, repaired=False)
+        if approved:
+            withdraw_loaded(specs, engine, database.name, window)
         return dg.MaterializeResult(
             metadata=window_metadata(report, names, database.name, dump) | engine.lag(database.name),
             check_results=[found for found in check_results(report, key) if found.check_name in specs.policy.checks.run],

@@ -92,6 +92,17 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
     return dg.AssetMaterialization(specs.names.database(database, "dump"), metadata=metadata)
 
 
+def withdraw_loaded(specs: Specs, engine: Engine, database: str, window: Window) -> None:
+    """Deletes the plan of a window that its load has finished, so that its approval serves no later load, as after an undo.
+
+    A bootstrap that was loaded in part keeps it: its load comes again.
+    """
+    with as_dagster_failure():
+        applied = engine.state(database).applied
+        if applied is not None and window.end <= applied:
+            Approvals.of(specs.policy).withdraw(engine.target_name(database), str(window))
+
+
 def _plan(engine: Engine, database: str, directory: str, kind: str) -> Any:
     connection, statement = engine.connection, ReplLoad(directory, engine.target_name(database))
     repair = engine.repairs(database, kind)

@@ -21,6 +21,8 @@ def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> Pl
     if planned is None:
         return None
     window = Window.parse(planned.window)
+    if window.end > current:  # of another log, which the source had before
+        return None
     if replica.lost(current) or window.start is None:
         return planned if replica.lost(current) and window.start is None else None
     return planned if window.end > (replica.applied or 0) else None

@@ -105,7 +105,7 @@ def test_a_window_is_planned_then_approved_then_loaded(
     assert sensor.run(sensor.request(later=RETRY_DELAY[0] + 1)).success
     sensor.warehouse.assert_equal()
     assert sensor.reason().startswith("no")
-    assert Approvals.of(sensor.policy).waiting(name) is not None  # of the past, which holds nothing up
+    assert Approvals.of(sensor.policy).waiting(name) is None
 
     # The job that only reports.
     sensor.warehouse.load_data("other", "3\n")

@@ -18,7 +18,7 @@ from repl_assets.catalog.keys import Window
 from repl_assets.catalog.specs import Specs
 from repl_assets.steps import plan
 from repl_assets.steps.engine import Engine
-from repl_assets.steps.plan import WrittenPlan, approved_dump
+from repl_assets.steps.plan import WrittenPlan, approved_dump, withdraw_loaded
 from tests.unit.repl_assets.test_dagster_definitions import policy
 
 WINDOW = Window(100, 200)
@@ -93,6 +93,13 @@ def test_a_load_that_would_do_more_than_planned_withdraws_the_approval(
     with pytest.raises(dg.Failure, match=r"changed since it was approved.*also sales\.orders: held at event 160"):
         approved_dump(specs, engine(), "sales", WINDOW)
     assert approvals.waiting("sales_copy") is None
+
+
+@pytest.mark.parametrize(("applied", "stays"), [(200, False), (250, False), (199, True), (None, True)])
+def test_a_plan_goes_when_its_window_is_loaded(specs: Specs, approvals: Approvals, applied: int | None, stays: bool) -> None:
+    approvals.wait("sales_copy", PLANNED)
+    withdraw_loaded(specs, engine(applied), "sales", WINDOW)
+    assert (approvals.waiting("sales_copy") is not None) is stays
 
 
 def test_the_summary_counts_operations_and_files() -> None:

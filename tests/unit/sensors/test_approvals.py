@@ -51,7 +51,9 @@ def test_only_the_key_approves(tmp_path: Path) -> None:
     storage = Storage((Root(uri=root),))
     approvals = Approvals(storage, root, key)
     approvals.wait("sales", PLANNED)
-    mark = f"{root}/.plans/sales/{PLANNED.window}.{PLANNED.planned:.3f}.approved"
+    (file,) = tmp_path.rglob("*.json")
+    uri = f"file://{file}"
+    mark = f"file://{file.parent}/{PLANNED.window}.{PLANNED.planned:.3f}.approved"
     for planted in (
         "now by jo",
         "now by jo\n" + "0" * 64,
@@ -61,15 +63,38 @@ def test_only_the_key_approves(tmp_path: Path) -> None:
         assert approvals.waiting("sales") == PLANNED
     Approvals(storage, root).approve("sales", PLANNED.window, "jo")  # without the key
     assert approvals.waiting("sales") == PLANNED
-    approved = approvals.approve("sales", PLANNED.window, "jo")
+    approvals.approve("sales", PLANNED.window, "jo")
     found = approvals.waiting("sales")
     assert found is not None
     assert found.approved.endswith(" UTC by jo")
-    uri = f"{root}/.plans/sales/{approved.window}.json"
     storage.write(uri, storage.read(uri).replace(b"sales.orders", b"sales.others"))
     exchanged = approvals.waiting("sales")
     assert exchanged is not None
     assert (exchanged.steps != PLANNED.steps, exchanged.approved) == (True, "")
+
+
+def test_plans_and_approvals_are_of_one_source_and_target(tmp_path: Path) -> None:
+    """Policies to two targets with one dump root, and the two directions of a failback."""
+    root, key = f"file://{tmp_path}/dumps", SigningKey(b"a key of the policy")
+    storage = Storage((Root(uri=root),))
+    approvals = Approvals(storage, root, key, ("thrift://s", "thrift://t1"))
+    approvals.wait("sales", PLANNED)
+    approvals.approve("sales", PLANNED.window, "jo")
+    (directory,) = (tmp_path / "dumps" / ".plans").iterdir()
+    files = {file.name: file.read_bytes() for file in directory.iterdir()}
+    for pair in (("thrift://s", "thrift://t2"), ("thrift://t1", "thrift://s")):
+        other = Approvals(storage, root, key, pair)
+        assert other.waiting("sales") is None
+        other.wait("sales", PLANNED)
+        assert other.waiting("sales") == replace(PLANNED, source=pair[0], target=pair[1])
+        (its,) = (file.parent for file in directory.parent.rglob("*.json") if pair[1] in file.read_text().partition("target")[2])
+        for name, data in files.items():  # somebody copies them there
+            (its / name).write_bytes(data)
+        assert other.waiting("sales") is None
+    assert {file.name: file.read_bytes() for file in directory.iterdir()} == files
+    found = approvals.waiting("sales")
+    assert found is not None
+    assert found.approved
 
 
 def test_a_plan_counts_until_its_window_is_loaded() -> None:
@@ -79,6 +104,8 @@ def test_a_plan_counts_until_its_window_is_loaded() -> None:
     bootstrap = replace(PLANNED, window="bootstrap-90")
     assert pending(Replica("a", None), 220, bootstrap) == bootstrap
     assert pending(Replica("a", 100), 220, bootstrap) is None
+    assert pending(Replica("a", 100), 199, PLANNED) is None  # the source's log was longer
+    assert pending(Replica("a", None), 89, bootstrap) is None
 
 
 def test_planned_then_waited_for_then_loaded() -> None:
