@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.load.command import plan_load
+from hive_replication.load.replica.policy_scope import changed
 from hive_replication.plans import PlanReport, as_html, as_markdown, plan_report
 from hive_replication.plans.approval import Approvals, steps
 from hive_replication.progress import LoggedProgress
@@ -62,7 +63,8 @@ def write_plan(engine: Engine, database: str, window: str, directory: str, kind:
 def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -> dg.AssetMaterialization | None:
     """The dump of an approved window, which its load takes; None if no approval is needed.
 
-    A window that the replica has applied was approved before: a held lane catches up, or an operator repeats it.
+    A window that the replica has applied was approved before: a held lane catches up, or an operator repeats it. Not where the
+    policy takes other tables than the replica was made with: a window that brings no events brings that change.
 
     Raises:
         Failure: the window is not approved, or its load would now do more than was planned.
@@ -71,8 +73,8 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
         return None
     target = engine.target_name(database)
     with as_dagster_failure():
-        applied = engine.state(database).applied
-        if applied is not None and window.end <= applied:
+        state = engine.state(database)
+        if state.applied is not None and window.end <= state.applied and not changed(state, specs.policy, database):
             return None
         approvals = Approvals.of(specs.policy)
         planned = approvals.waiting(target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hive_replication.plans.approval import PlannedWindow
@@ -16,6 +16,11 @@ def needed(decision: Decision) -> set[str]:
     return {database for start in decision.starts if start.kind == "window" for database in start.databases}
 
 
+def without_catch_ups(replicas: Sequence[Replica]) -> list[Replica]:
+    """Held tables wait for the window that brings a change of the policy: a catch-up would bring it unapproved."""
+    return [replace(one, held=None) if one.changed else one for one in replicas]
+
+
 def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> PlannedWindow | None:
     """The planned window, unless it is loaded already or no longer fits the replica."""
     if planned is None:
@@ -25,7 +30,9 @@ def pending(replica: Replica, current: int, planned: PlannedWindow | None) -> Pl
         return None
     if replica.lost(current) or window.start is None:
         return planned if replica.lost(current) and window.start is None else None
-    return planned if window.end > (replica.applied or 0) else None
+    applied = replica.applied or 0
+    change = replica.changed and window == Window(applied, applied)  # it is to change no more than that
+    return planned if window.end > applied or change else None
 
 
 def with_approval(

@@ -183,12 +183,16 @@ def _next_windows(fresh: Iterable[Replica], current: int, max_events: int) -> It
     """A window of its own for each database with many events; one for all others, another one for those that are far behind.
 
     A window ends ``max_events`` of the log after the first event, or as far as a database is known to have few events of its own.
+    One that stands at the log's end, and has work all the same, as after a change of the policy, has one without events.
     """
     level: list[tuple[Replica, int, int]] = []
     behind: list[tuple[Replica, int, int]] = []
     for replica in fresh:
         applied, first = replica.applied, replica.first_event
         if applied is None or first is None or replica.lost(current):
+            continue
+        if applied == current:
+            yield Start("window", Window(applied, applied), 1, (replica.database,), _last_run(replica))
             continue
         few = 0 < replica.events <= min(MANY_EVENTS, max_events)
         end = max(first - 1 + max_events, replica.scanned if few else 0)

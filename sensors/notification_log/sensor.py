@@ -25,7 +25,7 @@ from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
-from sensors.notification_log.approval import needed, pending, with_approval
+from sensors.notification_log.approval import needed, pending, with_approval, without_catch_ups
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import Replica, decide
 from sensors.notification_log.listening import listen
@@ -119,7 +119,8 @@ def tick(
     found = {database: state for database, state in found.items() if database not in waiting}
     known = with_gaps(connection, replicas(policy, found, history, cursor), found, cursor, current)
     seen, readings = with_log(connection, known, cursor, current, now)
-    decision = decide(now, current, seen, policy.max_events, due(policy, now))
+    asking = without_catch_ups(seen) if policy.approval else seen
+    decision = decide(now, current, asking, policy.max_events, due(policy, now))
     if policy.approval:
         decision = _with_approval(policy, now, current, seen, decision, history)
     decision = limited(decision, {one.database: one.since for one in seen}, len({*history.busy.values()}), settings.max_runs)

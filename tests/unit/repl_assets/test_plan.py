@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Collapsed
 from hive_replication.plans import PlanReport
 from hive_replication.plans.approval import Approvals, PlannedWindow
@@ -37,8 +39,9 @@ def approvals(specs: Specs) -> Approvals:
     return Approvals.of(specs.policy)
 
 
-def engine(applied: int | None = 100) -> Engine:
-    stub = SimpleNamespace(target_name=lambda _database: "sales_copy", state=lambda _database: SimpleNamespace(applied=applied))
+def engine(applied: int | None = 100, scope: str = "") -> Engine:
+    state = ReplicaState("uuid/sales", applied, scope=scope)
+    stub = SimpleNamespace(target_name=lambda _database: "sales_copy", state=lambda _database: state)
     return cast("Engine", stub)
 
 
@@ -58,6 +61,19 @@ def test_without_approval_in_the_policy_no_plan_is_looked_for(specs: Specs) -> N
 
 def test_a_window_that_the_replica_has_applied_was_approved_before(specs: Specs) -> None:
     assert approved_dump(specs, engine(applied=200), "sales", WINDOW) is None
+
+
+def test_a_change_of_the_policy_is_approved_even_without_events(specs: Specs, approvals: Approvals, steps_now: list[str]) -> None:
+    quiet = Window(200, 200)
+    same = engine(200, specs.policy.scope("sales").text)
+    other = engine(200, specs.policy.model_copy(update={"exclude": ("orders",)}).scope("sales").text)
+    assert approved_dump(specs, same, "sales", quiet) is None
+    for window in (quiet, WINDOW):
+        with pytest.raises(dg.Failure, match=f"window {window} of sales is not approved"):
+            approved_dump(specs, other, "sales", window)
+    approvals.wait("sales_copy", replace(PLANNED, window=str(quiet), steps=tuple(steps_now)))
+    approvals.approve("sales_copy", str(quiet), "jo")
+    assert approved_dump(specs, other, "sales", quiet) is not None
 
 
 @pytest.mark.parametrize("applied", [None, 100])

@@ -13,8 +13,8 @@ from hive_replication.policy import Root
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage
 from repl_assets.catalog.keys import Window
-from sensors.notification_log.approval import pending, with_approval
-from sensors.notification_log.decision import RETRY_DELAY, Replica
+from sensors.notification_log.approval import pending, with_approval, without_catch_ups
+from sensors.notification_log.decision import RETRY_DELAY, Replica, decide
 from sensors.notification_log.runs import Decision, PastRun, Start
 
 PLANNED = PlannedWindow("100-200", "hdfs://d/1", "incremental", 7, 50.0, "1 operation", ("sales.orders: event 150",))
@@ -106,6 +106,29 @@ def test_a_plan_counts_until_its_window_is_loaded() -> None:
     assert pending(Replica("a", 100), 220, bootstrap) is None
     assert pending(Replica("a", 100), 199, PLANNED) is None  # the source's log was longer
     assert pending(Replica("a", None), 89, bootstrap) is None
+
+
+def test_a_change_of_the_policy_without_events_is_planned_approved_and_loaded() -> None:
+    changed = Replica("a", 500, first_event=500, scanned=500, changed=True)
+    plan = replace(PLANNED, window="500-500")
+    asked = decide(NOW, 500, [changed], 1000)
+    assert [(start.kind, start.window) for start in with_approval(NOW, asked, {}, {}).starts] == [("plan", Window(500, 500))]
+    assert pending(changed, 500, plan) == plan
+    assert pending(replace(changed, changed=False), 500, plan) is None
+    assert pending(changed, 500, replace(plan, window="400-500")) is None  # it was loaded before the change
+    for current in (500, 510):  # what came since waits
+        asked = decide(NOW, current, [changed], 1000)
+        assert with_approval(NOW, asked, {"a": pending(changed, current, plan)}, {}).starts == ()
+        approved = replace(plan, approved="yes")
+        (start,) = with_approval(NOW, asked, {"a": pending(changed, current, approved)}, {}).starts
+        assert (start.kind, start.window) == ("window", Window(500, 500))
+
+
+def test_a_catch_up_does_not_bring_a_change_of_the_policy() -> None:
+    held = Replica("a", 500, held=400, first_event=500, scanned=500)
+    assert [start.kind for start in decide(NOW, 500, without_catch_ups([held]), 1000).starts] == ["catch-up"]
+    (start,) = decide(NOW, 500, without_catch_ups([replace(held, changed=True)]), 1000).starts
+    assert (start.kind, start.window) == ("window", Window(500, 500))
 
 
 def test_planned_then_waited_for_then_loaded() -> None:

@@ -78,6 +78,12 @@ def test_databases_share_a_window() -> None:
     assert starts == (Start("window", Window(100, 200), 1, ("a", "b")),)
 
 
+def test_a_database_without_events_shares_those_of_no_other() -> None:
+    changed = [Replica(name, 200, first_event=200, scanned=200, changed=True) for name in ("a", "c")]
+    starts = decided(changed[0], moving("b"), changed[1]).starts
+    assert [(start.window, start.databases) for start in starts] == [(Window(200, 200), ("a", "c")), (Window(100, 200), ("b",))]
+
+
 def test_bootstrap_and_window_are_two_runs() -> None:
     starts = decided(Replica("a", None), moving("b")).starts
     assert [(start.window, start.databases) for start in starts] == [(Window(None, 200), ("a",)), (Window(100, 200), ("b",))]
