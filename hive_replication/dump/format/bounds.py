@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hive_replication.dump.format import encoding
 from hive_replication.dump.format.digests import MIB, MOST
-from hive_replication.dump.format.record_types import EventRecord
+from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.events.files import FileRef
 from hive_replication.events.unpack import UNREADABLE
 from hive_replication.logs import about
@@ -26,16 +26,21 @@ _COMPONENT = 255  # bytes that a directory's name may have, on HDFS and on local
 def readable(record: EventRecord) -> EventRecord:
     """An event, or in place of one that is too large its row without message and files, which holds its table.
 
+    A commit has no table in its row: it keeps the names of those that it wrote to, and its message, by which the load ends what
+    stands for the transaction once they are repaired.
+
     Args:
         record: of the dump.
     """
     reason = _why_too_large(record)
     if not reason:
         return record
-    row = record.notification
+    row, tables = record.notification, sorted({group.table for group in record.groups if group.table})
     extra = about(row.database, row.table, row.evid)
-    _LOG.warning("the event is dumped without its message, and the load holds its table: %s", reason, extra=extra)
-    return EventRecord(replace(row, message=UNREADABLE), hash=record.hash)
+    shown = ", ".join(tables) or "its table"
+    _LOG.warning("the event is dumped without what it changed, and the load holds %s: %s", shown, reason, extra=extra)
+    left = EventRecord(row, tuple(FileGroup("", (), table=table) for table in tables), record.hash)
+    return left if tables and not _why_too_large(left) else replace(left, notification=replace(row, message=UNREADABLE))
 
 
 def readable_files(files: tuple[FileRef, ...], location: str | None) -> tuple[FileRef, ...]:

@@ -219,15 +219,18 @@ class LanePlanner:
         due = not ended.tables and not gate.applied(event.evid, position=self._view.state.position(first))
         later = not gate.applied(event.evid, position=self._view.state.applied or 0)
         for name in ended.tables:
-            replica = self._replica(self._incarnations.written[event.evid, name])
+            incarnation = self._incarnations.written[event.evid, name]
+            replica = self._replica(incarnation)
             reason = lane.applied(event.evid, name, replica) if self._settings.acid else _NO_ACID
-            reason = reason or (_COMES if self._comes(self._incarnations.written[event.evid, name]) else "")
+            reason = reason or (_COMES if self._comes(incarnation) else "")
             # A table that stands ahead of the window was rebuilt: what wrote to it before has to end on the target, too.
             due |= self._settings.acid and (later or self._mapping.table(name) in self._settings.rebuilt)
             if reason:
                 lane.skip(event.evid, f"{event.row.type} {name}", reason)
                 continue
             due = True
+            if event.error and incarnation.dropped is None:
+                raise LaneStopped(event.error)
             require_within(event)
             if replica.present:
                 lane.written[event.evid, name] = replica

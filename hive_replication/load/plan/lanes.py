@@ -20,7 +20,7 @@ from hive_replication.events.event_records import Notification
 
 @dataclass(frozen=True)
 class WindowEvent:
-    """An event of a window: decoded, or why it cannot be.
+    """An event of a window: decoded, or why it cannot be. A commit may be both: its tables are held until they are repaired.
 
     ``redump`` is the dump that its table is rebuilt from, if any; ``outside`` why its object or files may not be read, or "";
     ``shared`` are other partitions at the directories of its own at the source.
@@ -56,8 +56,12 @@ class WindowEvent:
         """Source names of tables and functions; what is of no table and cannot be read has a name of its own, to be held."""
         if self.event:
             return self.event.names
-        written = tuple(sorted({group.table for group in self.groups if group.table}))  # of a commit
-        return written or (self.row.table or r.function_name(self.row.type),)
+        return self.written or (self.row.table or r.function_name(self.row.type),)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Source tables of a commit that the dump has files of, or names without them."""
+        return tuple(sorted({group.table for group in self.groups if group.table}))
 
     def files(self, partition: str = "", table: str = "") -> FileGroup:
         """The files of one object of the event; ``table`` where the event is of several."""
@@ -99,13 +103,16 @@ def window_event(record: EventRecord) -> WindowEvent:
 def refused(event: WindowEvent, why: str) -> WindowEvent:
     """An event that is not to be followed, as one that cannot be read: of what it says only its own names count.
 
-    A drop stays what it is, so that whatever else was wrong with the object ends with it.
+    A drop stays what it is, so that whatever else was wrong with the object ends with it. So does a commit, without its writes:
+    what stands for the transaction has to end when its tables are repaired.
     """
     row = event.row
     if r.is_function(row.table):
         row = replace(row, table=f"{row.table} (table)")  # a name that no function has
     if isinstance(event.event, r.DropTable):
         return WindowEvent(row, replace(event.event, table=row.table, before=None), ())
+    if isinstance(event.event, tx.CommitTransaction) and event.written:
+        return WindowEvent(row, replace(event.event, writes=(), tables=event.written), (), why)
     return replace(event, row=row, event=None, groups=tuple(replace(one, files=()) for one in event.groups), error=why)
 
 

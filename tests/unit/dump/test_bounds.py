@@ -14,6 +14,9 @@ from hive_replication.dump.format.record_types import DumpHeader, EventRecord, F
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
+from hive_replication.events.transactions import CommitTransaction, TransactionWrite
+from hive_replication.events.unpack import UNREADABLE
+from hive_replication.load.plan.lanes import refused, window_event
 from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
@@ -74,6 +77,26 @@ def test_an_event_that_no_reader_takes_is_dumped_as_unreadable(tmp_path: Path, a
     assert replace(found.notification, message="") == replace(large.notification, message="")
     with pytest.raises(UnreadableMessage, match="or than a dump takes"):
         decode(found.notification)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("above", [0, 50], ids=["packed", "tree"])
+@pytest.mark.parametrize("message", ['{"txnid":7}', '"' * 500_000], ids=["files", "message"])
+def test_a_commit_that_no_reader_takes_keeps_the_names_of_its_tables(tmp_path: Path, above: int, message: str) -> None:
+    """None was held, and they lacked its rows."""
+    groups = (FileGroup("p=1", files(3_000), table="b"), FileGroup("", files(3_000), table="a"), FileGroup("p=2", (), table="b"))
+    writes = tuple(TransactionWrite(group.table, group.partition, 1) for group in groups)
+    large = EventRecord(Notification(2, 8, "COMMIT_TXN", "db", "", message), groups, "00", writes)
+    (found,) = written(tmp_path, above, large)
+    assert (found.groups, found.writes) == ((FileGroup("", (), table="a"), FileGroup("", (), table="b")), ())
+    event = window_event(found)
+    if found.notification.message == message:
+        event = refused(event, "why")
+        assert isinstance(event.event, CommitTransaction)
+        assert (event.event.transaction, event.event.writes, event.error) == (7, (), "why")
+    else:
+        assert (found.notification.message, event.event) == (UNREADABLE, None)
+    assert event.names == ("a", "b")
 
 
 @pytest.mark.usefixtures("small")

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
-from hive_replication.load.plan.lanes import WindowEvent, segments
+from hive_replication.load.plan.lanes import WindowEvent, refused, segments
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.state import LAST_ID, TAKEN_IN_REASON, ReplicaState
 from hive_replication.load.report import Skipped
@@ -274,6 +275,30 @@ def test_an_unreadable_message_holds_the_lane_there() -> None:
     (segment,) = segments(events)
     plan, _ = LanePlanner(segment.lanes[0], LaneSettings(Target().view(ReplicaState()), MAPPING, includes)).plan()
     assert (kinds(plan), plan.stop) == (["CreateTable"], Stop(2, "cannot be read"))
+
+
+def test_a_commit_that_cannot_be_followed_holds_its_tables_until_they_are_repaired() -> None:
+    """What stands for the transaction on the target stayed open for ever, and each load held the tables again."""
+    source = source_of(("create", 0, 0, 0), ("create", 1, 0, 0))
+    target = Target.replica(source, lambda: 2)
+    row = r.Notification(5, 0, "COMMIT_TXN", "db", "", "{}")
+    event = tx.CommitTransaction(5, 0, "COMMIT_TXN", "db", "", transaction=7)
+    commit = refused(WindowEvent(row, event, tuple(FileGroup("", (), table=name) for name in "ab")), "why")
+
+    def plan(*more: WindowEvent, **at: int) -> LanePlan:
+        (segment,) = segments([commit, *more])
+        (lane,) = segment.lanes
+        assert lane.names == {"a", "b"}
+        settings = LaneSettings(target.view(ReplicaState("uuid/db", 2, at=at)), MAPPING, includes, acid=True, rebuilt=at)
+        return LanePlanner(lane, settings).plan()[0]
+
+    for at in ({}, {"a": 9}, {"b": 9}):
+        assert plan(**at).stop == Stop(5, "why")
+    repaired = plan(a=9, b=9)
+    assert ([one.kind for one in repaired.operations], repaired.stop) == (["CommitTransaction"], None)
+    drop = r.DropTable(6, 0, "DROP_TABLE", "db", "b", None)
+    dropped = plan(WindowEvent(r.Notification(6, 0, "DROP_TABLE", "db", "b", "{}"), drop, ()), a=9)
+    assert ([one.kind for one in dropped.operations], dropped.stop) == (["CommitTransaction", "DropTable"], None)
 
 
 def test_what_is_not_applied_is_told() -> None:
