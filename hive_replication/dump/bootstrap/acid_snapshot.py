@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 _BATCH = 500
 _LOOK_AGAIN = 0.5  # seconds
+_AHEAD = "{} has only a base of later writes than the metastore has given out, which may be restored from an older state"
 
 
 @dataclass
@@ -54,21 +55,24 @@ class Snapshot:
             The event id at which it stands then.
 
         Raises:
-            ReplicationError: transactions stay open for longer than the policy allows.
+            ReplicationError: transactions stay open for longer than the policy allows, or the dump is of one table, of which it
+                cannot tell what a reader sees.
         """
-        waiting = _Waiting(self.source, self._database)
+        waiting, outdated = _Waiting(self.source, self._database), dict[str, WriteIds]()
         while names := self._names():
-            seen = self.source.metastore.write_ids(self._database, names)
-            listing = SnapshotListing(self.source.storage, self.reader.lister, self.source.metastore.hidden_transactions)
-            now = self.source.metastore.current_event_id()
+            metastore = self.source.metastore
+            seen = metastore.write_ids(self._database, names)
+            listing = SnapshotListing(self.source.storage, self.reader.lister, metastore.hidden_transactions, outdated)
+            now = metastore.current_event_id()
             opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
             if opened:
                 waiting.wait(opened)
             elif not self._touched(end, now, every=True):
                 self._list(seen, listing)
-                touched = self._touched(now, self.source.metastore.current_event_id(), every=False)
+                touched = self._touched(now, metastore.current_event_id(), every=False)
                 if not touched and not listing.outdated:
                     return now
+                outdated = listing.outdated
             end = self.consolidate(end)
         return end
 
@@ -106,6 +110,8 @@ class Snapshot:
                 for part, part_files in zip(batch, found, strict=True):
                     whole = self._without_aborted(part_files, aborted, part.partition.sd.location)
                     writer.put_partition(replace(part, files=whole))
+        if listing.lasting and self.reader.scope.table is not None:
+            raise ReplicationError(f"{_AHEAD.format(listing.lasting[0])}: move it away, and write the table or partition anew")
 
     def _without_aborted(self, files: tuple[FileRef, ...], aborted: frozenset[int], location: str | None) -> tuple[FileRef, ...]:
         """The files, or what stands for a directory that has rows of aborted writes between others: the load holds its table.
@@ -136,14 +142,19 @@ class SnapshotListing:
         storage: that the directories lie on.
         lister: lists files of this storage.
         ask: for the transactions whose compactions are hidden at that moment.
+        before: what was outdated at an earlier listing. What is so again, though no write ids were given out since, stays so.
 
     Attributes:
-        outdated: whether the cleaner may have deleted what the reader needs: nothing but a base with later writes is left.
+        outdated: directories of which the cleaner may have deleted what the reader needs: nothing but a base with later writes is
+            left; with what the reader sees of their tables.
+        lasting: those that stay so, and count as directories that could not be listed.
     """
 
-    def __init__(self, storage: Storage, lister: Lister, ask: Callable[[], Hidden]) -> None:
-        self._storage, self._lister, self._ask = storage, lister, ask
-        self._hidden, self.outdated = ask(), False
+    def __init__(
+        self, storage: Storage, lister: Lister, ask: Callable[[], Hidden], before: Mapping[str, WriteIds] | None = None
+    ) -> None:
+        self._storage, self._lister, self._ask, self._before = storage, lister, ask, before or {}
+        self._hidden, self.outdated, self.lasting = ask(), dict[str, WriteIds](), list[str]()
 
     def many(self, write_ids: WriteIds, locations: Sequence[str | None]) -> list[tuple[FileRef, ...]]:
         """The files of tables' or partitions' directories; none of one that is absent.
@@ -161,8 +172,17 @@ class SnapshotListing:
             if any(one.unseen for one in now.values()):
                 self._hidden = self._ask()
             left = {n: left[n] for n, one in now.items() if any(compaction not in self._hidden for compaction in one.unseen)}
-        self.outdated |= any(one.outdated for one in found.values())
-        return [found[n].files for n in range(len(locations))]
+        return [self._files(one, write_ids, locations[n]) for n, one in sorted(found.items())]
+
+    def _files(self, seen: SeenFiles, write_ids: WriteIds, location: str | None) -> tuple[FileRef, ...]:
+        if not seen.outdated or not location:
+            return seen.files
+        if self._before.get(location) != write_ids:
+            self.outdated[location] = write_ids
+            return seen.files
+        self.lasting.append(location)
+        _LOG.warning("%s: the load holds its table", _AHEAD.format(location))
+        return (FileRef.unreadable_directory(location),)
 
 
 @dataclass(frozen=True, slots=True)

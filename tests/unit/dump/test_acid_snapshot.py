@@ -11,14 +11,27 @@ from typing import Any
 import pytest
 
 from hive_replication.acid.write_ids import Hidden, WriteIds
-from hive_replication.dump.bootstrap.acid_snapshot import SeenFiles, SnapshotListing, mixed_directory, needed, seen_files
+from hive_replication.dump.bootstrap.acid_snapshot import (
+    SeenFiles,
+    Snapshot,
+    SnapshotListing,
+    mixed_directory,
+    needed,
+    seen_files,
+)
+from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
+from hive_replication.dump.format.record_types import Scope, TableRecord
 from hive_replication.dump.listing import Lister
+from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Database, NotificationEvent, StorageDescriptor, Table
 from hive_replication.parallel import Threads
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.policy.acid import Acid
+from hive_replication.storage import FileChecksum, Storage
 from hive_replication.storage.file_status import FileStatus
 from tests.faults import unreadable_directories
+from tests.moving import Draft
 
 ORIGINAL = FileRef("hdfs://s/t/000000_0")
 
@@ -99,7 +112,8 @@ def listed(states: tuple[str, ...], *hidden: Hidden) -> tuple[list[str], bool, i
     answers = list(hidden)
     listing = SnapshotListing(storage, lister, lambda: answers.pop(0))
     (files,) = listing.many(WriteIds(1), ["hdfs://s/t"])
-    return [one.uri.removeprefix("hdfs://s/t/").partition("/")[0] for one in files], listing.outdated, len(hidden) - len(answers)
+    outdated = bool(listing.outdated)
+    return [one.uri.removeprefix("hdfs://s/t/").partition("/")[0] for one in files], outdated, len(hidden) - len(answers)
 
 
 BEFORE, UNDER_WAY, AFTER = Hidden(12, frozenset({7})), Hidden(13, frozenset({13})), Hidden(13)
@@ -116,6 +130,66 @@ def test_a_compaction_that_ends_while_directories_are_listed_is_seen() -> None:
 def test_a_base_with_later_writes_that_is_alone_tells_that_the_snapshot_is_too_old() -> None:
     assert listed(("delta_1_1 base_2_v13",), BEFORE, AFTER) == (["delta_1_1"], False, 2)
     assert listed(("base_2_v13",), BEFORE, AFTER) == ([], True, 2)
+
+
+class Still:
+    """A source that nobody changes, whose transactional tables have seven write ids each."""
+
+    many, metastore = Threads(1, "test"), property(lambda self: self)
+    storage, policy = property(lambda self: self), SimpleNamespace(acid=Acid(), max_message_bytes=1)
+    threads = many
+
+    def __init__(self, **directories: str) -> None:
+        self.directories, self.rounds = directories, 0
+
+    def tables(self, _: str, names: list[str]) -> list[Table]:
+        sd, parameters = StorageDescriptor, {"transactional": "true"}
+        return [Table(tableName=name, dbName="db", sd=sd(location=f"hdfs://s/{name}"), parameters=parameters) for name in names]
+
+    def write_ids(self, _: str, names: list[str]) -> dict[str, WriteIds]:
+        self.rounds += 1
+        assert self.rounds < 5
+        return dict.fromkeys(names, WriteIds(7))
+
+    def hidden_transactions(self) -> Hidden:
+        return Hidden(300)
+
+    def current_event_id(self) -> int:
+        return 9
+
+    def events(self, *_: int) -> list[NotificationEvent]:
+        return []
+
+    def database(self, _: str) -> Database:
+        return Database(name="db", parameters={})
+
+    def ls(self, location: str) -> list[FileStatus]:
+        return [FileStatus(f"{location}/{self.directories[location.rpartition('/')[2]]}", 0, is_dir=True, modified=0)]
+
+    def files(self, location: str) -> list[FileStatus]:
+        return [FileStatus(f"{one.uri}/bucket_00000", 1, is_dir=False, modified=0) for one in self.ls(location)]
+
+    def checksum(self, _: str) -> FileChecksum:
+        return FileChecksum("MD5", "00")
+
+
+@pytest.mark.parametrize("scope", [Scope("db"), Scope("db", "t")], ids=str)
+def test_a_base_that_stays_ahead_of_the_write_ids_holds_its_table_alone(scope: Scope) -> None:
+    """The metastore was restored from an older backup: the bootstrap of the database never ended."""
+    source: Any = Still(t="base_0000010_v0000200", u="base_0000007_v0000200")
+    draft = Draft()
+    for table in source.tables("db", ["t", "u"]):
+        draft.put_table(TableRecord(table))
+    reads = dict.fromkeys("t" if scope.table else "tu", Read(9, 9))
+    reader = ObjectReader(source, scope, draft, Lister(source, holds=True), reads)
+    snapshot = Snapshot(source, reader, lambda end: end)
+    if scope.table:
+        with pytest.raises(ReplicationError, match="only a base of later writes"):
+            snapshot.take(9)
+        return
+    assert (snapshot.take(9), source.rounds) == (9, 2)
+    found = {name: [(file.uri, file.is_unlisted_directory) for file in draft.tables[name].files] for name in "tu"}
+    assert found == {"t": [("hdfs://s/t/", True)], "u": [("hdfs://s/u/base_0000007_v0000200/bucket_00000", False)]}
 
 
 def test_listing_can_be_done_by_other_processes() -> None:
