@@ -123,8 +123,18 @@ class PresentLocations:
             self._until = end
 
     def _moving(self, event: LogEvent) -> bool:
-        """Whether an event may move an object; an unreadable one does not: the load holds its table."""
-        return event.row.database == self.database and event.row.type in _TYPES
+        """Whether an event has to be kept, with its message: it moves objects, ends them, or may do so where it is unreadable."""
+        return event.row.database == self.database and event.row.type in _TYPES and _moves(event.event)
+
+
+def _moves(event: r.Event | None) -> bool:
+    match event:
+        case None | r.DropTable() | r.DropPartition() | r.AlterTable(rename=True):
+            return True
+        case r.AlterPartition():
+            return any(change.rename for change in event.changes)
+        case _:
+            return False
 
 
 def _moved(event: LogEvent) -> tuple[str, ...]:

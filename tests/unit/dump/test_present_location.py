@@ -87,3 +87,18 @@ def test_the_log_is_read_on_from_the_events_of_the_batch() -> None:
     assert all(any(one is found for found in later) for one in ahead)
     locations.find_table(model.NAMES[0], 3)
     assert (log.read, min(one.evid for one in locations._events) > 2) == ([2], True)
+
+
+def test_changes_that_move_nothing_are_not_kept() -> None:
+    """A backlog has many, each with its message."""
+    source = model.Source()
+    for action in (("create", 0, 0, 1), ("add many", 0, 0, 0), *[("alter part", 0, 0, 0)] * 500, *[("alter", 0, 0, 0)] * 500):
+        source.act(*action)
+    log = Log(list(map(row, source.events)))
+    assert {one.eventType for one in log.rows[2:]} == {"ALTER_PARTITION", "ALTER_TABLE"}
+    locations = PresentLocations(log, "db", 2)  # type: ignore[arg-type]
+    assert locations.find_table(model.NAMES[0], 2).since == 0
+    assert list(locations._events) == []
+    source.act("rename", 0, 0, 1)
+    log.rows.append(row(source.events[-1]))
+    assert locations.find_table(model.NAMES[0], 2).since == log.rows[-1].eventId
