@@ -168,4 +168,5 @@ def _without(group: FileGroup, uris: Container[str]) -> FileGroup:
 
 
 def _lookup(event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> Lookup:
-    return Lookup((partition or table).sd.location, event.table, name, event.evid, kept=not is_external(table))
+    thing = partition or table
+    return Lookup(thing.sd.location, event.table, name, event.evid, kept=not is_external(table), created=thing.createTime or 0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
 
@@ -11,9 +12,13 @@ from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, notifications, row_of
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partition_filters import FilterOf
+from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import NotificationEvent
 from hive_replication.storage import paths
+
+_NEAR = 10_000  # events
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,13 @@ class Location:
         location: its directory; None where the object is gone, or has none.
         since: event id of its last rename, 0 without one: it may have come back to a directory that it had left.
         table: its table's name, "" where the object is gone.
+        partition: its name, "" for a table.
     """
 
     location: str | None
     since: int = 0
     table: str = ""
+    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class Lookup:
         evid: the event.
         kept: whether Hive keeps deleted files of it in cmroot.
         nested: whether only files in its sub-directories are wanted.
+        created: when it was created, seconds since the epoch; 0 where the event does not tell.
     """
 
     location: str | None
@@ -50,10 +58,14 @@ class Lookup:
     evid: int
     kept: bool = True
     nested: bool = False
+    created: int = 0
 
 
 class PresentLocations:
     """Follows objects through the source's log, which is read beyond the events of the dump only for a lookup; for threads.
+
+    Far from its end it is read on until each object is known to be gone, or the metastore has it where it should lie: while a
+    long log is caught up with, each window would read all the rest of it.
 
     Args:
         metastore: the source's.
@@ -90,12 +102,17 @@ class PresentLocations:
         return found
 
     def find(self, lookups: Iterable[Lookup]) -> dict[Lookup, Location]:
-        """The present location of each object, all as of one event id."""
+        """The present location of each object."""
         lookups = list(lookups)
         with self._guard:
-            if lookups:
-                self._read_on()
-            return {one: followed(self._after(one.evid), one.location, one.table, one.partition) for one in lookups}
+            end = self._metastore.current_event_id() if lookups else 0
+            if end - self._until <= _NEAR:
+                self._read_on(end)
+            while True:
+                found = {one: followed(self._after(one.evid), one.location, one.table, one.partition) for one in lookups}
+                if end <= self._until or self._all_there(found):
+                    return found
+                self._read_on(min(end, self._until + _NEAR))
 
     def find_table(self, table: str, evid: int) -> Location:
         """The present location of a table that had this name after an event."""
@@ -109,14 +126,30 @@ class PresentLocations:
     def moved_after(self, evid: int) -> set[str]:
         """Names that a table has taken or left after an event; of the dump's last events, or later ones."""
         with self._guard:
-            self._read_on()
+            self._read_on(self._metastore.current_event_id())
             return {name for event in self._events if event.evid > evid for name in _moved(event)}
 
     def _after(self, evid: int) -> Iterator[r.Event]:
         return (event.event for event in self._events if event.evid > evid and event.event is not None)
 
-    def _read_on(self) -> None:
-        end = self._metastore.current_event_id()
+    def _all_there(self, found: Mapping[Lookup, Location]) -> bool:
+        """Whether the metastore has each object that is not gone, the same one, at that location."""
+        alive = {one: now for one, now in found.items() if now.location is not None}
+        names: dict[str, set[str]] = {}
+        for now in alive.values():
+            names.setdefault(now.table, set()).add(now.partition)
+        there: dict[tuple[str, str], tuple[str | None, int | None]] = {}
+        for table in self._metastore.tables(self.database, names):
+            name, partitions = table.tableName, sorted(filter(None, names[table.tableName]))
+            there[name, ""] = table.sd.location, table.createTime
+            with suppress(NotFound):  # renamed or dropped just now
+                parts = by_name(table, self._metastore.partitions(self.database, name, partitions)) if partitions else {}
+                there |= {(name, partition): (part.sd.location, part.createTime) for partition, part in parts.items()}
+        return all(
+            one.created and there.get((now.table, now.partition)) == (now.location, one.created) for one, now in alive.items()
+        )
+
+    def _read_on(self, end: int) -> None:
         if end > self._until:
             rows = notifications(self._metastore, self._until, end, self._most, self.database)
             self._events.extend(filter(self._moving, (LogEvent(row, self._filter_of) for row in rows)))
@@ -180,4 +213,4 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
                         break
             case _:
                 pass
-    return Location(location, since, table)
+    return Location(location, since, table, partition)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from hive_replication.dump.incremental.present_location import Location, PresentLocations, followed
+import pytest
+
+from hive_replication.dump.incremental import present_location
+from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations, followed
 from hive_replication.events import event_records as r
-from hive_replication.metastore.types import NotificationEvent, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, NotificationEvent, Partition, StorageDescriptor, Table
 from tests import model
 from tests.messages import row
 
@@ -39,7 +43,7 @@ def test_nothing_happened() -> None:
 def test_renames_move_the_directory() -> None:
     events = [renamed(5, "a", "b"), renamed(6, "b", "c"), dropped(7, "a")]
     assert followed(events, f"{WAREHOUSE}/a", "a", "") == Location(f"{WAREHOUSE}/c", 6, "c")
-    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/c/d=1", 6, "c")
+    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/c/d=1", 6, "c", "d=1")
     assert followed(events, "hdfs://elsewhere/x", "a", "") == Location("hdfs://elsewhere/x", 6, "c")
 
 
@@ -47,12 +51,12 @@ def test_drops_leave_nothing() -> None:
     assert followed([renamed(5, "a", "b"), dropped(6, "b")], f"{WAREHOUSE}/a", "a", "") == Location(None, 6)
     events = [r.DropPartition(5, 0, "DROP_PARTITION", "db", "a", None, ("d=1",))]
     assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(None, 5)
-    assert followed(events, f"{WAREHOUSE}/a/d=2", "a", "d=2") == Location(f"{WAREHOUSE}/a/d=2", 0, "a")
+    assert followed(events, f"{WAREHOUSE}/a/d=2", "a", "d=2") == Location(f"{WAREHOUSE}/a/d=2", 0, "a", "d=2")
 
 
 def test_a_partition_that_is_renamed_with_its_table() -> None:
     events = [partition(5, "a", "1", "2"), renamed(6, "a", "b"), partition(7, "b", "2", "3")]
-    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/b/d=3", 7, "b")
+    assert followed(events, f"{WAREHOUSE}/a/d=1", "a", "d=1") == Location(f"{WAREHOUSE}/b/d=3", 7, "b", "d=3")
 
 
 class Log:
@@ -102,3 +106,46 @@ def test_changes_that_move_nothing_are_not_kept() -> None:
     source.act("rename", 0, 0, 1)
     log.rows.append(row(source.events[-1]))
     assert locations.find_table(model.NAMES[0], 2).since == log.rows[-1].eventId
+
+
+class Far(Log):
+    """A log of 1,000 events without a rename but for some, and the tables that there are at its end."""
+
+    def __init__(self, events: list[NotificationEvent], present: list[Table]) -> None:
+        super().__init__(events)
+        self._present = present
+
+    def tables(self, _: str, names: Iterable[str]) -> list[Table]:
+        return [one for one in self._present if one.tableName in names]
+
+    def partitions(self, _: str, table: str, names: list[str]) -> list[Partition]:
+        return [Partition(values=["1"], sd=StorageDescriptor(location=f"{WAREHOUSE}/{table}/d=1"), createTime=7)]
+
+
+def test_far_from_its_end_the_log_is_read_on_only_until_all_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(present_location, "_NEAR", 10)
+    source = model.Source()
+    for action in (("create", 0, 0, 0), ("create", 1, 0, 0), *[("alter", 0, 0, 0)] * 30, ("rename", 1, 0, 2)):
+        source.act(*action)
+    source.act("create", 1, 0, 0)
+    for _ in range(60):
+        source.act("alter", 0, 0, 0)
+    first, second, third = model.NAMES[:3]
+    keys = [FieldSchema(name="d", type="string")]
+    there = [table(first), table(second), table(third)]
+    for one, created in zip(there, (5, 9, 6), strict=True):
+        one.createTime, one.partitionKeys = created, keys
+    there[2].sd.location = f"{WAREHOUSE}/{second}"  # an external table keeps it
+    log = Far(list(map(row, source.events)), there)
+    stays, part, renames = (
+        Lookup(f"{WAREHOUSE}/{first}", first, "", 1, created=5),
+        Lookup(f"{WAREHOUSE}/{first}/d=1", first, "d=1", 1, created=7),
+        Lookup(f"{WAREHOUSE}/{second}", second, "", 2, created=6),
+    )
+    locations = PresentLocations(log, "db", 2)  # type: ignore[arg-type]
+    assert locations.find([stays, part])[part] == Location(f"{WAREHOUSE}/{first}/d=1", 0, first, "d=1")
+    assert log.read == []
+    assert locations.find([stays, renames])[renames].table == third
+    assert log.read == [2, 12, 22, 32]
+    assert locations.find([replace(stays, created=4)])[replace(stays, created=4)].location == stays.location
+    assert log.read[-1] == 92
