@@ -48,10 +48,8 @@ class _Questions:
         with self._lock:
             since, thread = self._asked.get(repr(root), (0.0, None))
             if thread is None or not thread.is_alive() or time.monotonic() - since > _ASK_AGAIN:
-                since, thread = (
-                    time.monotonic(),
-                    Thread(target=_ask, args=(storage, root.uri), daemon=True, name=f"asks {root.uri}"),
-                )
+                thread = Thread(target=_ask, args=(storage, root.uri), daemon=True, name=f"asks {root.uri}")
+                since = time.monotonic()
                 self._asked[repr(root)] = since, thread
                 thread.start()
         thread.join(max(0.0, since + seconds - time.monotonic()))
