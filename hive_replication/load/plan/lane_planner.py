@@ -235,14 +235,13 @@ class LanePlanner:
             if replica.present:
                 lane.written[event.evid, name] = replica
             elif isinstance(ended, tx.CommitTransaction) and any(one.table == name for one in ended.writes):
-                self._missing(event, name, replica)
+                self._missing(event, name, replica, incarnation.dropped)
         if due and self._settings.acid:
             shown = lane.written.get((event.evid, first)) or Replica(self._mapping.table(first), False, 0, "")
             handlers()[event.row.type](lane, event, shown)
 
-    def _missing(self, event: WindowEvent, table: str, replica: Replica) -> None:
+    def _missing(self, event: WindowEvent, table: str, replica: Replica, dropped: int | None) -> None:
         """A transaction wrote to a table that the target does not have."""
-        dropped = self._incarnations.written[event.evid, table].dropped
         if dropped is None:
             self._planning.lacking(event, replica, table)
         else:

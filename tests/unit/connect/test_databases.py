@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from hive_replication.connect import Reachable, connect_reachable
 from hive_replication.connect import databases as module
 from hive_replication.connect import reachable_servers as module_of_reports
-from hive_replication.connect.databases import matched, resolved, taken_in, with_databases
+from hive_replication.connect.databases import matched, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
@@ -95,7 +95,7 @@ def kept(tmp_path: Path) -> Policy:
 
 def found(made: Policy, *names: str) -> list[str]:
     source: Any = Source(*names)
-    return sorted(resolved(made, source).databases)
+    return sorted(matched(made, source)[0].databases)
 
 
 def test_the_databases_of_a_policy_are_remembered(tmp_path: Path) -> None:
@@ -136,11 +136,11 @@ def test_reports_record_nothing_and_come_without_the_storage_of_dumps(
 ) -> None:
     made = kept(tmp_path)
     source: Any = Source("s1")
-    assert list(resolved(made, source, record=False).databases) == ["s1"]
+    assert list(matched(made, source, record=False)[0].databases) == ["s1"]
     assert not (tmp_path / "dumps").exists()
     for problem in (Unreachable("the storage root cannot be reached"), Denied("the account x may not")):
         monkeypatch.setattr(Storage, "ls", raising(problem))
-        assert list(resolved(made, source, record=False).databases) == ["s1"]
+        assert list(matched(made, source, record=False)[0].databases) == ["s1"]
         assert str(problem) in caplog.text
         monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable())
         monkeypatch.setattr(Metastore, "databases", lambda *_: ["s1"])

@@ -47,7 +47,9 @@ class Ticks:
     def tick(self, now: float) -> None:
         """One tick with time for one table."""
         metastore = SimpleNamespace(database=lambda _: SimpleNamespace(name="db", parameters={}))
-        connection: Any = SimpleNamespace(source=None, target=SimpleNamespace(policy=self.policy, metastore=metastore))
+        storage = SimpleNamespace(roots=())
+        target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
+        connection: Any = SimpleNamespace(source=SimpleNamespace(storage=storage), target=target)
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
         sensor.tick(context, connection, Names.of(self.policy), Drift(every=100, budget=1e-6), "db", now)
         self.cursor = context.cursor
