@@ -223,7 +223,7 @@ def test_a_killed_adoption_goes_on(filled: Warehouse, monkeypatch: pytest.Monkey
         ("keep-aside", "parts", "drop_partitions", True),
     ],
 )
-@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("bootstrap", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_killed_load_goes_on_with_what_it_copied(
     filled: Warehouse, setting: str, what: str, call: str, *, after: bool, bootstrap: bool
 ) -> None:

@@ -67,6 +67,7 @@ def test_drop_after_a_hold(replicated: Warehouse) -> None:
     replicated.assert_equal()
 
 
+@pytest.mark.long
 def test_swap_rename_chain_over_kills_and_relocation(replicated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables swap names, in a load with other lanes, killed before and after each of the renames."""
     swap = ["ALTER TABLE a RENAME TO tmp", "ALTER TABLE b RENAME TO a", "ALTER TABLE tmp RENAME TO b"]

@@ -325,6 +325,7 @@ def test_loads_compare_what_they_changed_where_all_takes_long(pair: Pair) -> Non
     assert pair.step().privileges == {"privileges granted": 2}
 
 
+@pytest.mark.long
 def test_a_metastore_that_refuses_holds_nothing_else_back(cluster: Cluster, target4: Side, source4: Side, unique: str) -> None:
     """As Hive's manual has remote metastores refuse them: HiveServer2 alone, with a metastore of its own, grants."""
     name, authorization = "target-second4", "org.apache.hadoop.hive.ql.security.authorization"
