@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -37,8 +38,24 @@ def parsed(data: bytes, *, most: int = 16 * MIB, values: int = MOST_VALUES) -> A
         raise ValueError(f"it has {len(data):,} bytes, more than the {most:,} that are read")
     text = data.decode()
     _limit(text, values)
+    return value_of(text, parse_constant=_no_number, parse_float=_finite)
+
+
+def value_of(
+    text: str, *, parse_constant: Callable[[str], Any] | None = None, parse_float: Callable[[str], Any] | None = None
+) -> Any:
+    """Reads JSON text whose size is bounded already.
+
+    Args:
+        text: the JSON text.
+        parse_constant: of ``json.loads``.
+        parse_float: likewise.
+
+    Raises:
+        ValueError: it is not JSON, has half a character, or nests too deep.
+    """
     require_shallow(text)
-    value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    value = json.loads(text, parse_constant=parse_constant, parse_float=parse_float)
     require_unicode(text, value)
     return value
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dagster as dg
 
-from hive_replication.connect import Connection, hanging_storage
+from hive_replication.connect import Connection
+from hive_replication.connect.hanging_storage import require_answers
 from repl_assets.catalog.keys import Names
 from repl_assets.steps.engine import connection_resource
 
@@ -32,7 +33,7 @@ def require_dump_root(connection: Connection) -> None:
     Raises:
         Unreachable: it does not.
     """
-    hanging_storage.require_dump_root(connection.source.policy, TIMEOUT)
+    require_answers(connection.store.storage, TIMEOUT)
 
 
 def require_data(connection: Connection) -> None:
@@ -42,4 +43,4 @@ def require_data(connection: Connection) -> None:
         Unreachable: one does not.
     """
     for side in (connection.source, connection.target):
-        hanging_storage.require_answers(side.storage, TIMEOUT)
+        require_answers(side.storage, TIMEOUT)

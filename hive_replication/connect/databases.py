@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
-from hive_replication.connect.hanging_storage import require_dump_root
+from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
@@ -60,7 +60,7 @@ def resolved(policy: Policy, source: Metastore, patience: float) -> Policy:
         patience: seconds to wait for the storage of dumps.
     """
     if any(map(is_pattern, policy.databases)):
-        require_dump_root(policy, patience)
+        require_answers(Storage((dump_root(policy),)), patience)
     return matched(policy, source)[0]
 
 

@@ -6,17 +6,11 @@ import time
 from contextlib import suppress
 from threading import Lock, Thread
 
-from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.policy import Policy, Root
+from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
 _ASK_AGAIN = 300.0  # seconds
-
-
-def require_dump_root(policy: Policy, seconds: float) -> None:
-    """Makes sure that the HDFS of a policy's dumps answers; see :func:`require_answers`."""
-    require_answers(Storage((dump_root(policy),)), seconds)
 
 
 def require_answers(storage: Storage, seconds: float) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from hive_replication.bounded_json import require_shallow, require_unicode
+from hive_replication.bounded_json import value_of
 
 #: Bytes that a message may have once it is unpacked, unless the policy says otherwise (``max_message_bytes``).
 MOST_BYTES = 64 * 2**20
@@ -49,13 +48,10 @@ def fields(text: str) -> Mapping[str, Any]:
         raise ValueError(
             "it cannot be unpacked: it is damaged, or larger than max_message_bytes of the policy or than a dump takes"
         )
-    require_shallow(text)
-    value = json.loads(text)
+    value = value_of(text)
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - the text is at fault, not the caller
-    found = cast("Mapping[str, Any]", value)
-    require_unicode(text, found)
-    return found
+    return cast("Mapping[str, Any]", value)
 
 
 def whole(value: Any) -> int:

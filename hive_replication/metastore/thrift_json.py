@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from thrift.Thrift import TType
 
-from hive_replication.bounded_json import require_shallow, require_unicode
+from hive_replication.bounded_json import value_of
 
 T = TypeVar("T")
 
@@ -51,12 +51,10 @@ def loads(kind: type[T], text: str) -> T:
         ValueError: the text is not the TJSONProtocol form of such an object.
     """
     try:
-        require_shallow(text)
         try:
-            value = json.loads(text)
+            value = value_of(text)
         except json.JSONDecodeError:
-            value = json.loads(_LIST_AS_KEY.sub(lambda found: f"{found[1]}{json.dumps(found[2])}:", text))
-        require_unicode(text, value)
+            value = value_of(_LIST_AS_KEY.sub(lambda found: f"{found[1]}{json.dumps(found[2])}:", text))
         return _read_struct(kind, value)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         raise ValueError(f"not the TJSON form of {kind.__name__}: {error}; it begins with {text[:80]!r}") from error

@@ -97,7 +97,7 @@ class PresentLocations:
                     known[ahead.evid] = ahead
                 row = row_of(self._metastore, event, self._most, self.database)
                 found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
-            self._events.extendleft(reversed([event for event in found if self._moving(event)]))
+            self._events.extendleft(reversed([event for event in found if self._may_move(event)]))
             self._until = max(self._until, found[-1].evid if found else 0)
         return found
 
@@ -152,15 +152,17 @@ class PresentLocations:
     def _read_on(self, end: int) -> None:
         if end > self._until:
             rows = notifications(self._metastore, self._until, end, self._most, self.database)
-            self._events.extend(filter(self._moving, (LogEvent(row, self._filter_of) for row in rows)))
+            ahead = filter(self._may_move, (LogEvent(row, self._filter_of) for row in rows))
+            self._events.extend(event for event in ahead if _moves(event.event))
             self._until = end
 
-    def _moving(self, event: LogEvent) -> bool:
-        """Whether an event has to be kept, with its message: it moves objects, ends them, or may do so where it is unreadable."""
-        return event.row.database == self.database and event.row.type in _TYPES and _moves(event.event)
+    def _may_move(self, event: LogEvent) -> bool:
+        """Whether an event is of a type that moves objects or ends them; its message is not decoded."""
+        return event.row.database == self.database and event.row.type in _TYPES
 
 
 def _moves(event: r.Event | None) -> bool:
+    """Whether an event moves objects, ends them, or may do so since it cannot be read; a backlog has many others."""
     match event:
         case None | r.DropTable() | r.DropPartition() | r.AlterTable(rename=True):
             return True
