@@ -65,7 +65,11 @@ class DirectoryAccess:
         wanted = dict(_wanted(placed, self._database))
         for level in sorted({directory.count("/") for directory in wanted}):
             now = [directory for directory in wanted if directory.count("/") == level]
-            list(self._storage.threads.map(lambda directory: self._give(directory, wanted[directory]), now))
+
+            def give(directory: str) -> None:
+                self._give(directory, wanted[directory], absent=directory in placed.absent)
+
+            list(self._storage.threads.map(give, now))
         tasks = ((key, task, self._places.get(paths.parent(task.target))) for key, task in placed.tasks)
         placed.tasks = [(key, replace(task, place=place)) for key, task, place in tasks]
 
@@ -74,11 +78,11 @@ class DirectoryAccess:
         if self._preserve and self._read(self._location) is not None:
             self._give(self._location, _Wanted(origin, origin, self._database))
 
-    def _give(self, directory: str, wanted: _Wanted) -> None:
+    def _give(self, directory: str, wanted: _Wanted, *, absent: bool = False) -> None:
         if not self._source.knows(wanted.origin):
             return
         access = self._source.nearest(wanted.origin, wanted.up_to)
-        within, present = None, self._read(directory)
+        within, present = None, None if absent else self._read(directory)
         made = present is None
         if access is None and present is None:
             self._told[wanted.shown] = (

@@ -1,7 +1,8 @@
 """Carries out a segment of a plan: copies the files of all lanes together, and flips each lane as soon as its files are copied.
 
 A lane is in the journal before its first change. A lane that fails is held; the others continue. Lanes that begin with
-transactions commit these while their other files are being copied (:mod:`~hive_replication.load.apply.commit_pipeline`).
+transactions commit these while their other files are being copied (:mod:`~hive_replication.load.apply.commit_pipeline`), and
+those that only add partitions add them likewise (:mod:`~hive_replication.load.apply.addition_pipeline`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load.apply.addition_pipeline import add_as_copied, adds_ahead, without_added
 from hive_replication.load.apply.change_tables import Flipper
 from hive_replication.load.apply.commit_pipeline import begins_with_transactions, commit_as_copied
 from hive_replication.load.apply.commit_places import DataKey
@@ -153,7 +155,7 @@ class Executor:
             if lane is None:
                 break
             self._log(run, "planned again without files that later events supersede")
-            run = self._restart(lane)
+            run = self._restart(without_added(lane, run))
         return run
 
     def _log(self, run: LaneRun, what: str) -> None:
@@ -170,7 +172,7 @@ class Executor:
 
     def _copy(self, runs: list[LaneRun], started: dict[LaneRun, Call[bool]]) -> None:
         """Copies the files of lanes, and starts each lane whose files are complete; adds it to ``started``."""
-        ready = (run for run in runs if not run.stopped and (run.pending.complete or begins_with_transactions(run.due)))
+        ready = (run for run in runs if not run.stopped and (run.pending.complete or _goes_ahead(run)))
         started.update((run, self._threads.begin(self._carry_out, run)) for run in ready)
         for run in self._copied(runs):
             if self._failed.is_set():
@@ -210,6 +212,8 @@ class Executor:
                 return run.is_due(run.lane.operations[number]) and self._flip_one(run, number)
 
             commit_as_copied(self._threads, run.due, run.pending, carry_out)
+            if adds_ahead(run):
+                add_as_copied(self._threads, groups(run.due), run.pending, partial(self._flip_all, run))
             if run.stopped or not run.pending.complete:
                 return False
             self._flip(run)
@@ -286,6 +290,11 @@ class Executor:
         seconds = time.monotonic() - began
         run.carried_out(numbers)
         self._tally.carried_out(self._replica.name, run.lane.operations[numbers.start : numbers.stop], seconds)
+
+
+def _goes_ahead(run: LaneRun) -> bool:
+    """Whether a lane is carried out while its files are being copied."""
+    return begins_with_transactions(run.due) or adds_ahead(run)
 
 
 def _fail(run: LaneRun, key: DataKey, failure: CopyFailure) -> None:

@@ -79,6 +79,13 @@ class LaneRun:
             while self.done in self._carried:
                 self.done += 1
 
+    @property
+    def added(self) -> set[tuple[str, str]]:
+        """Tables and names of the partitions that it has added."""
+        with self._lock:
+            carried = [self.lane.operations[number] for number in self._carried]
+        return {(one.table, name) for one in carried if isinstance(one, op.AddPartitions) for name in one.partitions}
+
     def held(self) -> Held | None:
         """The held lane, standing before its first event that is not fully applied; None if it is not held."""
         stop, operations = self.stop, self.lane.operations

@@ -53,6 +53,7 @@ class LanePlacement:
         tasks: files to copy, with the content that needs them.
         present: files that are in the live directory already, proven.
         changed: replicas to which files were added, or from which files were removed, other than by a load.
+        absent: directories of new partitions that nobody has to look for any more: they do not exist.
     """
 
     lane: LanePlan
@@ -62,6 +63,7 @@ class LanePlacement:
     tasks: list[tuple[DataKey, CopyTask]] = field(default_factory=list[tuple[DataKey, CopyTask]])
     present: list[CopyResult] = field(default_factory=list[CopyResult])
     changed: list[UnexpectedObject] = field(default_factory=list[UnexpectedObject])
+    absent: set[str] = field(default_factory=set[str])
 
     @cached_property
     def places(self) -> dict[DataKey, Place]:
@@ -205,6 +207,7 @@ class Placer:
                 return own
             plain_path = new.content.plain and free and self._taken.claim(plain, owner)
             if plain_path and (untouched or not self._target.storage.exists(plain)):
+                placed.absent.add(plain)
                 return plain
             if plain_path and self._free.has_only(plain, wanted) and not self._taken.is_another_partitions(before, values, plain):
                 return plain

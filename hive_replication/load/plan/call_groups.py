@@ -8,7 +8,7 @@ are carried out at the same time: a metastore works on one call with one process
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.statistics import SetStatistics
@@ -49,6 +49,11 @@ def at_once(operations: Sequence[op.Operation], found: Iterable[range]) -> Itera
         return first.table if isinstance(first, op.AddPartitions) else numbers.start
 
     return (list(same) for _, same in groupby(found, key))
+
+
+def only_adds(operations: Sequence[op.Operation]) -> bool:
+    """Whether operations do nothing but add partitions, by several calls: each can be made as soon as its files are copied."""
+    return all(isinstance(one, op.AddPartitions) for one in operations) and len(list(islice(groups(operations), 2))) > 1
 
 
 def _alike(first: op.Operation, second: op.Operation) -> bool:
