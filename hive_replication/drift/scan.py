@@ -31,8 +31,8 @@ from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.checks import Drift
-from hive_replication.storage import Denied, Storage
-from hive_replication.verify import TableComparison, compare_database
+from hive_replication.storage import Storage
+from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
 from hive_replication.verify.listing_digest import Listing, Observation, is_being_written, observe
 
 _LOG = logging.getLogger(__name__)
@@ -106,8 +106,8 @@ class DriftScan:
             return self._scanned(name)
         except (NotFound, FileNotFoundError) as error:
             return TableDrift(name, 0, waiting=f"it changed while it was read: {reason(error)}")
-        except Denied as error:
-            return TableDrift(name, 0, waiting=f"it may not be read: {error}")
+        except NOT_COMPARED as error:
+            return TableDrift(name, 0, waiting=f"it cannot be read: {error}")
 
     def _scanned(self, name: str) -> TableDrift | None:
         began = time.monotonic()
@@ -165,11 +165,11 @@ class DriftScan:
         if found.repairs:
             self.sleep(self.settle)
             found = self._compared(name)
-        if not found.repairs:
+        why = "; ".join(found.differences[:3])
+        if not why:
             memory.write(name, {"": Baseline(digest, 0)})
             return answer
-        waiting = self._waiting(table, replica, scan, set())
-        why = "; ".join(found.differences[:3])
+        waiting = self._waiting(table, replica, scan, set()) if found.repairs else why
         drifted = () if waiting else tuple(Drifted(partition, digest, why) for partition in found.repairs)
         return replace(answer, drifted=drifted, waiting=waiting)
 

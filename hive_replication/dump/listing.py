@@ -18,6 +18,10 @@ _LOG = logging.getLogger(__name__)
 _RETRIES = 5
 
 
+class Unsettled(ReplicationError):
+    """A directory changes faster than it can be listed."""
+
+
 class Lister:
     """Lists data files as Hive does: names that begin with ``_`` or ``.`` are left out.
 
@@ -31,6 +35,8 @@ class Lister:
             must not say that it is empty, nor fail for one table of many. Every table and
             partition has a directory from its creation on; one that is missing was removed, or what it lies on is not mounted.
             Of stores without directories nobody can tell.
+        copies: whether the files are a replica's: one of which HDFS has no checksum, since its blocks are lost, is listed without
+            one. It is to be told and replaced.
         hive2: whether the metastore is of Hive 2, which keeps deleted files under other names.
     """
 
@@ -42,11 +48,13 @@ class Lister:
         nothing: bool = False,
         boundary: Boundary | None = None,
         holds: bool = False,
+        copies: bool = False,
         hive2: bool = False,
     ) -> None:
         self._storage, self._boundary = storage, boundary
         self.cm_roots = kept
         self._nothing, self._holds, self._hive2 = nothing, holds, hive2
+        self._unknown = (Denied, NoChecksum) if holds else (NoChecksum,) if copies else ()
 
     def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open.
@@ -73,9 +81,9 @@ class Lister:
             except FileNotFoundError:
                 _LOG.debug("%s changed while it was listed: it is listed again", location)
                 continue  # a file went away between listing and checksum: the directory changed, list it again
-        problem = f"{location} changes faster than it can be listed; dump again when its writers are done"
+        problem = f"{location} changes faster than it can be listed; try again when its writers are done"
         if not self._holds:
-            raise ReplicationError(problem)
+            raise Unsettled(problem)
         _LOG.warning("the dump says that a directory could not be listed: %s", problem)
         return (FileRef.unreadable_directory(location),)
 
@@ -101,11 +109,9 @@ class Lister:
             checksum = self._storage.checksum(uri) if paths.is_text(uri) else None  # which the load holds
         except StillOpen:
             checksum = None  # it is copied as it can be read then, and proven by what was read
-        except (Denied, NoChecksum) as error:
-            if not self._holds:
-                raise
-            _LOG.warning("the dump has no checksum of a file: %s", error)
-            checksum = None  # likewise, unless the load cannot read it either, which holds its table
+        except self._unknown as error:
+            _LOG.warning("%s has no checksum of a file: %s", "the dump" if self._holds else "the replica", error)
+            checksum = None  # likewise, unless it cannot be read either: the load holds its table, a copy is none
         parent = str(PurePosixPath(uri[len(location) + 1 :]).parent)
         cm_root = self.cm_roots.of(location) if kept and checksum else ""
         found = FileRef(uri, checksum.value if checksum else "", cm_root, "" if parent == "." else parent)

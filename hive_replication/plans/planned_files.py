@@ -9,7 +9,7 @@ from typing import Literal
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.progress import Progress
-from hive_replication.storage import FileStatus, Storage
+from hive_replication.storage import FileStatus, NoChecksum, Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,6 @@ def _is_recorded(storage: Storage, file: FileRef, status: FileStatus) -> bool:
         return not status.is_dir
     try:
         checksum = storage.checksum(file.uri)
-    except FileNotFoundError:
+    except (FileNotFoundError, NoChecksum):  # the load cannot read it either where its blocks are lost
         return False
     return checksum is not None and checksum.value == file.checksum

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.acid.rows import Rows
+from hive_replication.dump.listing import Unsettled
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.hive4_translation import is_translated
 from hive_replication.load.replica.state import object_id
 from hive_replication.logs import reason
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import Denied, NoChecksum
 from hive_replication.storage.access import Access
 from hive_replication.verify.columns_and_parameters import (
     expected_shape,
@@ -28,6 +31,9 @@ _LOG = logging.getLogger(__name__)
 
 #: Differences of one table that are listed; further ones are counted.
 MOST_DIFFERENCES = 20
+
+#: Why one object cannot be compared while others can: who may read its files, where they lie, what is known of them.
+NOT_COMPARED = (Denied, Refused, NoChecksum, Unsettled)
 
 SameContent = Callable[[FileRef, FileRef], bool]
 
@@ -194,7 +200,9 @@ def same_rows(source: Callable[[], Rows] | None, target: Callable[[], Rows] | No
         return False
     try:
         return source() == target()
-    except (ValueError, OSError) as error:  # not of the table's format, or deleted meanwhile: the differences of files stand
+    except Unreachable:
+        raise
+    except (ValueError, OSError, ReplicationError) as error:  # other format, deleted, damaged: the differences of files stand
         _LOG.info("rows cannot be compared, files are: %s", reason(error))
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
 from hive_replication.dump.statistics import with_statistics
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.owners import owned_on_target
@@ -30,8 +31,10 @@ from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Denied, Storage
 from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
-from hive_replication.verify.compare import Comparer, Listed, Pair, TableComparison
+from hive_replication.verify.compare import NOT_COMPARED, Comparer, Listed, Pair, TableComparison
 from hive_replication.verify.functions import function_differences
+
+_LOG = logging.getLogger(__name__)
 
 _BATCH = 500
 
@@ -80,11 +83,13 @@ def compare_database(
 class _Side:
     """One side's copy of the database."""
 
-    def __init__(self, metastore: Metastore, storage: Storage, database: str, *, metadata_only: bool, acid: bool) -> None:
+    def __init__(
+        self, metastore: Metastore, storage: Storage, database: str, *, copies: bool, metadata_only: bool, acid: bool
+    ) -> None:
         self.metastore = metastore
         self.database = database
         self._metadata_only, self._acid = metadata_only, acid
-        self._storage, self._lister = storage, Lister(storage, nothing=metadata_only)
+        self._storage, self._lister = storage, Lister(storage, nothing=metadata_only, copies=copies)
 
     def names(self) -> list[str]:
         return self.metastore.table_names(self.database) if self.metastore.database(self.database) else []
@@ -151,8 +156,9 @@ class _Comparison:
         self._includes = source.policy.includes
         metadata_only = source.policy.metadata_only
         kinds = {"metadata_only": metadata_only, "acid": source.acid}
-        self._source = _Side(source.metastore, source.storage, database, **kinds)
-        self._target = _Side(target.within_filters(database).metastore, target.storage, target_database, **kinds)
+        self._source = _Side(source.metastore, source.storage, database, copies=False, **kinds)
+        there = target.within_filters(database).metastore
+        self._target = _Side(there, target.storage, target_database, copies=True, **kinds)
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4
@@ -168,21 +174,20 @@ class _Comparison:
 
         One that is dropped, or whose files are replaced, while it is read is read once more: others are to be compared as well.
         """
-        with suppress(MetastoreError, FileNotFoundError):
-            return self._compared(name)
         try:
+            with suppress(MetastoreError, FileNotFoundError):
+                return self._compared(name)
             return self._compared(name)
         except (NotFound, FileNotFoundError) as error:
             return TableComparison(name, differences=(f"it changed while it was compared: {reason(error)}",))
+        except NOT_COMPARED as error:
+            return TableComparison(name, differences=(f"it cannot be compared: {error}",))
 
     def _compared(self, name: str) -> TableComparison | None:
         source, target = self._source.table(name), self._target.table(name)
         if source is None and (target is None or has_left(target)):
             return None
-        try:
-            return self._comparer.table(name, self._pairs(source, target))
-        except Denied as error:
-            return TableComparison(name, differences=(f"it cannot be compared: {error}",))
+        return self._comparer.table(name, self._pairs(source, target))
 
     def functions(self) -> Iterator[TableComparison]:
         """Compares functions: those that are replicated, under their names of lanes."""
@@ -222,5 +227,12 @@ class _Comparison:
         return pair
 
     def _same_content(self, source: FileRef, target: FileRef) -> bool:
-        ours, theirs = (Crc32c.of(storage.stream(ref.uri)) for storage, ref in zip(self._storages, (source, target), strict=True))
-        return ours == theirs
+        ours, theirs = self._storages
+        try:
+            copy = Crc32c.of(theirs.stream(target.uri))
+        except (Denied, Unreachable):
+            raise
+        except ReplicationError as error:  # its blocks are lost or damaged: a repair replaces it
+            _LOG.warning("a file of the replica cannot be read: %s", error)
+            return False
+        return Crc32c.of(ours.stream(source.uri)) == copy

@@ -14,6 +14,8 @@ def find_replica_equal(examiner: Examiner, table: str, partitions: Partitions) -
     """Schema, parameters, partitions, each file by checksum."""
     source, target = examiner.connection.source, examiner.connection.target
     (found,) = compare_database(source, target, examiner.database, table=table, partitions=partitions)
+    if found.differences and not found.repairs:  # it could not be compared
+        return Finding(undecided="; ".join(found.differences))
     metadata: dict[str, Any] = {
         "partitions at source": found.partitions_source,
         "partitions at target": found.partitions_target,

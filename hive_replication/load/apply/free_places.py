@@ -8,7 +8,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations.base import Content
-from hive_replication.storage import FileStatus, Storage
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
@@ -69,5 +69,13 @@ class FreePlaces:
     def _is_same(self, status: FileStatus, file: FileRef) -> bool:
         if not file.checksum:
             return False
-        found = self._storage.checksum(status.uri)
+        found = checksum_of(self._storage, status.uri)
         return found is not None and found.value == file.checksum
+
+
+def checksum_of(storage: Storage, uri: str) -> FileChecksum | None:
+    """The store's checksum of a file of the target; None of one whose blocks are lost, which proves nothing and is replaced."""
+    try:
+        return storage.checksum(uri)
+    except NoChecksum:
+        return None

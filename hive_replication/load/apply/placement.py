@@ -17,7 +17,7 @@ from hive_replication.copy.preserve import Place
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
-from hive_replication.load.apply.free_places import FreePlaces
+from hive_replication.load.apply.free_places import FreePlaces, checksum_of
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
@@ -265,7 +265,7 @@ class Placer:
         results: dict[str, CopyResult] = {}
         events = operation.content.events(operation.evid)
         for name in wanted.keys() & found.keys():
-            status, checksum = found[name], self._target.storage.checksum(found[name].uri)
+            status, checksum = found[name], checksum_of(self._target.storage, found[name].uri)
             if checksum is not None and checksum.value == wanted[name].checksum:
                 task = CopyTask(wanted[name], status.uri, events[wanted[name]], shown, status.size)
                 proof = Proof(checksum.algorithm, checksum.value, recorded=True)

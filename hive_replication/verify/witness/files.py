@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from hive_replication.acid.rows import Rows
 from hive_replication.copy.proof import Crc32c
-from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
-from hive_replication.verify.compare import same_rows
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.verify.compare import NOT_COMPARED, same_rows
 from hive_replication.verify.listing_digest import is_unfinished
 
 PER_DIRECTORY = 2  # checksums, at most
@@ -40,7 +40,7 @@ class FileFacts:
     """What was read of the data files of an object.
 
     Args:
-        source: by relative name; the reason under "" where the account may not read them.
+        source: by relative name; the reason under "" where they cannot be read.
         target: the replica's.
         checksums: how many were asked for on each side.
     """
@@ -54,7 +54,7 @@ def file_facts(source: Storage, target: Storage, directories: Directories) -> Fi
     """What is read of the data files of an object on both sides, by relative name."""
     try:
         return _file_facts(source, target, directories)
-    except Denied as error:
+    except NOT_COMPARED as error:
         return FileFacts({"": str(error)}, {}, 0)
 
 

@@ -22,8 +22,8 @@ from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import Denied
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
+from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.witness.comparison import (
     Counts,
     Difference,
@@ -204,7 +204,7 @@ class Look:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
         try:
             right, left = there.files(target), here.files(source)
-        except Denied as error:
+        except NOT_COMPARED as error:
             return {"": str(error)}, {}, Counts(directories=1)
         part.shares.used(0, 1, 0)
         counts = Counts(directories=1, files=(len(left), len(right)))

@@ -14,7 +14,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Function, ResourceUri
-from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
 
 AT = "hdfs://s/t"
 
@@ -37,8 +37,8 @@ class _Directory:
         return uri
 
 
-def lister(problem: Exception, *, holds: bool = True) -> Lister:
-    return Lister(cast("Storage", _Directory(problem)), CmRoots("hdfs://s/cm"), holds=holds)
+def lister(problem: Exception, *, holds: bool = True, copies: bool = False) -> Lister:
+    return Lister(cast("Storage", _Directory(problem)), CmRoots("hdfs://s/cm"), holds=holds, copies=copies)
 
 
 @pytest.mark.parametrize("problem", [NoChecksum("No active nodes contain this block"), StillOpen("b is still being written")])
@@ -61,6 +61,14 @@ def test_a_directory_that_changes_all_the_time_is_marked() -> None:
 def test_comparisons_take_no_such_listing(problem: Exception) -> None:
     with pytest.raises(ReplicationError):
         lister(problem, holds=False).files(AT)
+
+
+def test_a_copy_whose_blocks_are_lost_is_listed_so_that_it_differs() -> None:
+    """It ended comparisons, and the recovery that would have brought it again."""
+    found = lister(NoChecksum("lost"), holds=False, copies=True).files(AT)
+    assert [(file.name, file.checksum) for file in found] == [("a", "0a"), ("b", "")]
+    with pytest.raises(Denied):
+        lister(Denied("the account lacks r"), holds=False, copies=True).files(AT)
 
 
 @pytest.mark.parametrize("problem", [NoChecksum("lost"), StillOpen("b is still being written")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,14 +10,26 @@ import pytest
 
 from hive_replication.cli.commands import drift as command
 from hive_replication.drift import DriftScan, TableDrift
-from hive_replication.errors import Refused, Unreachable
+from hive_replication.dump.listing import Unsettled
+from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.events.files import FileRef
 from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.storage import Denied, NoChecksum
 from hive_replication.verify import TableComparison, compare_database
 from hive_replication.verify import database as module
+from hive_replication.verify.compare import same_rows
+from repl_assets.checks import replica_equal
+from repl_assets.checks.examiner import Examiner
 from tests.lags import POLICY
 
 DROPPED = NotFound("get_partitions_by_names d.t at thrift://s: d.t table not found")
 GONE = FileNotFoundError(2, "it is absent", "hdfs://s/t/f")
+UNREADABLE = [
+    Denied("the account lacks rx"),
+    Refused("'s3a://lake/x' lies outside the storage roots of the policy"),
+    NoChecksum("its blocks are lost"),
+    Unsettled("hdfs://s/t changes faster than it can be listed"),
+]
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, *answers: object) -> list[TableComparison]:
@@ -32,7 +45,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, *answers: object) -> list[TableCom
     comparison: Any = module._Comparison  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(comparison, "names", lambda _: ["a", "t"])
     monkeypatch.setattr(comparison, "functions", lambda _: iter(()))
-    monkeypatch.setattr(comparison, "_compared" if hasattr(comparison, "_compared") else "table", found)
+    monkeypatch.setattr(comparison, "_compared", found)
     features = SimpleNamespace(major=3)
     source: Any = SimpleNamespace(
         database=lambda _: None, policy=POLICY, threads=SimpleNamespace(map=map), storage=SimpleNamespace(roots=()),
@@ -55,6 +68,16 @@ def test_a_table_that_keeps_changing_differs(error: Exception, monkeypatch: pyte
     assert found.differences[0].startswith("it changed while it was compared: ")
 
 
+@pytest.mark.parametrize("error", UNREADABLE)
+def test_a_table_whose_files_cannot_be_read_differs_and_stops_no_other(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = TableComparison("t", differences=(f"it cannot be compared: {error}",))
+    assert compared(monkeypatch, error) == [TableComparison("a"), told]
+    monkeypatch.setattr(replica_equal, "compare_database", lambda *_, **__: iter([told]))
+    examiner = Examiner(cast("Any", SimpleNamespace(source=None, target=None)), POLICY, "sales")
+    found = replica_equal.find_replica_equal(examiner, "t", None)
+    assert found.undecided == f"it cannot be compared: {error}", "the check passed"
+
+
 @pytest.mark.parametrize("error", [Unreachable("the metastore does not answer"), MetastoreError("out of memory")])
 def test_what_concerns_more_than_one_table_ends_a_comparison(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(type(error)):
@@ -74,6 +97,74 @@ def test_a_table_that_changes_while_it_is_scanned_for_drift(monkeypatch: pytest.
     found = scan.table("t")
     assert found is not None
     assert found.waiting.startswith("it changed while it was read: ")
+
+
+@pytest.mark.parametrize("error", UNREADABLE)
+def test_a_table_whose_files_cannot_be_read_ends_no_scan_for_drift(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scanned(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(DriftScan, "_scanned", scanned)
+    found = DriftScan(cast("Any", None), cast("Any", None), "sales").table("t")
+    assert found == TableDrift("t", 0, waiting=f"it cannot be read: {error}")
+
+
+def test_a_transactional_table_that_cannot_be_compared_is_looked_at_again_in_the_next_scan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It got a baseline as if it were equal."""
+    told = TableComparison("t", differences=("it cannot be compared: its blocks are lost",))
+    monkeypatch.setattr(DriftScan, "_compared", lambda *_: told)
+    monkeypatch.setattr("hive_replication.drift.scan._observed", lambda *_: [])
+    written: list[str] = []
+    memory: Any = SimpleNamespace(read=lambda _: {}, write=lambda name, _: written.append(name))
+    sides: Any = SimpleNamespace(storage=None)
+    table: Any = SimpleNamespace(tableName="t")
+    scan = DriftScan(sides, sides, "sales")._transactional(  # pyright: ignore[reportPrivateUsage]
+        table, table, cast("Any", SimpleNamespace(objects={})), memory
+    )
+    assert (scan.waiting, scan.drifted, written) == (told.differences[0], (), [])
+
+
+class _Copies:
+    """A storage with one content, or whose files cannot be read."""
+
+    def __init__(self, found: bytes | Exception) -> None:
+        self._found = found
+
+    def stream(self, _: str) -> Iterator[bytes]:
+        if isinstance(self._found, Exception):
+            raise self._found
+        yield self._found
+
+
+def same_content(source: bytes | Exception, target: bytes | Exception) -> bool:
+    comparison: Any = object.__new__(module._Comparison)  # pyright: ignore[reportPrivateUsage]
+    comparison._storages = _Copies(source), _Copies(target)
+    return comparison._same_content(FileRef("hdfs://s/f", "0a"), FileRef("hdfs://t/f"))
+
+
+def test_a_copy_whose_blocks_are_lost_has_other_content() -> None:
+    lost = ReplicationError("hdfs://t/f: none of the DataNodes that have its blocks answers")
+    assert same_content(b"1", b"1")
+    assert not same_content(b"1", lost)
+    for error in (Unreachable("it is down"), Denied("the account lacks r"), GONE):
+        with pytest.raises(type(error)):
+            same_content(b"1", error)
+    with pytest.raises(ReplicationError):
+        same_content(lost, b"1")
+
+
+def test_rows_of_damaged_files_are_not_the_same() -> None:
+    def damaged() -> Any:
+        raise ReplicationError("hdfs://t/f: none of the DataNodes that have its blocks answers")
+
+    def down() -> Any:
+        raise Unreachable("it is down")
+
+    assert not same_rows(damaged, damaged)
+    with pytest.raises(Unreachable):
+        same_rows(down, down)
 
 
 def test_a_repair_that_is_refused_stops_no_other() -> None:

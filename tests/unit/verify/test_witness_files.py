@@ -37,6 +37,12 @@ def test_a_copy_whose_blocks_are_lost_is_none(
     assert (found.source == found.target) is same
 
 
+def test_a_directory_outside_the_roots_is_told_and_ends_no_round(tmp_path: Path) -> None:
+    storage = Store(tmp_path, SAME)
+    found = file_facts(storage, storage, Directories("s3a://lake/x", tmp_path.as_uri(), 2))
+    assert "'s3a://lake/x' lies outside the storage roots" in found.source[""]
+
+
 class Store(Storage):
     """A directory whose files have a checksum, or none."""
 

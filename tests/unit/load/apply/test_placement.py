@@ -28,7 +28,7 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, Storage
+from hive_replication.storage import FileChecksum, NoChecksum, Storage
 
 TABLES = 40
 NOWHERE = SimpleNamespace(external_root=None)
@@ -236,6 +236,24 @@ def test_a_large_table_is_staged_where_its_further_partitions_are(storage: Stora
     assert placed(storage, base, *first) == found
 
 
+def test_a_copy_whose_blocks_are_lost_is_in_the_way_of_no_other(storage: Storage, base: str) -> None:
+    storage.write(f"{base}/t/one", b"one")
+    lost(storage, f"{base}/t/one")
+    assert placed(storage, base, creation(base, "one")) == {(0, ""): f"{base}/.repl/7-1"}
+
+
+def lost(storage: Storage, uri: str) -> None:
+    """HDFS has no checksum of the file any more."""
+    known = storage.checksum
+
+    def checksum(asked: str) -> FileChecksum | None:
+        if asked == uri:
+            raise NoChecksum("No active nodes contain this block")
+        return known(asked)
+
+    storage.checksum = checksum  # type: ignore[method-assign]
+
+
 BESIDE = SimpleNamespace(external_root=None, functions_root=None, append="in_place", target=SimpleNamespace(paths=()))
 
 
@@ -270,6 +288,22 @@ def test_nothing_is_added_at_a_location_that_is_none_of_the_databases(
     with pytest.raises(Refused, match=r"is not written: .*hr.db/salaries lies outside .* target.paths of the policy"):
         place()
     assert set(place(hr).values()) <= {hr}
+
+
+def test_a_repair_replaces_a_copy_whose_blocks_are_lost(storage: Storage, base: str) -> None:
+    for name in ("one", "two"):
+        storage.write(f"{base}/t/{name}", name.encode())
+    metastore = Metastore({"t": f"{base}/t"})
+    repair = op.ReplaceData(7, "t", "", None, content("one", "two"), compare=True)
+
+    def modes() -> dict[DataKey, FlipMode]:
+        target = replica(metastore, storage)
+        placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+        return placer.place(LanePlan(("t",), 0, (repair,))).modes
+
+    assert modes() == {(0, ""): "same"}
+    lost(storage, f"{base}/t/two")
+    assert modes() == {(0, ""): "replace"}
 
 
 @pytest.mark.parametrize("mode", ["append", "union"])
