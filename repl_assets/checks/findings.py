@@ -72,6 +72,11 @@ def partitions_to_repair(metadata: Mapping[str, Any]) -> Partitions:
     return () if text == WHOLE_TABLE else tuple(text.splitlines())
 
 
+def is_undecided(evaluation: dg.AssetCheckEvaluation) -> bool:
+    """Whether a check could not decide."""
+    return not evaluation.passed and evaluation.severity == dg.AssetCheckSeverity.WARN
+
+
 def _formatted(repairs: tuple[str, ...]) -> str:
     return WHOLE_TABLE if "" in repairs or len(repairs) > _MOST_PARTITIONS else "\n".join(repairs)
 
@@ -135,8 +140,11 @@ def failed_tables(instance: dg.DagsterInstance, names: Names, database: str, che
 
 
 def with_failed(chosen: Partitions, failed: dg.AssetCheckEvaluation | None) -> Partitions:
-    """What to check after a repair of ``chosen``: these partitions and those that failed last; None for the whole table."""
+    """What to check after a repair of ``chosen``: these partitions and those that failed last; None for the whole table.
+
+    After an answer that could not decide nobody knows which fail.
+    """
     before = partitions_to_repair(failed.metadata) if failed else None
-    if chosen is None or before == ():
+    if chosen is None or before == () or (failed and is_undecided(failed)):
         return None
     return tuple(sorted({*chosen, *(before or ())}))

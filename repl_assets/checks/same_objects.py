@@ -46,14 +46,15 @@ def same_objects_check(specs: Specs, database: CatalogDatabase) -> dg.AssetCheck
 
 
 def look(instance: dg.DagsterInstance, engine: Engine, names: Names, database: str) -> Finding:
-    """One round of the witness over a database; a server that does not answer leaves it undecided."""
+    """One round of the witness over a database; a server that does not answer leaves it undecided, for the next one to go on."""
     key = EvaluationKey.of_database(names, database, SAME_OBJECTS)
     last = last_execution(instance, key, {Status.SUCCEEDED, Status.FAILED})
-    earlier = remembered(last.evaluation.metadata if last and last.evaluation else {})
+    known: Mapping[str, Any] = last.evaluation.metadata if last and last.evaluation else {}
     try:
-        found = round_finding(witness(engine.connection.source, engine.connection.target, database, earlier=earlier))
+        source, target = engine.connection.source, engine.connection.target
+        found = round_finding(witness(source, target, database, earlier=remembered(known)))
     except ReplicationError as error:
-        return Finding(undecided=str(error))
+        return Finding({name: value for name, value in known.items() if name == _REMEMBERED}, undecided=str(error))
     for text in found.differences:
         engine.log.warning("source and target of %s differ: %s", database, text)
     return found

@@ -1,4 +1,7 @@
-"""Failed checks as alarms: each begins with an answer that the check failed, and ends with one that it passed."""
+"""Failed checks as alarms: each begins with an answer that the check failed, and ends with one that it passed.
+
+An answer that it could not decide does neither.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from repl_assets.catalog.keys import (
     hive_name,
     partition_name,
 )
-from repl_assets.checks.findings import EvaluationKey, last_execution
+from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -73,7 +76,7 @@ def failures(found: Answers) -> Iterator[Alarm]:
     failed: defaultdict[str, list[Alarm]] = defaultdict(list)
     for key, record in found.items():
         evaluation = record.evaluation
-        if record.status == Status.FAILED and evaluation and evaluation.severity == dg.AssetCheckSeverity.ERROR:
+        if record.status == Status.FAILED and evaluation and not is_undecided(evaluation):
             failed[database_of(key.check.asset_key)].append(_alarm(key, evaluation))
     for database, alarms in failed.items():
         if len(alarms) <= _MOST:
@@ -85,8 +88,13 @@ def failures(found: Answers) -> Iterator[Alarm]:
 
 
 def unanswered(found: Answers) -> set[str]:
-    """Keys of the alarms of checks that are being answered: nobody knows yet whether they end."""
-    return {f"failed check: {_about(key)}" for key, record in found.items() if record.status == Status.PLANNED}
+    """Keys of the alarms of checks that are being answered, or could not decide: nobody knows yet whether they end."""
+    return {f"failed check: {_about(key)}" for key, record in found.items() if _is_open(record)}
+
+
+def _is_open(record: AssetCheckExecutionRecord) -> bool:
+    evaluation = record.evaluation
+    return record.status == Status.PLANNED or (evaluation is not None and is_undecided(evaluation))
 
 
 def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:

@@ -153,7 +153,7 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, instance: dg.DagsterInst
 
 
 def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[str, Open]:
-    """Adds checks that fail; one that is being answered stays as it was."""
+    """Adds checks that fail; one that is being answered, or could not decide, stays as it was."""
     present = {alarm.key: alarm for alarm in failures(found)}
     known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
     return updated(alarms, present, known - unanswered(found), now)

@@ -51,4 +51,5 @@ def test_after_a_repair_of_partitions_those_that_failed_before_are_examined_too(
     assert with_failed(("ds=1",), failure("ds=2")) == ("ds=1", "ds=2")
     assert with_failed(("ds=1",), failure("")) is None
     assert with_failed(None, failure("ds=2")) is None
+    assert with_failed(("ds=1",), Finding(undecided="Spark cannot read it").evaluation(KEY)) is None, "whatever failed before"
     assert WHOLE_TABLE in str(failure("").metadata)

@@ -316,6 +316,24 @@ def test_failed_checks(web: WebServer, watch: Watch) -> None:
     }
 
 
+def test_a_check_that_cannot_decide_ends_no_alarm(web: WebServer, watch: Watch) -> None:
+    same = dg.AssetCheckKey(NAMES.database("sales", "load"), "same_objects")
+    rows = dg.AssetCheckKey(NAMES.tables("sales"), "row_counts")
+    watch.checks, watch.of_partitions = [same], [rows]
+    watch.answer(same, passed=False, why="orders: file a is on the source only")
+    watch.answer(rows, "orders", passed=False)
+    assert watch.tick(WELL).startswith("2 alarms: failed check")
+    assert {state for state, *_ in notified(web)} == {"begins"}
+    watch.answer(same, passed=False, why="nobody answers", warn=True)
+    watch.answer(rows, "orders", passed=False, why="Spark cannot read it", warn=True)
+    assert watch.tick(WELL).startswith("2 alarms: failed check")
+    assert notified(web) == []
+    watch.answer(same, passed=True)
+    watch.answer(rows, "orders", passed=True)
+    assert watch.tick(WELL) == "no alarms"
+    assert {state for state, *_ in notified(web)} == {"ends"}
+
+
 def test_many_failed_checks_of_a_database_are_one_alarm(web: WebServer, watch: Watch) -> None:
     watch.checks = [dg.AssetCheckKey(NAMES.table("sales", f"t{number}", "load"), "schema_equal") for number in range(21)]
     for check in watch.checks:
