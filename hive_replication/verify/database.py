@@ -96,8 +96,15 @@ class _Side:
 
     def table(self, name: str) -> Table | None:
         found = self.metastore.table(self.database, name)
-        skipped = found is None or why_skipped(found, metadata_only=self._metadata_only, acid=self._acid)
-        return None if skipped else found
+        return None if found is None or self._skips(found) else found
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether there is a table of a name that is never replicated."""
+        found = self.metastore.table(self.database, name)
+        return found is not None and self._skips(found)
+
+    def _skips(self, table: Table) -> bool:
+        return bool(why_skipped(table, metadata_only=self._metadata_only, acid=self._acid))
 
     def partition_names(self, table: Table | None) -> list[str]:
         if table is None or not table.partitionKeys or self._metadata_only:
@@ -162,6 +169,7 @@ class _Comparison:
         source_roots, target_roots = ([root.uri for root in storage.roots] for storage in self._storages)
         databases = renamed_databases(source.policy.databases, database, target_database)
         logged = source.metastore.features.major >= 4
+        self._parents = dict[str, bool]()
         self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases, source.policy.owners)
         self._side = source
 
@@ -203,9 +211,8 @@ class _Comparison:
             yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))
 
     def _pairs(self, source: Table | None, target: Table | None) -> Iterator[Pair]:
-        yield self._with_access(
-            Pair("", self._source.listed(source, self._includes), self._target.listed(target, self._includes))
-        )
+        sides = (self._source, source), (self._target, target)
+        yield self._with_access(Pair("", *(side.listed(table, self._is_replicated) for side, table in sides)))
         names = self._partitions
         if names is None:
             names = {*self._source.partition_names(source), *self._target.partition_names(target)}
@@ -213,6 +220,12 @@ class _Comparison:
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)
             pairs = (Pair(name, ours.get(name), theirs.get(name)) for name in batch)
             yield from self._storages[0].threads.map(self._with_access, pairs)
+
+    def _is_replicated(self, parent: str) -> bool:
+        """Whether a foreign key to a table is: loads leave out those to a table that is left out itself."""
+        if parent not in self._parents:
+            self._parents[parent] = self._includes(parent) and not self._source.leaves_out(parent)
+        return self._parents[parent]
 
     def _with_access(self, pair: Pair) -> Pair:
         """With what the directories of both sides allow, where both have one."""
