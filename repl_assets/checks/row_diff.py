@@ -7,7 +7,7 @@ by one. A sample is chosen by hash, so that both sides choose the same rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -147,7 +147,7 @@ def _differing(ours: Mapping[str, tuple[int, int]], theirs: Mapping[str, tuple[i
 class _Side:
     """Partitions by their files as Spark names them; numbers of rows and sums of hashes by partition."""
 
-    paths: dict[str, str] = field(default_factory=dict[str, str])
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     sums: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
@@ -159,9 +159,10 @@ def _side(spark: SparkSession, formats: Iterable[Files], sample: float) -> _Side
     for files in formats:
         found = _rows(spark, files, sample).groupBy("file_path").agg(functions.count("*"), total).collect()
         for path, rows, hashes in cast("list[tuple[str, int, Decimal]]", found):
-            partition = side.paths[path] = files.partition(path)
-            before = side.sums.get(partition, (0, 0))
-            side.sums[partition] = before[0] + rows, before[1] + int(hashes)
+            side.paths[path] = files.partitions_of(path)
+            for partition in side.paths[path]:
+                before = side.sums.get(partition, (0, 0))
+                side.sums[partition] = before[0] + rows, before[1] + int(hashes)
     return side
 
 
@@ -177,13 +178,13 @@ def _rows(spark: SparkSession, files: Files, sample: float) -> DataFrame:
     return hashed if sample >= 1 else hashed.where(chosen)
 
 
-def _counted(spark: SparkSession, formats: Iterable[Files], side: _Side, partitions: Collection[str], sample: float) -> DataFrame:
+def _counted(spark: SparkSession, formats: Iterable[Files], side: _Side, partitions: Set[str], sample: float) -> DataFrame:
     """How often each row is in these partitions: ``partition``, ``row``, ``count``."""
     from pyspark.sql import DataFrame, functions
 
-    known = [(path, partition) for path, partition in side.paths.items() if partition in partitions]
+    known = [(path, one) for path, names in side.paths.items() for one in names if one in partitions]
     names = functions.broadcast(_frame(spark, known, "file_path string, partition string"))
-    some = (Files(each.reader, {uri: name for uri, name in each.partitions.items() if name in partitions}) for each in formats)
+    some = (Files(each.reader, {uri: of for uri, of in each.partitions.items() if partitions & {*of}}) for each in formats)
     frames = [
         _rows(spark, files, sample).join(names, "file_path").select("partition", "row") for files in some if files.partitions
     ]

@@ -34,14 +34,15 @@ class Files:
 
     Args:
         reader: Spark's name of the format.
-        partitions: partition names, "" for a table without, by URIs of files.
+        partitions: by URIs of files the names of the partitions that have them, "" for a table without. Several may share a
+            directory, or one may lie within another's.
     """
 
     reader: str
-    partitions: dict[str, str]
+    partitions: dict[str, tuple[str, ...]]
 
-    def partition(self, file_path: str) -> str:
-        """The partition of a file as Spark names it: blanks and percent signs as in a URI, one slash after ``file:``."""
+    def partitions_of(self, file_path: str) -> tuple[str, ...]:
+        """The partitions of a file as Spark names it: blanks and percent signs as in a URI, one slash after ``file:``."""
         return self.partitions[re.sub("^file:/+", "file:///", unquote(file_path))]
 
 
@@ -70,12 +71,13 @@ def table_files(side: Source | Target, database: str, table: str, partitions: Co
         BadRequest: there is no such table, or its files are in a format that Spark does not read by itself.
     """
     parts = _parts(side, database, table_of(side, database, table), partitions)
-    files: dict[str, dict[str, str]] = {}
+    files: dict[str, dict[str, tuple[str, ...]]] = {}
     placed = {name: part for name, part in parts.items() if part.sd.location}
     listed = side.storage.many.map(side.storage.files, [str(part.sd.location) for part in placed.values()])
     for (name, part), found in zip(placed.items(), listed, strict=True):
         for status in found:
-            files.setdefault(file_format(part.sd.inputFormat or ""), {})[status.uri] = name
+            of_format = files.setdefault(file_format(part.sd.inputFormat or ""), {})
+            of_format[status.uri] = (*of_format.get(status.uri, ()), name)
     unread = sorted(files.keys() - _READERS.keys())
     if unread:
         raise BadRequest(f"rows of {database}.{table} cannot be read: Spark does not know {', '.join(unread)} by itself")
@@ -97,7 +99,8 @@ def count_rows(
     counts: Counter[str] = Counter()
     for files in table_files(side, database, table, partitions):
         for row in read(spark, files).groupBy("_metadata.file_path").count().collect():
-            counts[files.partition(row["file_path"])] += row["count"]
+            for partition in files.partitions_of(row["file_path"]):
+                counts[partition] += row["count"]
     return dict(counts)
 
 

@@ -7,6 +7,9 @@ import pytest
 from hive_replication.dump.incremental.shared_directories import SharedDirectories
 from hive_replication.dump.incremental.table_redumps import TableRedumps
 from hive_replication.verify.witness import witness
+from repl_assets.checks.row_diff import diff_rows
+from repl_assets.checks.spark_rows import count_rows
+from resources.spark_copier import SparkCopier
 from tests.warehouse import Warehouse
 
 pytestmark = [pytest.mark.servers, pytest.mark.hive]
@@ -48,6 +51,26 @@ def test_both_partitions_get_the_new_files(renamed: Warehouse, windows: int) -> 
     assert renamed.replicate().held == ()
     renamed.assert_equal()
     assert differences(renamed) == []
+
+
+def test_rows_are_those_of_each_partition(renamed: Warehouse) -> None:
+    """The last partition of a directory had all of them, and the check failed."""
+    renamed.load_data("outside PARTITION (ds='1')", "10\n")
+    assert renamed.replicate().held == ()
+    connection, name = renamed.connection, renamed.database
+    source, target = connection.source, connection.target
+    spark = SparkCopier.from_settings({"spark.app.name": "rows"})
+    spark.spark_context()
+    session = spark.pyspark.spark_session
+    counts = {"ds=1": 2, "ds=3": 2, "ds=5": 1}
+    assert count_rows(session, source, name, "outside") == count_rows(session, target, name, "outside") == counts
+    assert diff_rows(session, source, target, name, "outside").partitions == ()
+    (other,) = target.metastore.partitions(name, "outside", ["ds=3"])
+    file = max(target.storage.files(str(other.sd.location)), key=lambda one: one.size)
+    target.storage.write(file.uri, b"11\n")
+    found = diff_rows(session, source, target, name, "outside")
+    assert (found.partitions, found.source, found.target) == (("ds=3",), 5, 5)
+    assert [(row.partition, row.source, row.target) for row in found.rows] == [("ds=3", 1, 0), ("ds=3", 0, 1)]
 
 
 def test_without_a_dump_of_the_table_it_is_held_alone(renamed: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
