@@ -24,6 +24,7 @@ from hive_replication.policy import Policy
 from hive_replication.policy.scope import of_expressions
 from hive_replication.statements import Tables
 from hive_replication.storage import Storage
+from hive_replication.storage.boundary import qualified
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ class Source:
 
     def lister(self, boundary: SourceBoundary) -> Lister:
         """Lists data files within a boundary; none where the policy replicates no data."""
-        nothing, kept = self.policy.metadata_only, self._cm_roots(boundary.directories)
+        nothing, kept = self.policy.metadata_only, self._cm_roots(boundary)
         return Lister(self.storage, kept, nothing=nothing, boundary=boundary.data, holds=True, hive2=self.is_hive2)
 
     @property
@@ -127,16 +128,23 @@ class Source:
         """Whether the metastore keeps deleted files under other names, which its messages do not tell."""
         return self.metastore.features.major < 3
 
-    def _cm_roots(self, directories: tuple[str, ...]) -> CmRoots:
-        root = self.cm_root()
-        zoned = root and self.metastore.features.major >= 4
-        return cm_roots(self.storage, self.metastore.config_value, root, directories) if zoned else CmRoots(root)
+    def _cm_roots(self, boundary: SourceBoundary) -> CmRoots:
+        def setting(key: str, default: str) -> str:
+            return qualified(self.metastore.config_value(key, default), boundary.beside)
 
-    def cm_root(self) -> str:
-        """URI of the source's cmroot, or "" where change management is off."""
+        root = self.cm_root(boundary.beside)
+        zoned = root and self.metastore.features.major >= 4
+        return cm_roots(self.storage, setting, root, boundary.directories) if zoned else CmRoots(root)
+
+    def cm_root(self, beside: str = "") -> str:
+        """URI of the source's cmroot, or "" where change management is off.
+
+        Args:
+            beside: on whose store it lies if the setting is a path alone, as Hive's default is; the policy's first root where "".
+        """
         if self.metastore.config_value("hive.repl.cm.enabled", "false").lower() != "true":
             return ""
-        return self.metastore.config_value("hive.repl.cmrootdir", "")
+        return qualified(self.metastore.config_value("hive.repl.cmrootdir", ""), beside or self.policy.source.roots[0].uri)
 
     def reach(self, evid: int) -> tuple[int, str]:
         """Commit time and message hash of the event ``evid``; zero and "" where the log no longer has it."""
