@@ -206,7 +206,7 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     if storage:
         yield from webhdfs(target.storage, "target", None if target.policy.metadata_only else connection.source.storage)
         yield from defaults(target.storage, "target")
-        warehouse = target.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
+        warehouse = target.warehouses()[0]
         yield from writable(target.storage, warehouse, "target", "write to the warehouse")
         for setting, directory in named_directories(target.policy):
             yield from writable(target.storage, directory, "target", f"write to {setting}")

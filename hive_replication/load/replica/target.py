@@ -10,6 +10,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
+from hive_replication.storage.boundary import qualified
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,23 @@ class Target:
         found = self.metastore.database(database)
         return found is not None and bool((found.parameters or {}).get(SOURCE_FOR))
 
-    def default_locations(self, database: str) -> tuple[str, ...]:
-        """Directories that a database may get when it is created; the first is the policy's choice, or the likeliest."""
-        warehouse = self.metastore.config_value("hive.metastore.warehouse.dir", "/user/hive/warehouse")
-        external = self.metastore.config_value("hive.metastore.warehouse.external.dir", "")
+    def warehouses(self, beside: str = "") -> tuple[str, ...]:
+        """URIs of the directories in which the metastore creates databases: the warehouse, and that of external tables if any.
+
+        Args:
+            beside: on whose store they lie if the settings are paths alone, as Hive's default is; the first root's where "".
+        """
+        settings = (("hive.metastore.warehouse.dir", "/user/hive/warehouse"), ("hive.metastore.warehouse.external.dir", ""))
+        found = (self.metastore.config_value(*setting) for setting in settings)
+        return tuple(qualified(one, beside or self.policy.target.roots[0].uri).rstrip("/") for one in found if one)
+
+    def default_locations(self, database: str, beside: str = "") -> tuple[str, ...]:
+        """Directories that a database may get when it is created; the first is the policy's choice, or the likeliest.
+
+        Args:
+            database: its name.
+            beside: see :meth:`warehouses`.
+        """
         chosen = self.policy.locations.get(database.lower())
-        defaults = (f"{one.rstrip('/')}/{database}.db" for one in (warehouse, external) if one)
+        defaults = (f"{one}/{database}.db" for one in self.warehouses(beside))
         return tuple(dict.fromkeys([*filter(None, [chosen]), *defaults]))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.replica.target import Target
-from hive_replication.storage.boundary import RESERVED, Boundary, is_reserved, qualified
+from hive_replication.storage.boundary import RESERVED, Boundary, is_reserved
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TargetBoundary:
         return Boundary("target.paths", named, self._defaults)
 
     def _defaults(self) -> tuple[str, ...]:
-        return tuple(qualified(one, self.location) for one in self.target.default_locations(self.database))
+        return self.target.default_locations(self.database, self.location)
 
     def require_free(self, directory: str, shown: str) -> None:
         """Makes sure that a new object's directory, which follows from names and paths of the source, is not replication's own.

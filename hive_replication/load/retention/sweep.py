@@ -78,10 +78,11 @@ class _Sweeper:
         self.swept: list[Swept] = []
         found = target.metastore.database(database)
         self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
-        defaults = target.default_locations(database)
-        location = found.locationUri if found is not None and found.locationUri else defaults[0]
+        own = (found.locationUri if found is not None else None) or ""
+        defaults = target.default_locations(database, own)
+        location = own or defaults[0]
         self._layout, self._journal = Layout(location), Journal(self._storage, location)
-        beside = ((paths.parent(one), Layout(one)) for one in (*defaults, location) if "://" in one)
+        beside = ((paths.parent(one), Layout(one)) for one in (*defaults, location))
         self._beside = {layout.dropped_databases: layout for parent, layout in beside if self._storage.holds(parent)}
 
     def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:

@@ -260,7 +260,7 @@ BESIDE = SimpleNamespace(external_root=None, functions_root=None, append="in_pla
 def replica(metastore: Metastore, storage: Storage, **settings: object) -> Target:
     """A target side whose database may lie where the metastore puts it, and whose tables are replicas."""
     policy = SimpleNamespace(**{**vars(BESIDE), **settings})
-    return SimpleNamespace(metastore=metastore, storage=storage, policy=policy, default_locations=lambda _: ())  # type: ignore[return-value]
+    return SimpleNamespace(metastore=metastore, storage=storage, policy=policy, default_locations=lambda *_: ())  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("append", ["in_place", "atomic"])

@@ -36,7 +36,7 @@ class Metastore:
     """One database, or none."""
 
     def __init__(self, warehouse: str) -> None:
-        self.warehouse = warehouse
+        self.warehouse = self.setting = warehouse
         self.found: Database | None = Database(name="sales", locationUri=f"{warehouse}/sales.db", parameters={})
         self.held: dict[str, str] = {}
 
@@ -53,7 +53,7 @@ class Metastore:
         return (Table(tableName=name, sd=StorageDescriptor(location=self.held[name]), partitionKeys=[]) for name in names)
 
     def config_value(self, name: str, default: str) -> str:
-        return {"hive.metastore.warehouse.dir": self.warehouse}.get(name, default)
+        return {"hive.metastore.warehouse.dir": self.setting}.get(name, default)
 
 
 class Lock:
@@ -134,6 +134,17 @@ def test_a_dropped_database_is_kept_for_the_retention_time(target: Target, monke
     after(monkeypatch, days + 0.1)
     (swept,) = sweep(target, "sales")
     assert (swept.what, swept.path, swept.moved_to, swept.size) == ("dropped database", kept.uri, "", 3)
+    assert target.storage.ls(Layout(location(target)).dropped_databases) == []
+
+
+def test_a_dropped_database_is_found_where_the_warehouse_is_a_path(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hive's default has no store: its data stayed for ever."""
+    metastore(target).setting = metastore(target).warehouse.removeprefix("file://")
+    written(target, "orders/f")
+    metastore(target).found = None
+    retire_database(target.storage, location(target), 170)
+    after(monkeypatch, 365)
+    assert [one.what for one in sweep(target, "sales")] == ["dropped database"]
     assert target.storage.ls(Layout(location(target)).dropped_databases) == []
 
 
