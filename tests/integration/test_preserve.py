@@ -16,8 +16,9 @@ from hive_replication.doctor import examine
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply import change_data
 from hive_replication.load.report import LoadReport
+from hive_replication.load.undo.undo import undo
 from hive_replication.operate import repair
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import Denied, Storage, paths
 from hive_replication.storage.access import Access
 from hive_replication.storage.hdfs_xattrs import read_xattrs, set_xattrs
 from resources.embedded.cluster import Cluster
@@ -171,6 +172,44 @@ def test_private_files_that_become_visible_with_new_ones_stay_private(
     assert (found.pop(f"sub/{name}"), found.pop("own")) == (("etl", "finance", "640"), ("etl", "hr", "600"))
     assert [one[2] for one in found.values()] == ["644"]
     assert pair.shown(f"{staged}/sub") == ("etl", "finance", "750")
+
+
+def test_what_an_undo_takes_back_stays_private(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of mode 644, which the table's directory protected, lay open below directories that were made for them."""
+    pair.origin.create("private")
+    pair.own(pair.origin.location("private"), "etl", "finance", 0o750)
+    pair.origin.insert("private", "1\n")
+    pair.warehouse.replicate()
+    before = pair.warehouse.applied()
+    assert before is not None
+    pair.origin.insert("private", "2\n")
+    assert not pair.warehouse.replicate().held
+    undo(pair.connection.target, pair.database, None, before)
+    database = posixpath.dirname(pair.replica("private"))
+    ((file, (_, _, mode)),) = pair.files(f"{database}/.repl/retired").items()
+    assert mode == "644"
+    retired = f"{database}/.repl/retired/{file}"
+    assert pair.shown(posixpath.dirname(retired)) == ("etl", "finance", "750")
+    monkeypatch.setenv("HADOOP_USER_NAME", "eve")
+    root = pair.connection.target.policy.target.roots[0].uri.rstrip("/")
+    with pytest.raises(Denied):
+        connect(pair.connection.target.policy).target.storage.read(f"{root}{retired}")
+
+
+def test_a_private_sub_directory_stays_private_where_it_joins_a_table(pair: Pair) -> None:
+    pair.origin.create("t")
+    pair.origin.insert("t", "1\n")
+    pair.warehouse.replicate()
+    storage, file = pair.connection.source.storage, f"{pair.origin.location('t')}/sub/000001_0"
+    storage.write(file, b"2\n")
+    pair.own(paths.parent(file), "etl", "finance", 0o750)
+    checksum = storage.checksum(file)
+    assert checksum is not None
+    event = {"values": None, "files": [file], "checksums": [checksum.value], "replace": False}
+    pair.connection.source.metastore.fire_insert_event(pair.database, "t", **event)
+    assert not pair.warehouse.replicate().held
+    assert pair.shown(f"{pair.replica('t')}/sub") == ("etl", "finance", "750")
+    pair.warehouse.assert_equal()
 
 
 def test_the_directory_of_a_private_database_protects_its_replica(pair: Pair) -> None:

@@ -58,6 +58,9 @@ def with_data(
     if mode in ("append", "union"):
         boundary.require_within(live, shown)
     if mode == "append":
+        if place:  # else a new sub-directory would be open to all
+            below = (file.relative for file in operation.content.files if file.subdir)
+            _places(storage, live, directory, (one for one in below if storage.exists(f"{directory}/{one}")), place)
         _append(storage, directory, live, operation)
     elif flips:
         storage.mkdirs(directory)
@@ -111,12 +114,12 @@ def _stage_live_files(
             raise ReplicationError(answer.reason)
 
 
-def _places(storage: Storage, staged: str, live: str, names: Iterable[str], like: Place) -> dict[str, Place]:
-    """Directories that live files are copied to, by their paths below the staged one; those that are made take after theirs."""
+def _places(storage: Storage, target: str, origin: str, names: Iterable[str], like: Place) -> dict[str, Place]:
+    """Directories that files go to, by their paths below ``target``; those that are made take after theirs in ``origin``."""
     above = {"/".join(parts[:length]) for parts in (name.split("/") for name in names) for length in range(len(parts))}
     found: dict[str, Place] = {}
     for below in sorted(above):
-        directory = f"{staged}/{below}".rstrip("/")
+        directory = f"{target}/{below}".rstrip("/")
         made = not storage.exists(directory)
         if made:
             storage.mkdirs(directory, 0o700)
@@ -124,7 +127,7 @@ def _places(storage: Storage, staged: str, live: str, names: Iterable[str], like
         if access is None:
             return {}
         private = bool(below) and not (access.members or access.other)  # of a load that was killed before it gave it access
-        wanted = _access(storage, f"{live}/{below}") if made or private else None
+        wanted = _access(storage, f"{origin}/{below}") if made or private else None
         if wanted is not None:
             access = like.preserve.give(storage, directory, replace(wanted, user=7), access, is_dir=True)
         found[below] = Place(like.preserve, Access(like.new.owner, access.group, 6, 0, 0, default=access.default), asks=True)

@@ -9,6 +9,7 @@ import secrets
 
 from hive_replication.load.layout.directories import HIDDEN, Layout
 from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.storage import Storage, paths
 
 
@@ -16,7 +17,7 @@ def retire(storage: Storage, location: str, directory: str | None, evid: int) ->
     """Retires the directory of a dropped or foreign object, for an event; nothing happens if it lies outside the database's."""
     directory = (directory or "").rstrip("/")
     if directory.startswith(location.rstrip("/") + "/") and storage.exists(directory):
-        storage.rename(directory, f"{Layout(location).retired(str(evid), directory)}-{secrets.token_hex(4)}")
+        ProtectedMoves(storage).move(directory, f"{Layout(location).retired(str(evid), directory)}-{secrets.token_hex(4)}")
 
 
 def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from hive_replication.errors import Refused
 from hive_replication.load.layout.live_locations import entangled, live_locations
 from hive_replication.load.layout.move_to_retired import retire_unused
+from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import UnexpectedObject
+from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
@@ -150,11 +152,15 @@ class KeepPartitionsAside(Resolution):
         if metastore.table(database, self.kept) is None:
             metastore.create_table(_external_like(like, self.kept, base))
         present = by_name(like, metastore.partitions(database, self.kept, self.names))
-        shared = self._shared(target, database)
+        shared, moves = self._shared(target, database), ProtectedMoves(target.storage)
         for name, part in by_name(like, metastore.partitions(database, self.table, self.names)).items():
             if not owner_of(part.parameters):
-                ours = _is_ours(directory_of(part), home) and not shared(directory_of(part))
-                self._keep(target, database, name, part, base, ours=ours, exists=name in present)
+                place, kept = directory_of(part), copy_of(part)
+                if _is_ours(place, home) and not shared(place):
+                    kept.sd.location = f"{base}/{name}"
+                    if target.storage.exists(place):
+                        moves.move(place, kept.sd.location)
+                self._keep(metastore, database, name, kept, exists=name in present)
 
     def _shared(self, target: Target, database: str) -> Callable[[str], bool]:
         """Tells whether another table or partition lies at, above or below a partition's directory."""
@@ -164,15 +170,11 @@ class KeepPartitionsAside(Resolution):
         together = entangled(paths.normalise(place) for place in both if place)
         return lambda place: others.touches(paths.normalise(place)) or paths.normalise(place) in together
 
-    def _keep(self, target: Target, database: str, name: str, part: Partition, base: str, *, ours: bool, exists: bool) -> None:
-        place, kept = part.sd.location or "", copy_of(part)
-        kept.tableName, kept.sd.location = self.kept, f"{base}/{name}" if ours else place
-        if ours and target.storage.exists(place):
-            target.storage.mkdirs(str(kept.sd.location).rsplit("/", 1)[0])
-            target.storage.rename(place, str(kept.sd.location))
+    def _keep(self, metastore: Metastore, database: str, name: str, kept: Partition, *, exists: bool) -> None:
+        kept.tableName = self.kept
         if not exists:
-            target.metastore.add_partitions(database, self.kept, [kept])
-        target.metastore.drop_partitions(database, self.table, [name], delete_data=False)
+            metastore.add_partitions(database, self.kept, [kept])
+        metastore.drop_partitions(database, self.table, [name], delete_data=False)
 
 
 def resolved(operations: Iterable[op.Operation], database: str) -> tuple[UnexpectedObject, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hive_replication.load.layout.live_locations import Locations
+from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.storage import AlreadyExists, Storage, paths
 
@@ -73,7 +74,7 @@ class Removals:
     """
 
     def __init__(self, storage: Storage, expiry: float) -> None:
-        self._storage, self._expiry = storage, expiry
+        self._storage, self._expiry, self._moves = storage, expiry, ProtectedMoves(storage)
 
     def move(self, what: What, path: str, retired: str) -> Removal:
         """Moves a file or directory that no location points at."""
@@ -81,7 +82,7 @@ class Removals:
 
         def carry_out() -> int:
             try:
-                self._storage.rename(path, retired)
+                self._moves.move(path, retired)
             except AlreadyExists:  # parts of it were retired before
                 self._merge(path, retired)
             return size
@@ -121,7 +122,7 @@ class Removals:
         for child in self._storage.ls(directory):
             name = f"{retired}/{paths.name(child.uri)}"
             if not self._storage.exists(name):
-                self._storage.rename(child.uri, name)
+                self._moves.move(child.uri, name)
             elif child.is_dir:
                 self._merge(child.uri, name)
         if not self._storage.ls(directory):

@@ -10,6 +10,7 @@ from hive_replication.load.apply.renames import rename_partitions, rename_table
 from hive_replication.load.journal.journal import Entry, LaneFile
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
+from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.covers import covers
@@ -39,7 +40,7 @@ class OldDataLocator:
     """
 
     def __init__(self, storage: Storage, location: str, loads: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
-        self._storage, self._layout = storage, Layout(location)
+        self._storage, self._layout, self._moves = storage, Layout(location), ProtectedMoves(storage)
         self._left: dict[str, list[str]] = {}
         for entry, lanes in loads:
             for place in {place for lane in lanes for place in (*lane.record.left, *lane.record.placed)}:
@@ -60,9 +61,9 @@ class OldDataLocator:
                 return kept
         return place
 
-    def retired(self, token: str, path: str) -> str:
-        """The path to which a file is retired at once."""
-        return self._layout.retired(token, path)
+    def retire(self, token: str, path: str) -> None:
+        """Retires a file at once."""
+        self._moves.move(path, self._layout.retired(token, path))
 
 
 class LaneReverser:
@@ -204,11 +205,11 @@ class LaneReverser:
             require_replica(current, self._source, shown, what)
 
     def _restore_files(self, place: str, names: frozenset[str]) -> None:
-        storage, directory, aside = self._target.storage, self._locator.locate(place, self._token), new_token()
-        for name, status in storage.named_files(directory).items():
+        directory, aside = self._locator.locate(place, self._token), new_token()
+        for name, status in self._target.storage.named_files(directory).items():
             if name not in names:
                 self._check()
-                storage.rename(status.uri, self._locator.retired(aside, status.uri))
+                self._locator.retire(aside, status.uri)
 
     def _as_it_was(self, image: Thing) -> Thing:
         """The image with the present location of its data.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,8 @@ from hive_replication.load.replica.state import SOURCE
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from hive_replication.storage.access import Access
+from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
 OURS = {SOURCE: "uuid/sales"}
 
@@ -148,6 +151,18 @@ def test_directories_of_foreign_partitions_are_moved_where_they_are_theirs_alone
         **{f"ds={number}": place for number, place in enumerate(places[1:], 2)},
     }
     assert all(side.storage.exists(f"{place}/f") for place in kept.values())
+
+
+def test_foreign_partitions_stay_as_private_as_their_table() -> None:
+    """The table that keeps them was open to all."""
+    base, private = f"{ROOT}/w/sales.db", Access.of_mode("etl", "finance", 0o750)
+    files = GuardedFiles({"w/sales.db/t": private, "w/sales.db/t/ds=1": WIDE, "w/sales.db/t_kept_170": WIDE})
+    metastore = Metastore(sales=base)
+    metastore.put("t", f"{base}/t", f"{base}/t/ds=1", parameters=OURS)
+    target: Any = SimpleNamespace(metastore=metastore, storage=files)
+    KeepPartitionsAside(170, "t", ("ds=1",), "t_kept_170").carry_out(target, "sales")
+    assert metastore.parts["t_kept_170"]["ds=1"].sd.location == f"{base}/t_kept_170/ds=1"
+    assert files.allows(f"{base}/t_kept_170/ds=1") == replace(private, owner="repl")
 
 
 @pytest.mark.parametrize("inner", ["sales.db/hr.db", "sales.db/deep/hr.db"])

@@ -1,0 +1,62 @@
+"""Moving what a directory protects: a file of mode 644 in a directory of mode 750 is not for everybody, wherever it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hive_replication.copy.preserve import Preserve
+from hive_replication.storage import Storage, paths
+from hive_replication.storage.access import Access, effective
+
+
+class ProtectedMoves:
+    """Moves files and directories to where nobody may read them who could not where they were.
+
+    The directory that something goes to gets what those allow together that it came from, as far as the account may, and is for
+    less people where it may not. Directories above both places, which protect them alike, are not looked at.
+
+    Args:
+        storage: of both places.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._preserve = Preserve.of(("owner", "group", "mode", "acl"))
+        self._protected: set[tuple[str, str]] = set()
+
+    def move(self, path: str, place: str) -> None:
+        """Gives a file or directory another name, as :meth:`~hive_replication.storage.Storage.rename` does.
+
+        Args:
+            path: its URI.
+            place: the new one, on the same store.
+
+        Raises:
+            Denied: the directory that it goes to is somebody else's, and would let more people read it.
+        """
+        way = paths.parent(path), paths.parent(place)
+        if way not in self._protected:
+            self._protect(*way)
+            self._protected.add(way)
+        self._storage.rename(path, place)
+
+    def _protect(self, origin: str, directory: str) -> None:
+        above = [access for one in self._left_behind(origin, directory) if (access := self._read(one)) is not None]
+        if not above:
+            return
+        wanted, made = effective(reversed(above)), not self._storage.exists(directory)
+        self._storage.mkdirs(directory)  # nothing is in it yet
+        present = self._read(directory)
+        if present is not None and (made or present.exceeds(wanted)):
+            wanted = replace(wanted if made else wanted.below(present), user=7)
+            self._preserve.give(self._storage, directory, wanted, present, is_dir=True)
+
+    def _left_behind(self, origin: str, directory: str) -> Iterator[str]:
+        """The directories that protect what is in ``origin``, itself first, and not what is in ``directory``."""
+        while not paths.is_under(directory, origin) and self._storage.holds(origin):
+            yield origin
+            origin = paths.parent(origin)
+
+    def _read(self, directory: str) -> Access | None:
+        return self._storage.about_access(directory, lambda store, path: store.read(path))
