@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from hive_replication.storage import Storage, paths
+import logging
+
+from hive_replication.storage import Denied, Storage, paths
 from hive_replication.storage.access import Access, effective
+
+_LOG = logging.getLogger(__name__)
 
 
 class EffectiveAccess:
-    """What directories allow, each looked at once.
+    """What directories allow, each looked at once, up to the top of their store: who may not pass one above a root reads nothing.
+
+    Who may use a directory may ask HDFS for the access to those above it. Where it is denied all the same nobody knows whom
+    that one lets pass, and what is below it is for its owner alone.
 
     Args:
         storage: of their side.
@@ -20,9 +27,9 @@ class EffectiveAccess:
     def of(self, directory: str) -> Access | None:
         """Of a directory and all above it; None where it is absent, or its store knows nothing of access."""
         if directory not in self._known:
-            found = self._read(directory)
+            found = self.alone(directory)
             above = paths.parent(directory)
-            if found is not None and above != directory and self._storage.holds(above) and (outer := self.of(above)):
+            if found is not None and above != directory and (outer := self.of(above)):
                 found = effective([outer, found])
             self._known[directory] = found
         return self._known[directory]
@@ -37,8 +44,18 @@ class EffectiveAccess:
             directory = paths.parent(directory)
         return found
 
-    def _read(self, directory: str) -> Access | None:
+    def alone(self, directory: str) -> Access | None:
+        """Of a directory without those above it; None as :meth:`of`."""
         try:
-            return self._storage.about_access(directory, lambda store, path: store.read(path))
+            if self._storage.holds(directory):
+                return self._storage.about_access(directory, lambda store, path: store.read(path))
+            return self._above(directory)
         except FileNotFoundError:
             return None
+
+    def _above(self, directory: str) -> Access | None:
+        try:
+            return self._storage.access_above(directory)
+        except Denied as error:
+            _LOG.warning("replicas of what lies below are for their owners alone: %s", error)
+            return Access("", "", 7, 0, 0)

@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from tenacity import after_nothing
@@ -17,6 +18,7 @@ from hive_replication.policy import Root
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.secrets import resolved_options
 from hive_replication.storage import paths
+from hive_replication.storage.access import Access
 from hive_replication.storage.backend import Backend
 from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.delegation import Grants
@@ -24,8 +26,8 @@ from hive_replication.storage.failures import translated
 from hive_replication.storage.file_status import AlreadyExists, FileChecksum, FileStatus, Space, TooLarge
 from hive_replication.storage.hdfs_access import HdfsAccess
 from hive_replication.storage.hdfs_backend import HdfsBackend
-from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.storage.repeats import moving, repeated
+from hive_replication.storage.storage_roots import StorageRoots
 from hive_replication.storage.webhdfs import WebHdfs
 
 _LOG = logging.getLogger(__name__)
@@ -61,7 +63,7 @@ class Storage:
         self._calls = calls or Parallelism().storage_calls
         self.threads = Threads(self._calls, "storage")
         self.many: ParallelCalls = self.threads
-        self._prefixes = [(paths.normalise(root.uri), root) for root in roots]
+        self._roots = StorageRoots(roots)
         self._backends: dict[tuple[int, str], Backend] = {}
         self._grants = grants or {}
         self._lock = threading.Lock()
@@ -77,11 +79,11 @@ class Storage:
         Raises:
             Refused: it does not lie under a root, or has ``.``, ``..`` or empty segments.
         """
-        return self._locate(uri)[0]
+        return self._roots.of(uri)[0]
 
     def holds(self, uri: str) -> bool:
         """Whether a full URI lies under a root."""
-        return any(paths.is_under(paths.normalise(uri), prefix) for prefix, _ in self._prefixes)
+        return self._roots.holds(uri)
 
     def status(self, uri: str) -> FileStatus | None:
         """Status of a file or directory, None where there is none."""
@@ -96,7 +98,7 @@ class Storage:
 
     def lacks_directory(self, uri: str) -> bool:
         """Whether a directory is missing; never on stores that have none, where it cannot be told from an empty one."""
-        _, _, root = self._locate(uri)
+        _, _, root = self._roots.of(uri)
         with translated(uri, root.uri):
             return self._backend(uri, root).has_directories and not self.exists(uri)
 
@@ -141,7 +143,7 @@ class Storage:
 
     def stream(self, uri: str, size: int = 4 * MIB) -> Iterator[bytes]:
         """Content in pieces of up to ``size`` bytes. Not repeated on trouble: the caller starts again."""
-        _, path, root = self._locate(uri)
+        _, path, root = self._roots.of(uri)
         with translated(uri, root.uri):
             yield from self._backend(uri, root).stream(path, size)
 
@@ -168,7 +170,7 @@ class Storage:
         Returns:
             Bytes written.
         """
-        _, path, root = self._locate(uri)
+        _, path, root = self._roots.of(uri)
         with translated(uri, root.uri):
             store = self._backend(uri, root)
             return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite, mode=mode)
@@ -207,7 +209,7 @@ class Storage:
         """
         if paths.split(source)[:2] != paths.split(target)[:2]:
             raise Refused(f"{source} cannot be renamed to {target}: they are on different stores")
-        self._refuse_root(source)
+        self._roots.require_below(source)
         self._call(target, moving(paths.split(source)[2], paths.split(paths.parent(target))[2]))
 
     def delete(self, uri: str, *, recursive: bool = False) -> bool:
@@ -219,7 +221,7 @@ class Storage:
         Raises:
             Refused: a root itself.
         """
-        self._refuse_root(uri)
+        self._roots.require_below(uri)
         return self._call(uri, lambda store, path: store.delete(path, recursive=recursive))
 
     def mkdirs(self, uri: str, mode: int | None = None) -> None:
@@ -228,15 +230,21 @@ class Storage:
 
     def about_access(self, uri: str, call: Callable[[HdfsAccess, str], T]) -> T | None:
         """A call about owner, group, mode or ACL; None from stores without, where nothing is called."""
+        return self._call(uri, partial(_about_access, call))
 
-        def about(store: Backend, path: str) -> T | None:
-            return None if store.access is None else call(store.access, path)
+    def access_above(self, uri: str) -> Access | None:
+        """What a directory above a root allows, of which nothing else can be asked; None from stores without access.
 
-        return self._call(uri, about)
+        Raises:
+            Refused: it is above none.
+            FileNotFoundError: there is none.
+        """
+        normal, path, root = self._roots.above(uri)
+        return self._asked(normal, path, root, partial(_about_access, lambda store, path: store.read(path)))
 
     def has_checksums(self, uri: str) -> bool:
         """Whether :meth:`checksum` gives one here: HDFS whose root names its WebHDFS address."""
-        _, _, root = self._locate(uri)
+        _, _, root = self._roots.of(uri)
         with translated(uri, root.uri):
             return self._backend(uri, root).has_checksums
 
@@ -260,17 +268,10 @@ class Storage:
         Raises:
             ReplicationError: it does not answer as it should; OSErrors likewise.
         """
-        _, path, root = self._locate(uri)
+        _, path, root = self._roots.of(uri)
         with translated(uri, root.uri):
             store = self._backend(uri, root)
             return call(store.webhdfs, path) if isinstance(store, HdfsBackend) and store.webhdfs else None
-
-    def is_encrypted(self, uri: str) -> bool:
-        """Whether a file or directory lies in an encryption zone, where HDFS's checksums are of what it encrypted.
-
-        Raises: as :meth:`about_webhdfs`, and FileNotFoundError if there is nothing of the name.
-        """
-        return bool(self.about_webhdfs(uri, is_encrypted))
 
     def _unfinished(self, uri: str) -> str:
         return f"{paths.parent(uri)}/.{paths.name(uri)}.{secrets.token_hex(8)}.new"
@@ -289,23 +290,14 @@ class Storage:
         raise AssertionError("unreachable")
 
     def _call(self, uri: str, call: Callable[[Backend, str], T]) -> T:
-        _, path, root = self._locate(uri)
+        _, path, root = self._roots.of(uri)
+        return self._asked(uri, path, root, call)
+
+    def _asked(self, uri: str, path: str, root: Root, call: Callable[[Backend, str], T]) -> T:
         with translated(uri, root.uri):
             store = self._backend(uri, root)
             after = store.after_attempt if isinstance(store, HdfsBackend) else after_nothing
             return repeated(call, store, path, uri, root, after)
-
-    def _locate(self, uri: str) -> tuple[str, str, Root]:
-        normal = paths.normalise(uri)
-        for prefix, root in self._prefixes:
-            if paths.is_under(normal, prefix):
-                return normal, paths.split(normal)[2], root
-        known = ", ".join(prefix for prefix, _ in self._prefixes)
-        raise Refused(f"{uri!r} lies outside the storage roots of the policy ({known})")
-
-    def _refuse_root(self, uri: str) -> None:
-        if any(paths.is_under(prefix, self.check(uri)) for prefix, _ in self._prefixes):
-            raise Refused(f"{uri} is a storage root, which is never moved or deleted")
 
     def _backend(self, uri: str, root: Root) -> Backend:
         scheme, authority, _ = paths.split(uri)
@@ -315,6 +307,10 @@ class Storage:
             if key not in self._backends:
                 _LOG.debug("connects to the store %s", url)
                 known = root.model_copy(update={"options": resolved_options(root.options)})
-                local = [paths.split(prefix)[2] for prefix, _ in self._prefixes if prefix.startswith("file:")]
+                local = [paths.split(prefix)[2] for prefix in self._roots.prefixes if prefix.startswith("file:")]
                 self._backends[key] = connect_backend(scheme, authority, known, local, self._grants.get(url))
             return self._backends[key]
+
+
+def _about_access(call: Callable[[HdfsAccess, str], T], store: Backend, path: str) -> T | None:
+    return None if store.access is None else call(store.access, path)

@@ -11,12 +11,14 @@ from typing import Any
 import hdfs_native
 import pytest
 
+from hive_replication import verify
 from hive_replication.connect import Connection, connect
 from hive_replication.doctor import examine
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply import change_data
 from hive_replication.load.report import LoadReport
 from hive_replication.load.undo.undo import undo
+from hive_replication.metastore.types import Database
 from hive_replication.operate import repair
 from hive_replication.storage import Denied, Storage, paths
 from hive_replication.storage.access import Access
@@ -219,6 +221,29 @@ def test_the_directory_of_a_private_database_protects_its_replica(pair: Pair) ->
     pair.warehouse.replicate()
     assert pair.shown(posixpath.dirname(pair.replica("t"))) == ("etl", "finance", "750")
     assert pair.shown(pair.replica("t"))[1:] == ("finance", "750")
+
+
+def test_a_private_directory_above_the_root_protects_replicas(pair: Pair, unique: str) -> None:
+    """It was not looked at, so that a narrow root made replicas that everybody might read."""
+    policy = pair.connection.source.policy
+    root = policy.source.roots[0]
+    closed, name = f"{root.uri}closed/{unique}", f"{unique}_n"
+    roots = [root.model_copy(update={"uri": uri}) for uri in (f"{closed}/warehouse/", pair.connection.source.cm_root())]
+    source = policy.source.model_copy(update={"roots": tuple(roots)})
+    narrow = policy.model_copy(update={"source": source, "databases": {name: name}})
+    made = Pair(connect(narrow), name, Origin(connect(narrow), name))
+    pair.connection.source.metastore.create_database(
+        Database(name=name, locationUri=f"{closed}/warehouse/{name}.db", parameters={})
+    )
+    made.origin.create("t")
+    made.origin.insert("t", "1\n")
+    pair.own(closed, "etl", "finance", 0o750)
+    assert not made.in_policy(preserve=()).warehouse.replicate().held
+    assert made.shown(made.replica("t"))[2] == "755"
+    (compared,) = verify(made.connection, name)
+    assert "755 on the target, which allows more than root:finance 750" in repr(compared.differences)
+    assert repair(made.connection, f"{name}.t").left == ()
+    assert made.shown(made.replica("t"))[1:] == ("finance", "750")
 
 
 def test_acls_are_kept_or_narrow_the_mode(pair: Pair) -> None:

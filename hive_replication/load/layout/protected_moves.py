@@ -8,6 +8,7 @@ from dataclasses import replace
 from hive_replication.copy.preserve import Preserve
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.access import Access, effective
+from hive_replication.storage.effective_access import EffectiveAccess
 
 
 class ProtectedMoves:
@@ -21,7 +22,7 @@ class ProtectedMoves:
     """
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        self._storage, self._access = storage, EffectiveAccess(storage)
         self._preserve = Preserve.of(("owner", "group", "mode", "acl"))
         self._protected: set[tuple[str, str]] = set()
 
@@ -42,21 +43,21 @@ class ProtectedMoves:
         self._storage.rename(path, place)
 
     def _protect(self, origin: str, directory: str) -> None:
-        above = [access for one in self._left_behind(origin, directory) if (access := self._read(one)) is not None]
+        above = list(self._left_behind(origin, directory))
         if not above:
             return
         wanted, made = effective(reversed(above)), not self._storage.exists(directory)
         self._storage.mkdirs(directory)  # nothing is in it yet
-        present = self._read(directory)
+        present = self._access.alone(directory)
         if present is not None and (made or present.exceeds(wanted)):
             wanted = replace(wanted if made else wanted.below(present), user=7)
             self._preserve.give(self._storage, directory, wanted, present, is_dir=True)
 
-    def _left_behind(self, origin: str, directory: str) -> Iterator[str]:
-        """The directories that protect what is in ``origin``, itself first, and not what is in ``directory``."""
-        while not paths.is_under(directory, origin) and self._storage.holds(origin):
-            yield origin
+    def _left_behind(self, origin: str, directory: str) -> Iterator[Access]:
+        """What protects that which is in ``origin``, beginning there, and not that which is in ``directory``."""
+        while paths.split(origin)[2] != "/" and not paths.is_under(directory, origin):
+            found = self._access.alone(origin)
+            if found is None:
+                return
+            yield found
             origin = paths.parent(origin)
-
-    def _read(self, directory: str) -> Access | None:
-        return self._storage.about_access(directory, lambda store, path: store.read(path))

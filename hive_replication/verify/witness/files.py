@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hive_replication.acid.rows import Rows
 from hive_replication.copy.proof import Crc32c
 from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from hive_replication.storage.hdfs_facts import is_encrypted
 from hive_replication.verify.compare import NOT_COMPARED, same_rows
 from hive_replication.verify.listing_digest import is_unfinished
 
@@ -93,7 +94,8 @@ def _checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileS
 
 
 def _encrypted(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
-    return source.is_encrypted(ours.uri) or target.is_encrypted(theirs.uri)
+    """Whether one of the files lies in an encryption zone, where HDFS's checksums are of what it encrypted."""
+    return any(storage.about_webhdfs(one.uri, is_encrypted) for storage, one in ((source, ours), (target, theirs)))
 
 
 def _checksum(storage: Storage, uri: str) -> FileChecksum | None:
