@@ -67,15 +67,17 @@ class Preserve:
             What it has now.
         """
         goal = self.attainable(wanted, present)
-        if goal.group != present.group and present.mode & 0o70:  # else another group would have these bits for a moment
-            first = present.private().mode
+        listed = goal.has_acl or present.has_acl
+        # Else another group would have its bits for a moment; and what sets an ACL leaves the sticky bit as it is.
+        if (goal.group != present.group and present.mode & 0o70) or (listed and goal.sticky != present.sticky):
+            present = replace(present.closed(), sticky=goal.sticky)
+            first = present.mode
             storage.about_access(uri, lambda store, path: store.set_mode(path, first))
-            present = Access(present.owner, present.group, present.user, 0, 0, present.sticky, default=present.default)
         if (goal.owner, goal.group) != (present.owner, present.group):
             if not self._owned(storage, uri, goal, present):
                 return self.give(storage, uri, wanted, present, is_dir=is_dir)
             present = replace(present, owner=goal.owner, group=goal.group)
-        if goal.has_acl or present.has_acl:
+        if listed:
             if goal != present and not self._listed(storage, uri, goal, is_dir=is_dir):
                 return self.give(storage, uri, wanted, present, is_dir=is_dir)
         elif goal.mode != present.mode:

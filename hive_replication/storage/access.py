@@ -74,6 +74,10 @@ class Access:
         """For the owner alone."""
         return Access(self.owner, self.group, self.user, 0, 0, self.sticky)
 
+    def closed(self) -> Access:
+        """For the owner alone by its mode, an ACL being there still: its mask is empty."""
+        return _with_bits(self, lambda _: 0)
+
     def without_group(self) -> Access:
         """For another, unknown group: neither its members nor those of the present one get more than they have."""
         both = self.members & self.other
@@ -95,6 +99,8 @@ class Access:
         pairs = [(self.members, allowed.members), (self.other, allowed.other)]
         pairs += [(bits, theirs.get(name, all_of_it)) for name, bits in mine.items()]
         pairs += [(self.members | self.other, bits) for name, bits in theirs.items() if name not in mine]
+        if source.sticky and not self.sticky and any(has & 2 for has, _ in pairs):
+            return True  # who may write there may remove what others have
         return any(has & ~may for has, may in pairs)
 
     def __str__(self) -> str:

@@ -272,6 +272,19 @@ def test_acls_are_kept_or_narrow_the_mode(pair: Pair) -> None:
     assert named(replica) == {("access", "bob", "user", "r-x"), ("default", "ana", "group", "r-x")}
     assert named(f"{replica}/{file}") == {("access", "bob", "user", "r--")}
 
+    fill("shared")
+    directory = paths.split(pair.origin.location("shared"))[2]
+    pair.source.set_permission(directory, 0o1777)
+    pair.origin.create("plain")
+    pair.origin.insert("plain", "1\n")
+    pair.source.set_permission(paths.split(pair.origin.location("plain"))[2], 0o1777)
+    assert not pair.warehouse.replicate().held
+    assert named(pair.replica("shared")) == named(replica)
+    assert [pair.shown(pair.replica(table))[2] for table in ("shared", "plain")] == ["1757", "1777"]
+    assert [one.table for one in verify(pair.connection, pair.database) if one.differences] == []
+    pair.target.set_permission(pair.replica("shared"), 0o777)
+    assert [one.table for one in verify(pair.connection, pair.database) if one.differences] == ["shared"]
+
     fill("dropped")
     assert not pair.in_policy(preserve=("owner", "group", "mode")).warehouse.replicate().held
     replica = pair.replica("dropped")

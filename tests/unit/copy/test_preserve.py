@@ -6,6 +6,7 @@ import errno
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from hive_replication.copy.preserve import Preserve
 from hive_replication.errors import ReplicationError
 from hive_replication.storage import Storage
 from hive_replication.storage.access import Access, AclEntry
+from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
 
 class _WithoutAcls:
@@ -75,6 +77,44 @@ def test_an_inherited_acl_that_may_not_be_taken_away_is_an_error() -> None:
     present = Access("etl", "finance", 7, 5, 5, default=(AclEntry("user", "bob", 7),))
     with pytest.raises(PermissionError):
         preserve.give(cast("Storage", store), "hdfs://t/f", Access("etl", "finance", 7, 0, 0), present, is_dir=True)
+
+
+_BOB = (AclEntry("user", "bob", 7),)
+
+
+@pytest.mark.parametrize("group", ["staff", "finance"])
+@pytest.mark.parametrize(
+    ("wanted", "present"),
+    [
+        (Access("repl", "finance", 7, 7, 7, sticky=True, named=_BOB), WIDE),
+        (Access("repl", "finance", 7, 7, 7, sticky=True), Access("repl", "staff", 7, 5, 5, named=_BOB)),
+        (Access("repl", "finance", 7, 7, 7, named=_BOB), Access("repl", "staff", 7, 7, 7, sticky=True, default=_BOB)),
+        (Access("repl", "finance", 7, 5, 0), Access("repl", "staff", 7, 5, 0, named=_BOB)),
+        (Access("repl", "finance", 7, 7, 7, sticky=True), WIDE),
+    ],
+    ids=["given with an ACL", "given where one goes", "taken with an ACL", "an ACL goes", "without an ACL"],
+)
+def test_sticky_bits_and_acls_are_those_of_the_source(wanted: Access, present: Access, group: str) -> None:
+    """What sets an ACL leaves the sticky bit: everybody could remove what others have in a directory of 1777."""
+    files, wanted = GuardedFiles({"t": present}), replace(wanted, group=group)
+    given = Preserve.of(["owner", "group", "mode", "acl"]).give(cast("Storage", files), f"{ROOT}/t", wanted, present, is_dir=True)
+    assert (given, files.access[f"{ROOT}/t"]) == (wanted, wanted)
+
+
+def test_a_directory_is_open_to_all_only_with_its_sticky_bit() -> None:
+    seen: list[Access] = []
+
+    class Watched(GuardedFiles):
+        def about_access(self, uri: str, call: Callable[[Any, str], Any]) -> Any:
+            super().about_access(uri, call)
+            seen.append(self.access[uri])
+
+    wanted = Access("etl", "finance", 7, 7, 7, sticky=True, named=_BOB)
+    present = Access("repl", "staff", 7, 5, 5, named=_BOB)
+    files = cast("Storage", Watched({"t": present}))
+    Preserve.of(["owner", "group", "mode", "acl"]).give(files, f"{ROOT}/t", wanted, present, is_dir=True)
+    assert seen[-1] == wanted
+    assert [one for one in seen if one.other & 2 and not one.sticky] == []
 
 
 class _Web:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,14 @@ _ENTRIES = st.dictionaries(
     st.sampled_from([("user", "bob"), ("user", "eve"), ("group", "ana"), ("group", "hr")]), _BITS, max_size=3
 ).map(lambda found: tuple(sorted(AclEntry(kind, name, bits) for (kind, name), bits in found.items())))  # type: ignore[arg-type]
 _ACCESS = st.builds(
-    Access, st.just("etl"), st.sampled_from(["finance", "hr"]), st.just(7), _BITS, _BITS, named=st.one_of(st.just(()), _ENTRIES)
+    Access,
+    st.just("etl"),
+    st.sampled_from(["finance", "hr"]),
+    st.just(7),
+    _BITS,
+    _BITS,
+    st.booleans(),
+    named=st.one_of(st.just(()), _ENTRIES),
 )
 _PEOPLE = st.tuples(st.sampled_from(["bob", "eve", "joe"]), st.frozensets(st.sampled_from(_GROUPS)))
 
@@ -62,6 +70,13 @@ def test_what_an_account_may_keep_allows_nobody_more(
 def test_a_replica_that_allows_anybody_more_is_told(source: Access, replica: Access, person: tuple[str, frozenset[str]]) -> None:
     if allowed(replica, person) & ~allowed(source, person):
         assert replica.exceeds(source)
+
+
+@pytest.mark.parametrize(("mode", "told"), [(0o777, True), (0o757, True), (0o775, True), (0o755, False), (0o1777, False)])
+def test_a_replica_whose_sticky_bit_is_gone_is_told_where_others_may_write(mode: int, told: bool) -> None:
+    source = Access.of_mode("etl", "finance", 0o1777)
+    assert Access.of_mode("etl", "finance", mode).exceeds(source) is told
+    assert not Access.of_mode("etl", "finance", mode).exceeds(Access.of_mode("etl", "finance", 0o777))
 
 
 @given(_ACCESS, _ACCESS, st.frozensets(st.sampled_from(["owner", "group", "acl"])))
