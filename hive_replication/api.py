@@ -127,6 +127,8 @@ def dump(
     database, table, tables = _dumped(name)
     if from_evid is None and (to_evid is not None or batch or replaces):
         raise BadRequest("to_evid, batch and replaces need from_evid: a bootstrap is of the source as it is now")
+    if table is not None and replaces is not None:
+        raise BadRequest(f"replaces is about the tables of a database, the dump is of {name} alone")
     if from_evid is not None:
         if to_evid is not None and to_evid < from_evid:
             raise BadRequest(f"to_evid {to_evid} lies before from_evid {from_evid}")

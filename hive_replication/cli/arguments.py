@@ -8,6 +8,9 @@ import typer
 
 from hive_replication.cli.completion import databases, objects
 
+#: Seconds for which an option may let wait: Python cannot sleep for ever.
+LONGEST = 10**9
+
 SourceDatabase = Annotated[
     str, typer.Argument(metavar="DB", help="Name on the source.", autocompletion=databases, show_default=False)
 ]

@@ -18,7 +18,7 @@ from hive_replication.cli.command_table import COMMANDS, GROUPS
 from hive_replication.cli.output import print_json
 from hive_replication.cli.settings import DEFAULT_CONFIG, Json, RootConfig, Settings
 from hive_replication.cli.words import arrange, command_of
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.logs import printable
 
 PROGRAM = "hive-repl"
@@ -52,6 +52,7 @@ def run(argv: Sequence[str]) -> int:
     words = arrange(argv) or ["--help"]
     as_json = "--json" in argv
     try:
+        _require_text(argv)
         code: int = application(words)(words, prog_name=PROGRAM, standalone_mode=False) or 0
     except ReplicationError as error:
         return _failed(str(error), error.exit_code, as_json=as_json)
@@ -111,6 +112,15 @@ def _summary(entry: EntryPoint) -> str:
 
 def _never() -> None:
     raise AssertionError("a stand-in for a command that was not called")
+
+
+def _require_text(argv: Sequence[str]) -> None:
+    """Refuses words that no server can be sent: Python has bytes that are no UTF-8 as surrogates."""
+    for word in argv:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise BadRequest(f"{word!r} is not text in UTF-8") from None
 
 
 def _failed(message: str, code: int, *, as_json: bool) -> int:

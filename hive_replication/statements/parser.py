@@ -186,7 +186,7 @@ def _dump(tokens: _Tokens) -> ReplDump:
         database, table = some[0], None
     else:
         database, table = (EVERY, None) if tokens.keyword(EVERY) else tokens.name()
-    replaces = _replaced(tokens, database) if tokens.keyword("REPLACE") else None
+    replaces = _replaced(tokens, database, table) if tokens.keyword("REPLACE") else None
     if not tokens.keyword("FROM"):
         if replaces is not None:
             raise tokens.error("REPLACE needs FROM: only a replica has tables that others replace")
@@ -199,7 +199,9 @@ def _dump(tokens: _Tokens) -> ReplDump:
     return ReplDump(database, table, start, end, batch, tables, replaces)
 
 
-def _replaced(tokens: _Tokens, database: str) -> Tables:
+def _replaced(tokens: _Tokens, database: str, dumped: str | None) -> Tables:
+    if dumped is not None:
+        raise tokens.error(f"REPLACE is about the tables of a database, the dump is of {_joined(database, dumped)} alone")
     found = tokens.tables()
     name, table = (found[0], None) if found is not None else tokens.name()
     if name != database or table is not None:

@@ -111,6 +111,8 @@ def test_bad_windows_are_refused_before_a_server_is_called() -> None:
     for arguments in ({"to_evid": 3}, {"batch": 3}, {"from_evid": 5, "to_evid": 4}):
         with pytest.raises(hive_replication.BadRequest, match="from_evid"):
             hive_replication.dump(nothing, "sales", **arguments)
+    with pytest.raises(hive_replication.BadRequest, match=r"the dump is of sales\.orders alone"):
+        hive_replication.dump(nothing, "sales.orders", from_evid=5, replaces="sales.'a.*'")
     for name in ("", "a.b.c", "sa-les"):
         with pytest.raises(hive_replication.BadRequest, match="is not a name like db or"):
             hive_replication.status(nothing, name)

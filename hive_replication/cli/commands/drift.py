@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_replication.cli.arguments import SourceObject
+from hive_replication.cli.arguments import LONGEST, SourceObject
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from hive_replication.drift import TableDrift
 
 Repair = Annotated[bool, typer.Option("--repair", help="Replicate what has drifted.", show_default=False)]
-Settle = Annotated[float, typer.Option("--settle", metavar="SECONDS", help="Time between the first and the second listing.")]
+Settle = Annotated[
+    float,
+    typer.Option("--settle", metavar="SECONDS", min=0, max=LONGEST, help="Time between the first and the second listing."),
+]
 
 
 def drift(

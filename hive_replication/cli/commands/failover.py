@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_replication.cli import result_fields
-from hive_replication.cli.arguments import CompareOnly, SourceDatabase
+from hive_replication.cli.arguments import LONGEST, CompareOnly, SourceDatabase
 from hive_replication.cli.progress import shown
 from hive_replication.cli.result_fields import iso_or_none
 from hive_replication.cli.settings import Config, Json, Settings, settings
@@ -26,6 +26,7 @@ Wait = Annotated[
     typer.Option(
         "--wait",
         min=0,
+        max=LONGEST,
         metavar="SECONDS",
         help="How long open write transactions may end; acid.open_txn_timeout without.",
         show_default=False,

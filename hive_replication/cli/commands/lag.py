@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hive_replication.cli.arguments import LONGEST
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.result_fields import NO_DATABASES
 from hive_replication.cli.settings import Config, Json, settings
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 Tables = Annotated[bool, typer.Option("--tables", help="Also the tables that are behind or held.", show_default=False)]
 Watch = Annotated[
-    float | None, typer.Option("--watch", metavar="SECONDS", min=1, help="Show it again and again, until interrupted.")
+    float | None,
+    typer.Option("--watch", metavar="SECONDS", min=1, max=LONGEST, help="Show it again and again, until interrupted."),
 ]
 
 _DATABASES = ("database", "on target", "behind", "events waiting", "bytes waiting", "applied", "source", "remarks")

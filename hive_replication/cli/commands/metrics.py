@@ -6,12 +6,16 @@ from typing import Annotated
 
 import typer
 
+from hive_replication.cli.arguments import LONGEST
 from hive_replication.cli.settings import Config, Json, settings
 from hive_replication.errors import BadRequest
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port to listen at; 0 chooses a free one.")]
 Address = Annotated[str, typer.Option("--address", help="Address to listen at; 0.0.0.0 for all.")]
-Every = Annotated[float, typer.Option("--every", metavar="SECONDS", min=1, help="Least time between two calls of the servers.")]
+Every = Annotated[
+    float,
+    typer.Option("--every", metavar="SECONDS", min=1, max=LONGEST, help="Least time between two calls of the servers."),
+]
 
 
 def metrics(

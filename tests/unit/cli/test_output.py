@@ -81,6 +81,14 @@ def test_quotes_in_paths_survive(quoted: str) -> None:
         (["--wrong"], 2, "No such option: --wrong"),
         (["lag", "--config", "/absent.yaml"], 2, "cannot read the policy /absent.yaml"),
         (["--config", "/absent.yaml", "REPL", "STATUS", "sales"], 2, "cannot read the policy /absent.yaml"),
+        (["REPL DUMP sales.orders REPLACE sales.'a.*' FROM 5"], 2, "the dump is of sales.orders alone"),
+        (["REPL", "LOAD", "FROM", "hdfs://nn/dumps/sales/\udcff"], 2, "'hdfs://nn/dumps/sales/\\udcff' is not text in UTF-8"),
+        (["drift", "sales", "--settle", "-1"], 2, "Invalid value for '--settle'"),
+        (["drift", "sales", "--settle", "nan"], 2, "Invalid value for '--settle'"),
+        (["drift", "sales", "--settle", "1e300"], 2, "Invalid value for '--settle'"),
+        (["lag", "--watch", "inf"], 2, "Invalid value for '--watch'"),
+        (["metrics", "--every", "inf"], 2, "Invalid value for '--every'"),
+        (["failover", "start", "sales", "--wait", "inf"], 2, "Invalid value for '--wait'"),
     ],
 )
 def test_a_bad_request_is_one_line_and_exit_code_2(

@@ -77,6 +77,7 @@ def test_statement(text: str, expected: object) -> None:
         ("REPL DUMP sales.'a' REPLACE other.'b' FROM 5", "REPLACE names other, the dump is of the database sales"),
         ("REPL DUMP sales.'a' REPLACE sales.b FROM 5", "REPLACE names sales.b"),
         ("REPL DUMP sales.'a' REPLACE sales.'b'", "REPLACE needs FROM"),
+        ("REPL DUMP sales.orders REPLACE sales.'a.*' FROM 5", "the dump is of sales.orders alone"),
         ("REPL DUMP sales.'a' REPLACE", "expected a database or table name"),
         ("REPL LOAD sales.'a' FROM d", "is not a name"),
         ("REPL LOAD", "expected a database or table name"),
