@@ -104,9 +104,11 @@ class Layout:
 
         Args:
             token: of the load that replaced or dropped it.
-            directory: below the database's directory.
+            directory: below the database's directory, or anywhere on its store.
         """
-        return f"{self.retired_root}/{token}/{directory[len(self.location) + 1 :].removeprefix(f'{HIDDEN}/')}"
+        own = directory.startswith(f"{self.location}/")
+        below = directory[len(self.location) + 1 :].removeprefix(f"{HIDDEN}/") if own else paths.split(directory)[2][1:]
+        return f"{self.retired_root}/{token}/{below}"
 
     def dropped_database(self, evid: int) -> str:
         """A new name for the directory of this database after its drop; it says when it was retired."""

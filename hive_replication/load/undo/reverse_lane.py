@@ -24,7 +24,7 @@ from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
 _BATCH = 500
@@ -53,6 +53,8 @@ class OldDataLocator:
             place: its path before the load.
             token: of the load.
         """
+        if not paths.is_under(place, self._layout.location):
+            return place  # nobody moved it
         parts = place.split("/")
         tokens = {one for length in range(4, len(parts) + 1) for one in self._left.get("/".join(parts[:length]), ())}
         for later in sorted(one for one in tokens if one >= token):

@@ -33,6 +33,7 @@ def test_paths_on_disk_are_those_of_all_versions() -> None:
     assert LAYOUT.dropped_databases == "hdfs://dst:8020/w/.repl/retired"
     assert LAYOUT.retired("7", f"{BASE}/orders/ds=1") == f"{BASE}/.repl/retired/7/orders/ds=1"
     assert LAYOUT.retired("7", f"{BASE}/.repl/5-0/ds=1") == f"{BASE}/.repl/retired/7/5-0/ds=1"
+    assert LAYOUT.retired("7", "hdfs://dst:8020/lake/orders/f") == f"{BASE}/.repl/retired/7/lake/orders/f"
 
 
 @pytest.mark.parametrize(("transactional", "root"), [(False, f"{BASE}/.repl/170-3"), (True, f"{BASE}/repl-170-3")])

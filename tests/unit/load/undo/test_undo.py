@@ -316,6 +316,20 @@ def _partition(replica: _Replica, day: str, evid: int, *, ours: bool = True) -> 
     return Partition([day], "db", "t", sd=StorageDescriptor(location=f"{replica.location}/t/ds={day}"), parameters=parameters)
 
 
+def test_files_that_joined_a_table_elsewhere_are_taken_back(replica: _Replica) -> None:
+    """Their names in retention were cut out of their paths as if they lay in the database's directory, and were none at times."""
+    storage, place = replica.target.storage, f"{replica.location.removesuffix('/db.db')}/lakes1/t"
+    before, after = replica.table("t", 1400), replica.table("t", 1450)
+    before.sd.location = after.sd.location = place
+    storage.write(f"{place}/a", b"1")
+    replica.load(0, 1400, (LaneRecord(("t",), (Step("CreateTable", 1400, "t", directory=place),)), {"t": before}))
+    storage.write(f"{place}/b", b"1")
+    record = LaneRecord(("t",), (Step("AppendData", 1450, "t"),), {"t": before}, files={place: ("a",)})
+    replica.load(1400, 1500, (record, {"t": after}))
+    undo(replica.target, "db", None, 1400)
+    assert (replica.stands, list(storage.named_files(place))) == ({"t": 1400}, ["a"])
+
+
 def test_partitions_of_users_are_neither_changed_nor_dropped(windows: _Replica) -> None:
     """One has the name of a partition that the load dropped, the other that of one that it added."""
     table = windows.table("t", 1550, keys=("ds",))
