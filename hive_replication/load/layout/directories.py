@@ -99,16 +99,24 @@ class Layout:
         root = self.location if name.startswith(_OPEN) else self._root
         return "/".join(filter(None, (root, name, partition)))
 
+    def holds(self, uri: str) -> bool:
+        """Whether a directory or file lies below the database's directory, as both are spelled."""
+        return paths.is_under(uri, f"{self.location}/")
+
     def retired(self, token: str, directory: str) -> str:
         """The place of an old directory or file.
 
         Args:
             token: of the load that replaced or dropped it.
-            directory: below the database's directory, or anywhere on its store.
+            directory: below the database's directory.
         """
-        own = directory.startswith(f"{self.location}/")
-        below = directory[len(self.location) + 1 :].removeprefix(f"{HIDDEN}/") if own else paths.split(directory)[2][1:]
-        return f"{self.retired_root}/{token}/{below}"
+        if not self.holds(directory):  # what is cut off of another path can be the place of other tables' data
+            raise AssertionError(f"{directory} does not lie in {self.location}")
+        return f"{self.retired_root}/{token}/{directory[len(self.location) + 1 :].removeprefix(f'{HIDDEN}/')}"
+
+    def retired_from_outside(self, token: str, file: str) -> str:
+        """The place of an old file from outside the database's directory; nothing else is retired for that token."""
+        return f"{self.retired_root}/{token}/external{paths.split(file)[2]}"
 
     def dropped_database(self, evid: int) -> str:
         """A new name for the directory of this database after its drop; it says when it was retired."""

@@ -24,7 +24,7 @@ from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import Storage
 
 Thing = TypeVar("Thing", Table, Partition)
 _BATCH = 500
@@ -47,13 +47,13 @@ class OldDataLocator:
                 self._left.setdefault(place, []).append(entry.token)
 
     def locate(self, place: str, token: str) -> str:
-        """The present path of a directory from before a load.
+        """The present path of a directory from before a load; one outside the database's directory is never moved.
 
         Args:
             place: its path before the load.
             token: of the load.
         """
-        if not paths.is_under(place, self._layout.location):
+        if not self._layout.holds(place):
             return place  # nobody moved it
         parts = place.split("/")
         tokens = {one for length in range(4, len(parts) + 1) for one in self._left.get("/".join(parts[:length]), ())}
@@ -63,9 +63,10 @@ class OldDataLocator:
                 return kept
         return place
 
-    def retire(self, token: str, path: str) -> None:
-        """Retires a file at once."""
-        self._moves.move(path, self._layout.retired(token, path))
+    def retire(self, token: str, file: str) -> None:
+        """Retires a file at once, for a token of its directory's own."""
+        layout = self._layout
+        self._moves.move(file, layout.retired(token, file) if layout.holds(file) else layout.retired_from_outside(token, file))
 
 
 class LaneReverser:
@@ -208,10 +209,9 @@ class LaneReverser:
 
     def _restore_files(self, place: str, names: frozenset[str]) -> None:
         directory, aside = self._locator.locate(place, self._token), new_token()
-        for name, status in self._target.storage.named_files(directory).items():
-            if name not in names:
-                self._check()
-                self._locator.retire(aside, status.uri)
+        for file in (f"{directory}/{name}" for name in self._target.storage.named_files(directory) if name not in names):
+            self._check()
+            self._locator.retire(aside, file)
 
     def _as_it_was(self, image: Thing) -> Thing:
         """The image with the present location of its data.

@@ -33,7 +33,21 @@ def test_paths_on_disk_are_those_of_all_versions() -> None:
     assert LAYOUT.dropped_databases == "hdfs://dst:8020/w/.repl/retired"
     assert LAYOUT.retired("7", f"{BASE}/orders/ds=1") == f"{BASE}/.repl/retired/7/orders/ds=1"
     assert LAYOUT.retired("7", f"{BASE}/.repl/5-0/ds=1") == f"{BASE}/.repl/retired/7/5-0/ds=1"
-    assert LAYOUT.retired("7", "hdfs://dst:8020/lake/orders/f") == f"{BASE}/.repl/retired/7/lake/orders/f"
+
+
+@pytest.mark.parametrize(
+    "place", ["hdfs://dst:8020/e/x", "hdfs://dst:8020/ext/landing/clicks", "hdfs://dst:8020/w/sales.db2/orders", BASE]
+)
+def test_only_what_lies_below_has_a_name_made_of_its_place_below(place: str) -> None:
+    """The rest of a shorter path, or of one that is no longer, is "" or begins with a slash: other tables' retired data."""
+    assert not LAYOUT.holds(place)
+    with pytest.raises(AssertionError, match="does not lie in"):
+        LAYOUT.retired("7", place)
+
+
+def test_files_from_outside_keep_their_paths() -> None:
+    kept = LAYOUT.retired_from_outside("7", "hdfs://dst:8020/e/x/f")
+    assert kept == f"{BASE}/.repl/retired/7/external/e/x/f"
 
 
 @pytest.mark.parametrize(("transactional", "root"), [(False, f"{BASE}/.repl/170-3"), (True, f"{BASE}/repl-170-3")])

@@ -13,6 +13,7 @@ import pytest
 from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, database_with_state, object_id, replica_state
 from hive_replication.load.replica.target import Target
@@ -369,3 +370,99 @@ def test_a_partition_that_goes_back_to_its_name_has_one_at_any_time(windows: _Re
     windows.metastore.dies = -1
     undo(windows.target, "db", "t", 1600)
     assert {name: object_id(part) for name, part in windows.metastore.parts["t"].items()} == {"ds=1": 1500}
+
+
+@dataclass
+class _Outside:
+    """A managed table m and an external one x at ``place``, outside the database's directory; B appended two files to x.
+
+    Args:
+        replica: has loaded both, and B.
+        place: the directory of x.
+    """
+
+    replica: _Replica
+    place: str
+
+    def table(self, name: str, evid: int, place: str) -> Table:
+        table = self.replica.table(name, evid)
+        table.sd.location = place
+        return table
+
+    def written(self, *files: str) -> None:
+        for file in files:
+            self.replica.target.storage.write(file, file.encode())
+
+    def below(self, place: str) -> list[str]:
+        return sorted(self.replica.target.storage.named_files(place))
+
+    @property
+    def x(self) -> str:
+        return str(self.replica.metastore.kept["x"].sd.location)
+
+    def overwrite(self, *, swept: bool) -> None:
+        """W: new data for both; retention has moved the old one of m, after which ``.repl/retired/<W>`` exists."""
+        lanes: list[tuple[LaneRecord, dict[str, Table | None]]] = []
+        places = {"m": f"{self.replica.location}/m", "x": self.place}
+        for evid, (name, old) in enumerate(places.items(), 1550):
+            new = f"{self.replica.location}/.repl/{evid}-0"
+            self.written(f"{new}/f")
+            record = LaneRecord(
+                (name,),
+                (Step("ReplaceData", evid, name),),
+                {name: self.table(name, 1450, old)},
+                left=(old,),
+                placed=(new,),
+            )
+            lanes.append((record, {name: self.table(name, evid, new)}))
+        self.replica.load(1500, 1600, *lanes)
+        if swept:
+            token = self.replica.journal.entries()[-1].token
+            self.replica.target.storage.rename(places["m"], Layout(self.replica.location).retired(token, places["m"]))
+
+
+@pytest.fixture(params=["e/x", "ext/ab/x", "ext/landing/x"])
+def outside(replica: _Replica, request: pytest.FixtureRequest, tmp_path: Path) -> _Outside:
+    """Cut to the length of the database's, the first place is nothing, and the second begins with a slash."""
+    found = _Outside(replica, f"{tmp_path.as_uri()}/{request.param}")
+    rest = found.place[len(replica.location) + 1 :]
+    assert {"e/x": rest == "", "ext/ab/x": rest == "/x", "ext/landing/x": rest == "nding/x"}[request.param]
+    m, x = found.table("m", 1400, f"{replica.location}/m"), found.table("x", 1400, found.place)
+    found.written(f"{replica.location}/m/f", f"{found.place}/f")
+    records = [LaneRecord((name,), (Step("CreateTable", 1400, name, directory=name),)) for name in "mx"]
+    replica.load(0, 1400, (records[0], {"m": m}), (records[1], {"x": x}))
+    appended = LaneRecord(("x",), (Step("AppendData", 1450, "x"),), {"x": x}, files={found.place: ("f",)})
+    altered = LaneRecord(("m",), (Step("AlterTable", 1450, "m"),), {"m": m})
+    found.written(f"{found.place}/g", f"{found.place}/h")
+    replica.load(
+        1400,
+        1500,
+        (appended, {"x": found.table("x", 1450, found.place)}),
+        (altered, {"m": found.table("m", 1450, f"{replica.location}/m")}),
+    )
+    return found
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_an_external_table_outside_goes_back_to_its_own_data(outside: _Outside, *, swept: bool) -> None:
+    """Retention moves nothing that lies there: what it has moved is another table's."""
+    outside.overwrite(swept=swept)
+    undo(outside.replica.target, "db", None, 1500)
+    assert (outside.x, outside.below(outside.place)) == (outside.place, ["f", "g", "h"])
+    assert outside.below(str(outside.replica.metastore.kept["m"].sd.location)) == ["f"]
+
+
+@pytest.mark.parametrize("overwritten", [False, True])
+def test_what_was_added_to_an_external_table_outside_is_put_aside_and_nothing_else(
+    outside: _Outside, *, overwritten: bool
+) -> None:
+    if overwritten:
+        outside.overwrite(swept=True)
+    undo(outside.replica.target, "db", None, 1400)
+    assert (outside.x, outside.below(outside.place)) == (outside.place, ["f"])
+    assert outside.below(str(outside.replica.metastore.kept["m"].sd.location)) == ["f"]
+    retired = Layout(outside.replica.location).retired_root
+    aside = {one for one in outside.below(retired) if "/external/" in one}
+    path = outside.place.removeprefix("file://")
+    assert {one.partition("/")[2] for one in aside} == {f"external{path}/{name}" for name in "gh"}
+    assert len({one.partition("/")[0] for one in aside}) == 1
