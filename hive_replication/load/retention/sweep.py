@@ -171,7 +171,7 @@ class _Sweeper:
 
     def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
         for place, entry in self._progress.over(list(left.items()), "old directories"):
-            if entry.time < self._grace and paths.is_under(place, self._layout.location) and self._storage.exists(place):
+            if entry.time < self._grace and self._layout.holds(place) and self._storage.exists(place):
                 for part in live.unused_parts(self._storage, place):
                     yield self._removals.move("old data", part, self._layout.retired(entry.token, part))
 

@@ -16,6 +16,7 @@ from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.move_to_retired import retire_database
 from hive_replication.load.records import Record, RecordStore
@@ -322,3 +323,31 @@ def test_what_a_load_or_an_undo_left_unfinished_is_kept_with_the_load_before_it(
     after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
     sweep(target, "sales")
     assert [(entry.to_evid, entry.status) for entry in journal.entries()] == [(20, "done"), (30, "open")]
+
+
+def left(target: Target, *places: str, window: tuple[int, int] = (10, 20), applied: int | None = 20) -> str:
+    """A load after which no location points at some directories any more; returns its token."""
+    writer = Journal(target.storage, location(target)).begin(*window)
+    writer.lane(LaneRecord(("orders",), (), left=places))
+    writer.state(ReplicaState("uuid/sales", window[1]))
+    writer.done(applied)
+    time.sleep(0.003)
+    return writer.token
+
+
+def past(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
+    """The time in which running queries may read old data is over, the one in which it is kept is not."""
+    after(monkeypatch, (target.policy.grace_seconds + 60) / DAY)
+
+
+def test_the_directory_of_the_database_itself_is_never_old_data(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign table that was taken over may have lain there; the journal lies there, and what else no table points at."""
+    metastore(target).held["orders"] = f"{location(target)}/.repl/170-0"
+    written(target, ".repl/170-0/f")
+    files = {written(target, "orders/f"), written(target, "notes/f")}
+    token = left(target, location(target), f"{location(target)}/orders")
+    past(monkeypatch, target)
+    (swept,) = sweep(target, "sales")
+    assert (swept.what, swept.moved_to) == ("old data", Layout(location(target)).retired(token, swept.path))
+    assert {file for file in files if target.storage.exists(file)} == {f"{location(target)}/notes/f"}
+    assert [entry.token for entry in Journal(target.storage, location(target)).entries()] == [token]
