@@ -91,19 +91,20 @@ class Removals:
             Swept(what, path, retired, size), lambda in_use: in_use.is_free(path) and self._storage.exists(path), carry_out
         )
 
-    def deletion(self, what: What, path: str, *, unused: bool = False, known: int | None = None) -> Removal:
+    def deletion(self, what: What, path: str, *, unused: bool = False, idle: bool = False, known: int | None = None) -> Removal:
         """Deletes a file or directory.
 
         Args:
             what: its kind.
             path: where it is.
             unused: whether only while no location points at it.
+            idle: whether only while nothing in it was written since the expiry.
             known: its bytes, where a listing told them already.
         """
         size = self._size(path) if known is None else known
 
         def is_due(in_use: InUse) -> bool:
-            return not unused or (in_use.is_free(path) and (what != "staging" or self.is_idle(path)))
+            return (not unused or in_use.is_free(path)) and (not idle or self.is_idle(path))
 
         def carry_out() -> int:
             self._storage.delete(path, recursive=True)
@@ -112,7 +113,7 @@ class Removals:
         return Removal(Swept(what, path, "", size), is_due, carry_out)
 
     def is_idle(self, directory: str) -> bool:
-        """Whether nothing in a directory was written since the expiry."""
+        """Whether nothing in a directory was written since the expiry; object stores know of files only when they were."""
         status = self._storage.status(directory)
         found = [*filter(None, [status]), *self._storage.files(directory, hidden=True)]
         return max((one.modified for one in found), default=self._expiry) < self._expiry

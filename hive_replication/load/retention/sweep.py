@@ -179,7 +179,7 @@ class _Sweeper:
         for status in self._storage.ls(self._layout.retired_root):
             name = paths.name(status.uri)
             since = token_time(name) if is_token(name) else status.modified
-            if since < self._expiry:
+            if since < self._expiry and (is_token(name) or self._removals.is_idle(status.uri)):
                 yield status.uri
 
     def _staged(self) -> Iterator[str]:
@@ -237,9 +237,10 @@ class _Sweeper:
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
         """The parts of directories that no location points at and no undo needs."""
         for directory in directories:
+            idle = not is_token(paths.name(directory))  # only the name of a load says how old all is that it names
             for free in live.unused_parts(self._storage, directory):
                 for part in needed.unused_parts(self._storage, free):
-                    yield self._removals.deletion(what, part, unused=True)
+                    yield self._removals.deletion(what, part, unused=True, idle=idle)
 
 
 def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:

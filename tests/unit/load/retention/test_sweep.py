@@ -18,7 +18,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.layout.directories import Layout, new_token
-from hive_replication.load.layout.move_to_retired import retire_database
+from hive_replication.load.layout.move_to_retired import retire, retire_database
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -29,6 +29,7 @@ from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Storage
+from tests.bucket import bucket_storage
 
 DAY = 86_400.0
 
@@ -88,6 +89,13 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
     policy = Policy(source=side, target=side, dump_root=f"{tmp_path.as_uri()}/dumps", databases={"sales": "sales"})
     storage = Storage((root,))
     return Target(Metastore(f"{tmp_path.as_uri()}/w"), storage, policy, storage)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def on_objects(target: Target, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """The same on an object store."""
+    bucket: Any = Metastore("memory://bucket/w")
+    return replace(target, metastore=bucket, storage=bucket_storage(monkeypatch))
 
 
 def metastore(target: Target) -> Metastore:
@@ -351,3 +359,33 @@ def test_the_directory_of_the_database_itself_is_never_old_data(target: Target, 
     assert (swept.what, swept.moved_to) == ("old data", Layout(location(target)).retired(token, swept.path))
     assert {file for file in files if target.storage.exists(file)} == {f"{location(target)}/notes/f"}
     assert [entry.token for entry in Journal(target.storage, location(target)).entries()] == [token]
+
+
+@pytest.mark.parametrize("side", ["target", "on_objects"])
+def test_what_a_foreign_table_held_is_kept_for_the_retention_time(
+    side: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted from when it was retired. Its directory has the event's name, and an object store knows no time of it."""
+    target: Target = request.getfixturevalue(side)
+    target.storage.write(f"{location(target)}/foreign/f", b"123")
+    retire(target.storage, location(target), f"{location(target)}/foreign", 170)
+    assert sweep(target, "sales") == []
+    after(monkeypatch, target.policy.retention_seconds / DAY - 0.1)
+    assert sweep(target, "sales") == []
+    after(monkeypatch, 0.2)
+    (swept,) = sweep(target, "sales")
+    assert (swept.what, swept.path, swept.size) == ("retired", f"{location(target)}/.repl/retired/170", 3)
+    assert target.storage.ls(Layout(location(target)).retired_root) == []
+
+
+def test_what_is_retired_for_an_event_after_it_was_listed_stays(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(target, ".repl/retired/170/foreign-1/f", days=365)
+    enter, new = Lock.__enter__, f"{location(target)}/.repl/retired/170/foreign-2/f"
+
+    def load(lock: Lock) -> Lock:
+        target.storage.write(new, b"1")
+        return enter(lock)
+
+    monkeypatch.setattr(Lock, "__enter__", load)
+    assert sweep(target, "sales") == []
+    assert target.storage.exists(new)
