@@ -52,7 +52,10 @@ class FinishedLoad:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The journal directory of one load; ``token`` sorts loads by their start, ``time`` is that of the last write."""
+    """The journal directory of one load; ``token`` sorts loads by their start.
+
+    ``time`` is that of the last write, on object stores that of the start: they do not know when a directory was changed.
+    """
 
     directory: str
     from_evid: int

@@ -170,10 +170,17 @@ class _Sweeper:
             return replace(removal.swept, problem=str(error))
 
     def _old_data(self, left: dict[str, Entry], live: Locations) -> Iterator[Removal]:
+        over = {entry for entry in set(left.values()) if self._is_over(entry)}
         for place, entry in self._progress.over(list(left.items()), "old directories"):
-            if entry.time < self._grace and self._layout.holds(place) and self._storage.exists(place):
+            if entry in over and self._layout.holds(place) and self._storage.exists(place):
                 for part in live.unused_parts(self._storage, place):
                     yield self._removals.move("old data", part, self._layout.retired(entry.token, part))
+
+    def _is_over(self, entry: Entry) -> bool:
+        """Whether a load or its undo ended before the grace time; object stores know of files only when they were written."""
+        if entry.time >= self._grace or entry.time > token_time(entry.token):
+            return entry.time < self._grace
+        return all(file.modified < self._grace for file in self._storage.files(entry.directory, hidden=True))
 
     def _expired_retired(self) -> Iterator[str]:
         for status in self._storage.ls(self._layout.retired_root):

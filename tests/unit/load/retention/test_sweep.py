@@ -389,3 +389,32 @@ def test_what_is_retired_for_an_event_after_it_was_listed_stays(target: Target, 
     monkeypatch.setattr(Lock, "__enter__", load)
     assert sweep(target, "sales") == []
     assert target.storage.exists(new)
+
+
+@pytest.mark.parametrize("ends", ["the load", "its undo"])
+@pytest.mark.parametrize("side", ["target", "on_objects"])
+def test_old_data_stays_for_the_grace_time_after_a_load_or_its_undo_ended(
+    side: str, ends: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may have begun long before; an object store tells it by the files of the journal alone."""
+    target: Target = request.getfixturevalue(side)
+    journal, place = Journal(target.storage, location(target)), f"{location(target)}/orders"
+    target.storage.write(f"{place}/f", b"123")
+    writer = journal.begin(10, 20)
+    writer.lane(LaneRecord(("orders",), (), left=(place,) if ends == "the load" else (), placed=(place,)))
+    begun = time.time()
+    after(monkeypatch, 0.1)
+    if ends == "its undo":
+        writer.done(20)
+        (entry,) = journal.entries()
+        (lane,) = journal.lanes(entry)
+        journal.mark_undone(lane)
+    else:
+        writer.state(ReplicaState("uuid/sales", 20))
+        writer.done(20)
+    if side == "target":  # local files have the clock's time
+        os.utime(journal.entries()[0].directory.removeprefix("file://"), (time.time(),) * 2)
+    assert time.time() - begun > target.policy.grace_seconds
+    assert sweep(target, "sales") == []
+    past(monkeypatch, target)
+    assert [one.path for one in sweep(target, "sales")] == [place]
