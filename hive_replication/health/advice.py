@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hive_replication.load.replica.state import RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, RELEASED_REASON, UNDONE_REASON
 
 _BY_REASON = (
     (
@@ -12,6 +12,11 @@ _BY_REASON = (
         "it was undone on purpose: hive-repl undo {target} --release lets it follow the source again",
     ),
     (rf"^{re.escape(RELEASED_REASON)}", "nothing: the next load brings its events"),
+    (
+        rf"^{re.escape(LEFT_OUT_REASON)}",
+        "the replica stays as it is: exclude the table in the policy, or make one of it at the source that is replicated, then "
+        "hive-repl repair {source}",
+    ),
     (
         r"was missing at the source when it was dumped",
         "bring the directory back at the source (an empty one, if it is to be empty) or drop what it belongs to, then "

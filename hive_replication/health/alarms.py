@@ -11,7 +11,7 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on
 from hive_replication.lag import Lag, lags_reachable
-from hive_replication.load.replica.state import RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration
 

@@ -27,6 +27,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import recovered_state, require_recovery
+from hive_replication.load.surplus_tables import surplus_lanes, surplus_names
 from hive_replication.load.untrusted_dump import (
     validate_files,
     validate_function_name,
@@ -151,11 +152,9 @@ def _lanes(
 ) -> Iterator[LanePlan]:
     """All lanes, each planned when it is asked for."""
     header, mapping = session.reader.header, session.mapping
-    wanted = {mapping.table(name) for name in (*header.equal, *(record.name for record in records))}
     other_history = _other_history(session, repair=repair)
     exists = session.replica.there  # a plan does not create the database
-    others = session.target.metastore.table_names(session.database) if whole_database and exists else []
-    surplus = [name for name in others if name not in wanted and session.includes(name)]
+    surplus = surplus_names(session, _wanted(session, records)) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
     for record in records:
         name = mapping.table(record.name)
@@ -184,16 +183,14 @@ def _lanes(
             yield lane
             if any(name in held.tables for held in session.held):
                 break  # what is left of it comes with the next load of the dump
-    if whole_database and session.state.applied is None:
-        yield from _aside(session, surplus)
-    for table in session.target.metastore.tables(session.database, surplus):
-        if not is_ours(table, session.identity):
-            continue
-        if gate.due(header.to_evid, object_id(table), again=True, other_history=other_history):
-            drop = op.DropTable(header.to_evid, table.tableName)
-            yield LanePlan((table.tableName.lower(),), session.state.position(table.tableName), (drop,))
     if whole_database:
+        yield from surplus_lanes(session, surplus, other_history=other_history)
         yield from _functions(session, repair=repair)
+
+
+def _wanted(session: Session, records: list[TableRecord]) -> set[str]:
+    """Target tables that a dump has, or leaves out since they are equal."""
+    return {session.mapping.table(name) for name in (*session.reader.header.equal, *(record.name for record in records))}
 
 
 def _present(session: Session, table: Table | None) -> TargetPartitions:
@@ -209,16 +206,6 @@ def _present(session: Session, table: Table | None) -> TargetPartitions:
         return found
 
     return TargetPartitions(session.reader.header.scope.partitions or metastore.partition_names(database, name), read)
-
-
-def _aside(session: Session, surplus: list[str]) -> Iterator[LanePlan]:
-    """What becomes of tables that the source does not have when their database becomes a replica."""
-    evid = session.reader.header.to_evid
-    for table in session.target.metastore.tables(session.database, surplus):
-        if not is_ours(table, session.identity):
-            first = session.conflicts.surplus(evid, table)
-            if first is not None:
-                yield LanePlan((first.table,), 0, (first,))
 
 
 def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
@@ -299,7 +286,8 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
     """The state after the load. Tables for which a bootstrap failed are held; loading it again does what is missing."""
     header, held = session.reader.header, {name for lane in session.held for name in lane.tables}
     state = session.state
-    left = {name: evid for name, evid in state.left.items() if not (whole_database and session.includes(name))}
+    made = _wanted(session, records) if whole_database else set[str]()
+    left = {name: evid for name, evid in state.left.items() if name not in made}
     if header.recovery:
         state = with_scope(session, replace(recovered_state(session), left=left))
     elif whole_database:

@@ -14,7 +14,8 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.rebuilt_tables import load_beside, tell
-from hive_replication.load.replica.state import LEFT_MARK, TAKEN_IN_REASON, is_ours, object_id
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
+from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session

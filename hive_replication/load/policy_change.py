@@ -13,7 +13,8 @@ from hive_replication.dump.format.record_types import GONE
 from hive_replication.events.event_records import is_function
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan
-from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, is_ours, object_id
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
 from hive_replication.metastore.materialized_views import is_replica_of_materialized

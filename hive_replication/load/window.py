@@ -77,7 +77,7 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
             )
     if session.table is not None and not session.held:  # a table-level load raises that table's id, never the database's
         session.replica.raise_table(session.table, header.to_evid, session.identity)
-    session.finish(_state_after(session, events, only, untouched), whole=only is None and session.table is None)
+    session.finish(_state_after(session, events, only, untouched, plans), whole=only is None and session.table is None)
     return decoded
 
 
@@ -281,8 +281,13 @@ def visible(database: Database) -> Database:
     return shown
 
 
-def _state_after(session: Session, events: Sequence[WindowEvent], only: str | None, untouched: set[str]) -> ReplicaState:
-    """The database's state after the window: held names stay behind, all others stand at its end."""
+def _state_after(
+    session: Session, events: Sequence[WindowEvent], only: str | None, untouched: set[str], plans: Iterable[LanePlan]
+) -> ReplicaState:
+    """The database's state after the window: held names stay behind, all others stand at its end.
+
+    A replica whose table is left out is held as long as it is there, also where the window has nothing of it.
+    """
     header, state = session.reader.header, session.state
     if state.applied is None:
         return state  # dropped, or never replicated as a whole
@@ -295,9 +300,12 @@ def _state_after(session: Session, events: Sequence[WindowEvent], only: str | No
     else:
         names |= gate.reached(state.at, header.from_evid, header.to_evid)
         state = state.advanced(header.to_evid, header.to_time, header.to_hash)
+    changed = {name for plan in plans if plan.operations for name in plan.names}
     for name in sorted(names - held - untouched):
         position = state.position(name)
-        if name in state.held or not gate.applied(header.to_evid, position=position):
+        if state.why_left_out(name) and name not in changed:
+            state = state.quarantine(name, max(header.to_evid, position), state.held[name])
+        elif name in state.held or not gate.applied(header.to_evid, position=position):
             state = state.at_position(name, max(header.to_evid, position))
     if session.table is None and only is None:
         state = with_scope(session, state)

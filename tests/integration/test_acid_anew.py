@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.dump.command import repl_dump
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.policy_scope import made_with
-from hive_replication.load.replica.state import TAKEN_IN_REASON, replica_state
+from hive_replication.load.replica.state import replica_state
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump
 from resources.embedded.hive import HiveDriver

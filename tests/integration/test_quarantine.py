@@ -12,11 +12,12 @@ import pytest
 import yaml
 from hive_metastore.ThriftHiveMetastore import Client
 
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.repl_status import HeldTable, held_tables
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
-from hive_replication.recover import UNFINISHED, recover
+from hive_replication.recover import UNFINISHED, Gap, dump_recovery, recover
 from hive_replication.repair import repair
 from tests.warehouse import Warehouse
 
@@ -124,6 +125,42 @@ def assert_status(warehouse: Warehouse, tmp_path: Path, *, attempts: int) -> Non
         name: (one.history.evid, attempts) for name, one in found.items()
     }
     assert all(one["since"].endswith("+00:00") and one["next_attempt"] > one["since"] for one in listed)
+
+
+def test_a_replica_of_a_table_that_is_left_out_by_now_stays_until_it_is_dropped(warehouse: Warehouse) -> None:
+    """Windows, a repair of the database and a recovery hold it, and keep what it holds."""
+    connection, name = warehouse.connection, warehouse.database
+    sides = connection.source, connection.target, connection.store, connection.copier
+    warehouse.sql("CREATE TABLE odd (a INT)", "CREATE TABLE other (a INT)")
+    warehouse.load_data("odd", "1\n")
+    warehouse.replicate()
+    content = warehouse.content(source=False)["odd"]
+    altered = copy_of(connection.source.metastore.table(name, "odd"))
+    assert altered is not None
+    altered.parameters |= {"storage_handler": "org.example.Handler"}
+    connection.source.metastore.alter_table(name, "odd", altered)
+
+    def stays(report: LoadReport, *, told: bool = True) -> None:
+        held = held_now(warehouse)
+        assert [one.tables for one in report.held] == ([("odd",)] if told else [])
+        assert list(held) == ["odd"]
+        assert held["odd"].reason.startswith(LEFT_OUT_REASON)
+        assert warehouse.content(source=False)["odd"] == content
+
+    stays(warehouse.replicate())
+    warehouse.load_data("other", "1\n")
+    stays(repair(*sides, name).load)
+    warehouse.load_data("other", "2\n")
+    stays(warehouse.replicate(), told=False)
+    gap = Gap(UNFINISHED, warehouse.applied() or 0, "tried")
+    stays(warehouse.load(dump_recovery(connection.source, connection.target, connection.store, name, gap)[1].directory))
+    warehouse.load_data("other", "3\n")
+    stays(warehouse.replicate(), told=False)
+    assert warehouse.status() == warehouse.applied()
+    warehouse.sql("DROP TABLE odd")
+    assert warehouse.replicate().held == ()
+    assert held_now(warehouse) == {}
+    warehouse.assert_equal()
 
 
 def test_a_bootstrap_holds_tables_without_storage(warehouse: Warehouse) -> None:

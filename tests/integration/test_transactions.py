@@ -18,14 +18,14 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.command import plan_load
 from hive_replication.load.operations import transactions as operations
-from hive_replication.load.replica.state import replica_state, with_state
+from hive_replication.load.replica.state import has_left, replica_state, with_state
 from hive_replication.load.undo.undo import undo
 from hive_replication.metastore import replicated_transactions
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.acid import Acid
-from hive_replication.recover import recover
+from hive_replication.recover import UNFINISHED, Gap, dump_recovery, recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import TableComparison, compare_database
@@ -447,6 +447,27 @@ def test_a_target_of_hive_3_refuses(cluster: Cluster, source4: Side, target: Sid
     writer.commit()
     report = left.replicate()
     assert (report.held, dict(report.applied)) == ((), {})
+
+
+def test_transactional_replicas_that_left_the_policy_stay(ledger: Ledger) -> None:
+    """Also where no window has seen yet that they left: a repair of the database and a recovery pass them over."""
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.commit()
+    assert ledger.replicate().held == ()
+    left = with_acid(ledger, replicate=False)
+    connection, name, content = left.connection, left.database, ledger.files(source=False)
+    assert content != {}
+    assert repair(connection.source, connection.target, connection.store, connection.copier, name).load.held == ()
+    for _ in range(2):
+        state = replica_state(connection.target.metastore.database(name))
+        assert (sorted(state.left), state.held) == (["a", "b", "p"], {})
+        assert ledger.files(source=False) == content
+        tables = list(connection.target.metastore.tables(name, ["a", "b", "p"]))
+        assert [has_left(table) for table in tables] == [True] * 3
+        gap = Gap(UNFINISHED, state.applied or 0, "tried")
+        _, dump = dump_recovery(connection.source, connection.target, connection.store, name, gap)
+        assert left.load(dump.directory).held == ()
 
 
 def comparison(ledger: Ledger, table: str = "a") -> TableComparison:

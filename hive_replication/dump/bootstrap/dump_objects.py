@@ -55,7 +55,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     _read_all(source, reader, begin, left, progress)
     metadata_only = source.policy.metadata_only
     fold = Fold(writer, scope.database, reader.reads, source.includes(scope), database, left, metadata_only, source.acid)
-    fold.children, fold.filters = reader.children, source.policy.filters(scope.database)
+    fold.children, fold.filters, fold.skipped = reader.children, source.policy.filters(scope.database), reader.skipped
     with_functions = scope.table is None and not metadata_only
     if with_functions:
         fold.functions = _functions(source, scope.database)

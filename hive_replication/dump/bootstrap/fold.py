@@ -9,7 +9,7 @@ yields is then read again, and the events of that time are folded, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.bootstrap.table_reader import Read
@@ -47,6 +47,7 @@ class Fold:
         functions: the database's functions by name, read at the dump's begin.
         children: for each table those with foreign keys that point at it.
         filters: which partitions are in the dump; events are folded without the others.
+        skipped: tables that the dump does not have since they are of a kind that is left out; one that goes is read again.
     """
 
     draft: DumpWriter
@@ -60,6 +61,7 @@ class Fold:
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     children: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     filters: PartitionFilters = field(default_factory=PartitionFilters)
+    skipped: Container[str] = ()
     unread: set[str] = field(default_factory=set[str])
     unlisted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -149,6 +151,11 @@ class Fold:
         self.reads.pop(name, None)
         self.unlisted = {key for key in self.unlisted if key[0] != name}
 
+    def _go(self, name: str) -> None:
+        """A table that goes is not read; but where the dump says that it is left out, which is of tables that are there."""
+        self.unread.discard(name)
+        self.unread |= {name} if name in self.skipped else set()
+
     def _create_table(self, event: r.CreateTable) -> None:
         name = event.table
         if name in self.reads or not self.includes(name) or self._why_skipped(event.after):
@@ -160,7 +167,7 @@ class Fold:
             self.unlisted.add((name, ""))
 
     def _drop_table(self, event: r.DropTable) -> None:
-        self.unread.discard(event.table)
+        self._go(event.table)
         if self._behind(event.table, event.evid):
             self._remove(event.table)
 
@@ -168,7 +175,7 @@ class Fold:
         record = self.draft.table(event.table) if self._behind(event.table, event.evid) else None
         if record is None:
             return
-        if event.may_cascade:
+        if event.may_cascade or self._why_skipped(event.after):
             self.read_again([event.table])
             return
         table = with_statistics(event.after, statistics_of(record.table))
@@ -181,7 +188,7 @@ class Fold:
         wanted = event.after.dbName.lower() == self.database and self.includes(new)
         wanted = wanted and not self._why_skipped(event.after)
         read = self.reads.get(old)
-        self.unread.discard(old)
+        self._go(old)
         present = read is not None and read.begin < event.evid
         certain = present and read is not None and read.end < event.evid and not refiltered(event, self.filters.of)
         arrived = new in self.reads and not self._behind(new, event.evid)

@@ -72,6 +72,7 @@ class ObjectReader:
     def read(self, name: str) -> None:
         """Reads one table, its partitions and files, or the rest of them; a table that is no longer there leaves nothing."""
         begin, last = self.begun.get(name) or (self.source.metastore.current_event_id(), "")
+        self.skipped.pop(name, None)
         found = self.source.metastore.table(self.scope.database, name)
         table = restored(found) if found else None
         metadata_only = self.source.policy.metadata_only

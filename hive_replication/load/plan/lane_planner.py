@@ -19,6 +19,7 @@ from hive_replication.load.plan.lane_incarnations import LaneIncarnations
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_view import TargetView
@@ -82,12 +83,11 @@ class LanePlanner:
     def __init__(self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None) -> None:
         self._lane, self._settings = lane, settings
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
-        awaited = settings.view.state.coming
         self._incarnations = LaneIncarnations(
             lane,
             settings.mapping,
             settings.includes,
-            awaited,
+            settings.view.state.coming,
             settings.ended,
             settings.filters,
             acid=settings.acid,
@@ -196,11 +196,11 @@ class LanePlanner:
         """
         table = _table_of(event.event)
         reason = _NO_ACID if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid else ""
-        reason = reason or (self._why_skipped(table) if table else "")
+        reason = reason or (self._why_skipped(table) if table else "") or self._view.state.why_left_out(replica.name)
         if not (reason and replica.present) or replica.view or self._gated(event, replica):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
         if incarnation.dropped is None and replica.name not in self._settings.leaving:
-            raise LaneStopped(f"the source table cannot be followed any more: {reason}", refused=True)
+            raise LaneStopped(f"{LEFT_OUT_REASON}{reason}", refused=True)
         return "" if incarnation.dropped == event.evid else reason
 
     def _why_skipped(self, table: Table) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import Role, failover_marks, is_kept
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, RELEASED_REASON, TAKEN_IN_REASON, UNDONE_REASON
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
@@ -49,12 +50,6 @@ LEFT_MARK = PREFIX + "excluded"
 #: Operators set it while loads run, so a load never changes it.
 PAUSED = PREFIX + "paused"
 _KEPT = (SOURCE_FOR, PAUSED)
-#: Beginning of the reason for which a name is held that was undone by request.
-UNDONE_REASON = "undone to "
-#: The same of a name that was released since, and waits for its next load.
-RELEASED_REASON = "released after an undo"
-#: Beginning of the reason for which a table is held that a load could not take into the policy yet.
-TAKEN_IN_REASON = "taken into the policy, "
 #: Metastores keep at most 4,000 characters of a database parameter.
 _REASON_LIMIT = 1_000
 _SCOPE_PART = 3_000
@@ -119,8 +114,9 @@ class ReplicaState:
 
     @property
     def tried(self) -> list[str]:
-        """Held names that loads retry: all but those that were undone by request."""
-        return [name for name in self.held if not self.waits(name)]
+        """Held names that loads retry: all but those that were undone by request, or left out and have no events to look at."""
+        level = {name for name in self.held if self.why_left_out(name) and covers(self.position(name), self.applied or 0)}
+        return [name for name in self.held if not (self.waits(name) or name in level)]
 
     def at_position(self, table: str, evid: int) -> ReplicaState:
         """All events up to this id are applied to the name, and it is not held."""
@@ -144,6 +140,11 @@ class ReplicaState:
     def coming(self) -> frozenset[str]:
         """Names that were taken into the policy and could not be loaded yet: they come whole, not by events."""
         return frozenset(name for name, reason in self.held.items() if reason.startswith(TAKEN_IN_REASON))
+
+    def why_left_out(self, table: str) -> str:
+        """Why a held name's table at the source is not replicated any more; "" where it is not held for that."""
+        reason = self.held.get(table, "")
+        return reason.removeprefix(LEFT_OUT_REASON) if reason.startswith(LEFT_OUT_REASON) else ""
 
     def is_stale(self, table: Table) -> bool:
         """Whether a replica is what it was when the policy left it, and was not made anew since."""
@@ -246,12 +247,13 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) 
         state: without them.
         held: the lanes.
         lost: whether their objects could not be loaded from a dump of objects, so that events must not be applied to them until a
-            recovery, a repair or another bootstrap.
+            recovery, a repair or another bootstrap. Replicas whose tables are left out by now are as they were.
     """
     now = time.time()
     for lane in held:
         for name in lane.tables:
-            state = state.quarantine(name, 0 if lost else lane.after, printable(lane.reason))
+            after = 0 if lost and not lane.reason.startswith(LEFT_OUT_REASON) else lane.after
+            state = state.quarantine(name, after, printable(lane.reason))
             state = state.failed(name, lane.evid, now) if lane.tried else state
     return state
 

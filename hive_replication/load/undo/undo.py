@@ -18,16 +18,10 @@ from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations.kinds import DropPartitions, DropTable
 from hive_replication.load.operations.transactions import ImpressWriteIds, ReplayCommit
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.parameter_lock import parameter_lock
-from hive_replication.load.replica.state import (
-    RELEASED_REASON,
-    UNDONE_REASON,
-    ReplicaState,
-    database_with_state,
-    is_ours,
-    replica_state,
-)
+from hive_replication.load.replica.state import ReplicaState, database_with_state, is_ours, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.undo.reverse_lane import LaneReverser, OldDataLocator, names_taken, require_replica
 from hive_replication.metastore.lock import MetastoreLock

@@ -7,8 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
-from hive_replication.dump.format.record_types import Scope
+from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.types import Table
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
@@ -37,6 +38,46 @@ def test_the_dump_stands_at_its_last_event(
     header = dump_objects(moving, Scope("db"), draft, Silent()).header
     assert begin <= header.from_evid <= header.to_evid
     assert draft.state() == source.past[header.to_evid]
+
+
+def _iceberg(monkeypatch: pytest.MonkeyPatch, *versions: int) -> None:
+    """Tables of these versions are of a kind that is left out."""
+    made = model.table_image
+
+    def image(name: str, tab: model.Tab) -> Table:
+        found = made(name, tab)
+        found.parameters |= {"storage_handler": "iceberg"} if tab.version in versions else {}
+        return found
+
+    monkeypatch.setattr(model, "table_image", image)
+
+
+def _dumped(change: str, calls: int) -> tuple[DumpHeader, Draft]:
+    """A dump of the table ``a``, which is changed at event 2, after some calls of the dump."""
+    source, draft = model.Source(), Draft()
+    source.act("create", 0, 0, 0)
+    moving = moving_source(source, [(change, 0, 0, 0)], [0] * calls + [1] * 9)
+    return dump_objects(moving, Scope("db"), draft, Silent()).header, draft
+
+
+@pytest.mark.parametrize("calls", range(9))
+@pytest.mark.parametrize("change", ["drop", "rename"])
+def test_a_table_that_goes_during_the_dump_is_not_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch, change: str, calls: int
+) -> None:
+    """Its replica has to go, too."""
+    _iceberg(monkeypatch, 1, 2)
+    header, draft = _dumped(change, calls)
+    assert ("a" in header.skipped, draft.tables) == (header.to_evid == 1, {})
+
+
+@pytest.mark.parametrize("calls", range(9))
+def test_a_table_that_becomes_one_that_is_left_out_during_the_dump_is_not_in_it(
+    monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    _iceberg(monkeypatch, 2)
+    header, draft = _dumped("alter", calls)
+    assert ("a" in header.skipped, "a" in draft.tables) == ((True, False) if header.to_evid == 2 else (False, True))
 
 
 @pytest.mark.parametrize("partitioned", [0, 1])

@@ -63,6 +63,7 @@ def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:
         ("undone to 52 by request", "hive-repl undo d.t --release"),
         ("hdfs://s/f is absent and hdfs://cm/f is absent", "hive-repl repair s.t"),
         ("alter_table: types incompatible with the existing columns", "drop the table on the target"),
+        ("the source table cannot be followed any more: transactional (ACID) tables need Hive 4", "exclude the table"),
         ("somebody wrote something else", "remove the cause"),
     ],
 )

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.errors import BadRequest
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.policy_scope import changed, made_with, require_made_with
-from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState, replica_state
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.types import Database
 from hive_replication.policy import PolicyScope
 from hive_replication.policy.scope import PartitionFilters

@@ -16,7 +16,8 @@ from hive_replication.connect import Connection, connect
 from hive_replication.drift import Drifted, TableDrift
 from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag
-from hive_replication.load.replica.state import PAUSED, UNDONE_REASON, ReplicaState
+from hive_replication.load.replica.held_reasons import UNDONE_REASON
+from hive_replication.load.replica.state import PAUSED, ReplicaState
 from hive_replication.policy.checks import Checks, Drift
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names
 from repl_assets.checks.findings import Finding

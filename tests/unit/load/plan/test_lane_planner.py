@@ -18,7 +18,8 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, refused, segments
 from hive_replication.load.plan.load_plan import LanePlan, Stop
-from hive_replication.load.replica.state import LAST_ID, TAKEN_IN_REASON, ReplicaState
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, TAKEN_IN_REASON
+from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.constraints import KINDS as CONSTRAINTS
 from hive_replication.metastore.constraints import Constraint, grouped
@@ -372,12 +373,13 @@ def test_what_is_created_without_its_files_takes_what_comes_later(until: int) ->
 
 
 def of_events(
-    target: Target, *events: r.Event, applied: int, acid: bool = False, leaving: Container[str] = ()
+    target: Target, *events: r.Event, applied: int, acid: bool = False, leaving: Container[str] = (), held: str = ""
 ) -> tuple[LanePlan, list[Skipped]]:
     rows = (r.Notification(one.evid, 0, one.type, one.database, one.table, "") for one in events)
     (segment,) = segments([WindowEvent(row, event, ()) for row, event in zip(rows, events, strict=True)])
     (lane,) = segment.lanes
-    view = target.view(ReplicaState("uuid/db", applied))
+    state = ReplicaState("uuid/db", applied)
+    view = target.view(state.quarantine("a", applied, held) if held else state)
     return LanePlanner(lane, LaneSettings(view, MAPPING, includes, acid=acid, leaving=leaving)).plan()
 
 
@@ -406,6 +408,18 @@ def test_a_replica_whose_table_is_left_out_from_now_on_is_held(kind: str) -> Non
     plan, _ = of_events(target, becomes, r.DropTable(3, 0, "DROP_TABLE", "db", "a", None), applied=1)
     assert [(one.kind, one.evid) for one in plan.operations] == [("DropTable", 3)]
     assert plan.stop is None
+
+
+def test_a_replica_that_is_held_since_its_table_is_left_out_takes_no_event() -> None:
+    """What made it so may lie before where it stands: it lacks all that was done to the table since."""
+    target, plain, other = left_out("iceberg")
+    back = r.AlterTable(6, 0, "ALTER_TABLE", "db", "a", other, plain, truncate=False)
+    held = f"{LEFT_OUT_REASON}tables of storage handlers"
+    plan, skipped = of_events(target, back, applied=5, held=held)
+    assert (plan.operations, plan.stop and plan.stop.reason, plan.base, skipped) == ((), held, 5, [])
+    assert of_events(target, back, applied=5, held="no space")[0].stop is None
+    plan, _ = of_events(target, back, r.DropTable(7, 0, "DROP_TABLE", "db", "a", None), applied=5, held=held)
+    assert ([(one.kind, one.evid) for one in plan.operations], plan.stop) == ([("DropTable", 7)], None)
 
 
 def test_a_replica_goes_when_its_table_which_is_left_out_is_renamed() -> None:

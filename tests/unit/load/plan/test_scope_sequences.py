@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments
 from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
 from hive_replication.load.replica.name_mapping import point_at
-from hive_replication.load.replica.state import TAKEN_IN_REASON, ReplicaState
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import copy_of
 from tests.model import KINDS, NAMES, Actions, Source, State, actions
 from tests.replica import MAPPING, Target

@@ -1,0 +1,14 @@
+"""Why names are held, as far as anybody asks for the reason: how such reasons begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Of a name that was undone by request.
+UNDONE_REASON: Final = "undone to "
+#: The same of a name that was released since, and waits for its next load.
+RELEASED_REASON: Final = "released after an undo"
+#: Of a table that a load could not take into the policy yet.
+TAKEN_IN_REASON: Final = "taken into the policy, "
+#: Of a replica that stays as it is, since the source's table has become one that is not replicated.
+LEFT_OUT_REASON: Final = "the source table cannot be followed any more: "

@@ -1,0 +1,58 @@
+"""Tables of the target that are not in the dump of a whole database: most of them go, some were promised to stay.
+
+What has left the policy stays or goes at the end of the load (:mod:`hive_replication.load.newly_included_tables`).
+Where the source has the table, of a kind that is left out by now, nobody dropped it: the replica stays as it is, and is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan import gate
+from hive_replication.load.plan.load_plan import LanePlan, Stop
+from hive_replication.load.policy_change import leaving
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.state import is_ours, object_id
+from hive_replication.load.session import Session
+
+
+def surplus_names(session: Session, wanted: Container[str]) -> list[str]:
+    """Tables of the policy that the target has before the load, without those that are wanted."""
+    names = session.target.metastore.table_names(session.database) if session.replica.there else []
+    return [name for name in names if name not in wanted and session.includes(name)]
+
+
+def surplus_lanes(session: Session, names: Sequence[str], *, other_history: bool) -> Iterator[LanePlan]:
+    """What becomes of surplus tables.
+
+    Args:
+        session: the load of a dump of a whole database.
+        names: the tables.
+        other_history: whether their state ids are of another history of the source, and say nothing.
+    """
+    header, begins = session.reader.header, session.state.applied is None
+    if begins:
+        yield from _aside(session, names)
+    left_out = {} if begins else {session.mapping.table(name): reason for name, reason in header.skipped.items()}
+    left = leaving(session)
+    for table in session.target.metastore.tables(session.database, names):
+        name = table.tableName.lower()
+        due = gate.due(header.to_evid, object_id(table), again=True, other_history=other_history)
+        if not (due and is_ours(table, session.identity)) or name in left or session.state.is_stale(table):
+            continue
+        if name in left_out:
+            stop = Stop(header.to_evid, f"{LEFT_OUT_REASON}{left_out[name]}", refused=True)
+            yield LanePlan((name,), header.to_evid, (), stop)
+        else:
+            yield LanePlan((name,), session.state.position(name), (op.DropTable(header.to_evid, table.tableName),))
+
+
+def _aside(session: Session, names: Sequence[str]) -> Iterator[LanePlan]:
+    """What becomes of tables that the source does not have when their database becomes a replica."""
+    evid = session.reader.header.to_evid
+    for table in session.target.metastore.tables(session.database, names):
+        if not is_ours(table, session.identity):
+            first = session.conflicts.surplus(evid, table)
+            if first is not None:
+                yield LanePlan((first.table,), 0, (first,))

@@ -1,0 +1,87 @@
+"""Replicas of tables that are not in the dump of a whole database: most of them go, some were promised to stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.load.operations.kinds import DropTable
+from hive_replication.load.replica.state import LEFT_MARK, ReplicaState
+from hive_replication.policy import PolicyScope
+from tests.bootstraps import SOURCE, Loading, header, loaded, record, replica
+
+ICEBERG = "tables of storage handlers hold no files to replicate"
+REASON = f"the source table cannot be followed any more: {ICEBERG}"
+EVERY, NO_ACID = PolicyScope().text, PolicyScope(acid=False).text
+#: Of a recovery and of what repairs, rebuilds or loads over it.
+KINDS = pytest.mark.parametrize("recovery", ["token", ""], ids=["recovery", "repair"])
+
+
+def dump(recovery: str, state: ReplicaState, *, skipped: dict[str, str], taken: str = EVERY, **tables: int) -> Loading:
+    """A load of a dump at event 60 into a target with some tables and the equal ``e``, of which the dump has ``e`` alone."""
+    equal = {"equal": ("e",), "recovery": recovery} if recovery else {}
+    found = [replica(name, evid) for name, evid in (tables | {"e": 30}).items()]
+    head = header(60, skipped=skipped, taken=taken, **equal)
+    state = ReplicaState(**{**vars(state), "recovery": recovery})
+    return loaded(state, head, found, () if recovery else [record("e")])
+
+
+@KINDS
+@pytest.mark.parametrize("held", [False, True])
+def test_a_replica_stays_whose_table_is_left_out_by_now(recovery: str, held: bool) -> None:
+    """Nobody dropped it at the source: it is held there, whether a window has seen that or not."""
+    state = ReplicaState(SOURCE, 50, scope=EVERY)
+    state = state.quarantine("t", 40, REASON) if held else state
+    load = dump(recovery, state, skipped={"t": ICEBERG}, t=40, gone=41)
+    assert load.dropped == {"gone"}
+    assert (load.state.applied, dict(load.state.held), dict(load.state.at)) == (60, {"t": REASON}, {"t": 60})
+    assert (load.state.lost, load.state.tried, load.state.last_id) == ([], [], 60)
+    assert [(one.tables, one.after, one.refused) for one in load.held] == [(("t",), 60, True)]
+
+
+@KINDS
+def test_a_table_that_was_made_anew_and_left_out_later_is_not_held(recovery: str) -> None:
+    """The dump says what was before."""
+    load = dump(recovery, ReplicaState(SOURCE, 50, at={"t": 70}, scope=EVERY), skipped={"t": ICEBERG}, t=70)
+    assert load.dropped == set()
+    assert ("t" in load.state.held) == bool(recovery)  # whose state ids say nothing
+
+
+@KINDS
+def test_replicas_that_have_left_the_policy_stay_as_the_policy_says(recovery: str) -> None:
+    """Whether a window has seen before that transactional tables are in it no more, or not."""
+    reason = "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"
+    left = ReplicaState(SOURCE, 50, scope=NO_ACID, left={"t": 45})
+    load = dump(recovery, left, skipped={"t": reason}, taken=NO_ACID, t=40, gone=41)
+    assert (load.dropped, load.held, dict(load.state.left), dict(load.state.held)) == ({"gone"}, [], {"t": 45}, {})
+
+    found = [replica("t", 40, transactional="true"), replica("e", 30), replica("gone", 41)]
+    more = {"equal": ("e",), "recovery": recovery} if recovery else {}
+    head = header(60, skipped={"t": reason}, taken=NO_ACID, **more)
+    state = ReplicaState(SOURCE, 50, scope=EVERY, recovery=recovery)
+    load = loaded(state, head, found, () if recovery else [record("e")])
+    assert (load.dropped, load.held, dict(load.state.left), load.state.scope) == ({"gone"}, [], {"t": 50}, NO_ACID)
+
+
+@KINDS
+def test_a_replica_that_left_and_was_made_anew_goes_as_any_other(recovery: str) -> None:
+    load = dump(recovery, ReplicaState(SOURCE, 50, scope=EVERY, left={"t": 30, "e": 20}), skipped={}, t=40)
+    assert load.dropped == {"t"}
+    assert "e" not in load.state.left
+
+
+def test_a_bootstrap_that_goes_on_keeps_nothing_of_what_the_source_leaves_out() -> None:
+    """What an interrupted one has made may be half of a table."""
+    state = ReplicaState(SOURCE, None, checkpoint="hdfs://dst/dumps/db/1")
+    load = loaded(state, header(60, skipped={"t": ICEBERG}), [replica("t", 40)], [record("e")], repair=False)
+    assert (load.dropped, load.held, load.state.applied) == ({"t"}, [], 60)
+
+
+def test_foreign_tables_are_left_alone() -> None:
+    found = replica("t", 40, **{"hive_replication.source": "other/db", LEFT_MARK: "4"})
+    load = loaded(ReplicaState(SOURCE, 50), header(60, skipped={"t": ICEBERG}), [found])
+    assert (load.lanes, load.held) == ({}, [])
+
+
+def test_what_goes_is_dropped_at_the_event_of_the_dump() -> None:
+    load = loaded(ReplicaState(SOURCE, 50), header(60), [replica("gone", 41)])
+    assert load.lanes["gone"].operations == (DropTable(60, "gone"),)

@@ -1,0 +1,40 @@
+"""The state of a target after a window: who stands at its end, and who is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hive_replication.load import window
+from hive_replication.load.operations.kinds import DropTable
+from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.report import Held
+from tests.bootstraps import SOURCE, header, loading
+
+after: Callable[..., ReplicaState] = window._state_after  # pyright: ignore[reportPrivateUsage]
+REASON = f"{LEFT_OUT_REASON}it is an Iceberg table"
+
+
+def state_after(state: ReplicaState, from_evid: int, to_evid: int, *plans: LanePlan, only: str | None = None) -> ReplicaState:
+    """After a window without events, or with those of some lanes."""
+    head = replace(header(to_evid), kind="incremental", from_evid=from_evid)
+    session = loading(state, head, ())
+    session.held += [Held(plan.names, plan.base, plan.stop.evid, plan.stop.reason) for plan in plans if plan.stop]
+    no_events: list[Any] = []
+    return after(session, no_events, only, set[str](), plans)
+
+
+def test_a_replica_whose_table_is_left_out_is_held_until_it_goes() -> None:
+    """It goes with the windows, though they say nothing of it: there is nothing to catch up, and no log that is waited for."""
+    state = ReplicaState(SOURCE, 60).quarantine("t", 60, REASON)
+    assert state.tried == []
+    level = state_after(state, 60, 70)
+    assert (level.applied, dict(level.at), dict(level.held), level.tried) == (70, {"t": 70}, {"t": REASON}, [])
+    assert dict(state_after(state, 60, 70, only="t").held) == {"t": REASON}
+    gone = state_after(state, 60, 70, LanePlan(("t",), 60, (DropTable(65, "t"),)))
+    assert (gone.applied, dict(gone.at), dict(gone.held)) == (70, {}, {})
+    behind = state_after(state, 70, 80)
+    assert (dict(behind.at), behind.tried) == ({"t": 60}, ["t"])  # events of it may lie between
