@@ -20,13 +20,14 @@ from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.policy_change import with_scope
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
+from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import is_ours, object_id, with_held
+from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import recovered_state, require_recovery
+from hive_replication.load.source_history import left_undone, recovered_state, require_recovery
 from hive_replication.load.surplus_tables import surplus_lanes, surplus_names
 from hive_replication.load.untrusted_dump import (
     validate_files,
@@ -59,7 +60,8 @@ def load_objects(session: Session, *, repair: bool) -> None:
         return
     require_recovery(session)
     repair = repair or bool(header.recovery)
-    records = [_validated(session, record) for record in session.reader.tables()]
+    undone, found = left_undone(session), session.reader.tables()
+    records = [_validated(session, record) for record in found if session.mapping.table(record.name) not in undone]
     whole_database = header.scope.table is None
     if whole_database and not repair and _stands_at(session, header.to_evid):
         session.skipped.append(Skipped(header.to_evid, session.database, f"the target stands at {session.state.applied} already"))
@@ -84,7 +86,7 @@ def _carry_out(session: Session, plan: SegmentPlan, known: KnownObjects) -> None
 
 def _stands_at(session: Session, evid: int) -> bool:
     """Whether the target has a bootstrap already, or is beyond it; one that failed for some tables is gone on with."""
-    return gate.bootstrapped(session.state.applied, evid, failed=bool(session.state.lost))
+    return gate.bootstrapped(session.state.applied, evid, failed=bool(session.state.unfinished))
 
 
 def _validated(session: Session, record: TableRecord) -> TableRecord:
@@ -154,7 +156,7 @@ def _lanes(
     header, mapping = session.reader.header, session.mapping
     other_history = _other_history(session, repair=repair)
     exists = session.replica.there  # a plan does not create the database
-    surplus = surplus_names(session, _wanted(session, records)) if whole_database else []
+    surplus = surplus_names(session, _wanted(session, records) | left_undone(session)) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
     for record in records:
         name = mapping.table(record.name)
@@ -215,7 +217,8 @@ def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
     evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
     outside = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
     view = TargetView(session.state)
-    return plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside)
+    lanes = plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside)
+    return [lane for lane in lanes if lane.names[0] not in left_undone(session)]
 
 
 def _validated_function(record: FunctionRecord) -> FunctionRecord:

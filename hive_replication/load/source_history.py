@@ -11,8 +11,9 @@ from dataclasses import replace
 from hive_replication.errors import Outdated, Refused
 from hive_replication.load.journal.journal import finished_loads
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import ReplicaState, object_id, with_held
+from hive_replication.load.replica.state import ReplicaState, object_id
 from hive_replication.load.session import Session
 from hive_replication.storage import Storage
 
@@ -107,12 +108,21 @@ def require_not_passed_by(session: Session, *, repair: bool) -> None:
         )
 
 
+def left_undone(session: Session) -> frozenset[str]:
+    """Names that a recovery leaves as they are: somebody took them back by request, and releases them by request."""
+    state = session.state
+    return frozenset(filter(state.waits, state.held)) if session.reader.header.recovery else frozenset()
+
+
 def recovered_state(session: Session) -> ReplicaState:
     """The state after a recovery: all names stand at its event.
 
-    A table that failed stands nowhere: only another recovery or a repair ends its hold.
+    A table that failed stands nowhere: only another recovery or a repair ends its hold. So does one that was undone and is left
+    alone: the log may lack its events, or be of another history.
     """
-    header = session.reader.header
+    header, undone = session.reader.header, left_undone(session)
     before = replace(session.state, applied=None, at={}, held={}).advanced(header.to_evid, header.to_time, header.to_hash)
     state = with_held(before, session.held, lost=True)
+    for name in sorted(undone):
+        state = state.quarantine(name, 0, session.state.held[name])
     return replace(state, quarantines={name: one for name, one in state.quarantines.items() if name in state.held})

@@ -30,8 +30,9 @@ from hive_replication.load.policy_change import awaited, leaving, newcomer, with
 from hive_replication.load.replica.drops import is_placeholder
 from hive_replication.load.replica.failover_marks import READ_ONLY
 from hive_replication.load.replica.fingerprint import changed_on_target
+from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.held_retries import NO_HISTORY
-from hive_replication.load.replica.state import ReplicaState, is_state, object_id, with_held
+from hive_replication.load.replica.state import ReplicaState, is_state, object_id
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Held, Skipped
 from hive_replication.load.session import Session

@@ -118,9 +118,9 @@ def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap |
     if loaded is not None:
         reason = f"the target stands at event {applied}, and its storage was loaded up to {loaded}: its metastore was restored"
         return Gap("restored target", applied, reason)
-    if not state.lost:
+    if not (names := state.unfinished):
         return None
-    reason = f"a bootstrap or a recovery failed for {', '.join(state.lost)}: {state.held[state.lost[0]]}"
+    reason = f"a bootstrap or a recovery failed for {', '.join(names)}, or passed it over: {state.held[names[0]]}"
     return Gap(UNFINISHED, applied, reason)
 
 

@@ -15,6 +15,7 @@ from hive_replication.load.replica.state import LAST_ID, replica_state
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.client import Metastore
+from hive_replication.recover import UNFINISHED, Gap, dump_recovery, find_gap, recover
 from hive_replication.repair import repair
 from hive_replication.statements import ReplLoad
 from repl_assets.definitions import build_defs
@@ -162,6 +163,34 @@ def test_a_database_goes_back_over_kills_and_forward_again(
     undo(target, name, None, evids[0])
     assert picture(warehouse)["content"] == pictures[evids[0]]["content"]
     repair(warehouse.connection.source, target, warehouse.connection.store, warehouse.connection.copier, name)
+    warehouse.assert_equal()
+
+
+def test_a_recovery_leaves_a_table_that_was_undone_until_it_is_released(warehouse: Warehouse) -> None:
+    connection, name = warehouse.connection, warehouse.database
+    source, target = connection.source, connection.target
+    warehouse.sql("CREATE TABLE t (a INT)", "CREATE TABLE lost (a INT)")
+    for table in ("t", "lost"):
+        warehouse.load_data(table, "1\n")
+    warehouse.replicate()
+    first, content = warehouse.applied() or 0, warehouse.content(source=False)["t"]
+    warehouse.load_data("t", "2\n")
+    warehouse.replicate()
+    undo(target, name, "t", first)
+    for table in ("t", "lost"):
+        warehouse.load_data(table, "3\n")
+    _, dump = dump_recovery(source, target, connection.store, name, Gap(UNFINISHED, warehouse.applied() or 0, "lost"))
+    assert warehouse.load(dump.directory).held == ()
+    warehouse.load_data("t", "4\n")
+    assert [(one.tables, one.tried) for one in warehouse.replicate().held] == [(("t",), False)]
+    warehouse.assert_equal(only="lost")
+    assert warehouse.content(source=False)["t"] == content
+    assert find_gap(source, target, name) is None
+    assert release(target, name, "t")
+    found = recover(source, target, connection.store, connection.copier, name)
+    assert found is not None
+    assert (found.gap.kind, [one.table for one in found.different]) == (UNFINISHED, ["t"])
+    assert replica_state(target.metastore.database(name)).held == {}
     warehouse.assert_equal()
 
 

@@ -17,7 +17,8 @@ class HeldTable:
 
     Args:
         table: its name on the target.
-        after: last event id applied to it; 0 if its bootstrap or recovery failed, so that no event can be applied.
+        after: last event id applied to it; 0 if its bootstrap or recovery failed, or passed over what was undone, so that no
+            event can be applied.
         reason: why it is held, one sentence.
         history: the event that failed, since when, and how often it was tried.
         next_attempt: earliest time at which the sensor retries it, seconds since the epoch; 0 if unknown, or if the table was

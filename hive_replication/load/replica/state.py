@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_replication.load.replica.covers import covers
@@ -19,8 +18,6 @@ from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, RELEASED
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
-from hive_replication.load.report import Held
-from hive_replication.logs import printable
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
 
 LAST_ID = "repl.last.id"
@@ -109,8 +106,13 @@ class ReplicaState:
 
     @property
     def lost(self) -> list[str]:
-        """Names whose bootstrap or recovery failed: there is no state to which events could be applied."""
+        """Names whose bootstrap or recovery failed, or passed them over: there is no state to which events could be applied."""
         return sorted(name for name in self.held if self.at.get(name) == 0)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """Names that are lost, and that another recovery brings: it passes over those that were undone by request."""
+        return [name for name in self.lost if not self.waits(name)]
 
     @property
     def tried(self) -> list[str]:
@@ -238,24 +240,6 @@ def _applied_event(found: Parameters) -> tuple[int, str]:
 def _number(text: str) -> int:
     """The number that the digits of a text make; 0 where they make none."""
     return number_of("".join(_DIGIT.findall(text))) or 0
-
-
-def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) -> ReplicaState:
-    """A state in which the tables of some lanes are held; only lanes that the load tried count as failed once more.
-
-    Args:
-        state: without them.
-        held: the lanes.
-        lost: whether their objects could not be loaded from a dump of objects, so that events must not be applied to them until a
-            recovery, a repair or another bootstrap. Replicas whose tables are left out by now are as they were.
-    """
-    now = time.time()
-    for lane in held:
-        for name in lane.tables:
-            after = 0 if lost and not lane.reason.startswith(LEFT_OUT_REASON) else lane.after
-            state = state.quarantine(name, after, printable(lane.reason))
-            state = state.failed(name, lane.evid, now) if lane.tried else state
-    return state
 
 
 def origins(parameters: Mapping[str, str] | None) -> tuple[str, ...]:

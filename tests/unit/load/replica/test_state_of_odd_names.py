@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hive_replication.load.replica.state import ReplicaState, replica_state, with_held
+from hive_replication.load.replica.held_lanes import with_held
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.report import Held
 from hive_replication.metastore.types import Database
 
