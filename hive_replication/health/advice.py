@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, PASSED_REASON, RELEASED_REASON, UNDONE_REASON
 
 _BY_REASON = (
     (
         rf"^{re.escape(UNDONE_REASON)}",
         "it was undone on purpose: hive-repl undo {target} --release lets it follow the source again",
     ),
-    (rf"^{re.escape(RELEASED_REASON)}", "nothing: the next load brings its events"),
+    (rf"^({re.escape(RELEASED_REASON)}|{re.escape(PASSED_REASON)})", "nothing: the next load brings its events"),
     (
         rf"^{re.escape(LEFT_OUT_REASON)}",
         "the replica stays as it is: exclude the table in the policy, or make one of it at the source that is replicated, then "

@@ -11,12 +11,14 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on
 from hive_replication.lag import Lag, lags_reachable
-from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration
 
 _MOST_HELD = 20  # tables of a database with alarms of their own; more get one alarm together
 _REASON = 300  # characters
+#: Beginnings of reasons for which tables are held though nothing of them failed.
+_NOT_FAILED = (UNDONE_REASON, RELEASED_REASON, PASSED_REASON)
 
 AlarmKind = Literal["lag", "held table", "gap", "low retention", "unreachable"]
 
@@ -104,8 +106,8 @@ def of_database(one: Lag, target: float) -> Iterator[Alarm]:
 
 
 def _held(one: Lag) -> Iterator[Alarm]:
-    """Held tables, without those that an operator undid, or released since."""
-    held = [(table, reason[:_REASON]) for table, reason in one.held if not reason.startswith((UNDONE_REASON, RELEASED_REASON))]
+    """Held tables of which something failed: neither undone by an operator, nor about to be caught up."""
+    held = [(table, reason[:_REASON]) for table, reason in one.held if not reason.startswith(_NOT_FAILED)]
     if len(held) > _MOST_HELD:
         advice = f"remove the causes shown by hive-repl lag; the first is {held[0][0]}: {held[0][1]}"
         yield Alarm("held table", one.database, f"{len(held)} tables of {one.database} are held", advice, one.database)

@@ -30,7 +30,8 @@ class Replica:
         priority: of its runs; those of the highest are requested first.
         next_attempt: when held lanes are retried, seconds since the epoch; 0 if the target has no such time.
         since: since when there is work: the commit time of its first event, else when a tick first saw it.
-        released: whether a held table was released after an undo, so that it is caught up without the delay of failed runs.
+        at_once: whether nothing failed of a held table, which was released after an undo, or passed by a window. It is caught
+            up without the delay of failed runs.
         changed: whether the policy takes other tables than the replica was made with: a window without events does, too.
         events: of the database from the first one on, in the part of the log that was read.
         loading: end of the window that the unfinished run loads; None if there is none, or it is a bootstrap.
@@ -47,7 +48,7 @@ class Replica:
     priority: int = 0
     next_attempt: float = 0.0
     since: float = 0.0
-    released: bool = False
+    at_once: bool = False
     changed: bool = False
     events: int = 0
     loading: int | None = None
@@ -162,7 +163,7 @@ def _retry(
 def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: list[str]) -> bool:
     """A run from the lowest held event to the applied id; the load skips what is applied already."""
     window, past = Window(replica.held, replica.applied or 0), replica.last_catch_up
-    if replica.released:
+    if replica.at_once:
         past = replace(past, attempt=1) if past else None
     elif now < replica.next_attempt:
         waiting.append(f"{replica.database}: held tables are retried in {replica.next_attempt - now:.0f} s")

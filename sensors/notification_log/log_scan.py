@@ -61,7 +61,7 @@ def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHist
             last=history.last.get(database),
             last_catch_up=history.last_catch_up.get(database),
             priority=policy.priority(database),
-            released=bool(state.released_names()),
+            at_once=bool(state.due_names()),
             changed=changed(state, policy, database),
             loading=history.loading.get(database),
         )

@@ -19,6 +19,7 @@ from hive_replication.load.session import Session
 from hive_replication.load.source_history import require_not_passed_by
 from hive_replication.metastore.types import Database, Table
 from hive_replication.repair import DUMPS, Repair, bring_up, repair
+from tests.bootstraps import SOURCE, header, loaded, record, replica
 
 MODULE = import_module("hive_replication.repair")  # the package has a function of this name
 STATE = ReplicaState("uuid/db", 1600, at={"v": 1300, "w": 900}, held={"v": "event 1310 failed", "w": "event 910 failed"})
@@ -123,6 +124,19 @@ def test_a_repair_ends_the_undo_of_its_table_alone_and_of_those_undone_with_it()
     lane = LanePlan(("t", "v"), 1600, LANE.operations)
     assert not left(_session(ReplicaState("uuid/db", 1600, at=dict.fromkeys("tv", 1600), held=waits)), lane, "t", None)
     assert left(_session(ReplicaState("uuid/db", 1600, at={"v": 1600}, held={"v": waits["v"]})), lane, "t", None)
+
+
+@pytest.mark.parametrize("before", [40, 0], ids=["held", "lost"])
+def test_a_table_whose_repair_windows_passed_is_caught_up_at_once(before: int) -> None:
+    """It is dumped at event 50, and a window to event 60 left it alone: the events between are due."""
+    state = ReplicaState(SOURCE, 60).quarantine("t", before, "no space").failed("t", 41, 1_000)
+    load = loaded(state, header(50, "t"), [replica("t", 40)], [record("t")])
+    assert (dict(load.state.at), load.state.tried, load.state.due_names()) == ({"t": 50}, ["t"], ["t"])
+    assert (load.state.lost, dict(load.state.quarantines)) == ([], {})
+    assert load.state.held["t"].startswith("passed by a window: it stands at event 50")
+    for evid in (60, 70):
+        load = loaded(state, header(evid, "t"), [replica("t", 40)], [record("t")])
+        assert (dict(load.state.at), dict(load.state.held)) == ({} if evid == 60 else {"t": 70}, {})
 
 
 def _passed(state: ReplicaState, evid: int, *, repair: bool, stands: int | None = 30) -> None:

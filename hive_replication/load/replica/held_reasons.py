@@ -8,6 +8,8 @@ from typing import Final
 UNDONE_REASON: Final = "undone to "
 #: The same of a name that was released since, and waits for its next load.
 RELEASED_REASON: Final = "released after an undo"
+#: Of a name that a load brought up less far than windows have brought the others meanwhile.
+PASSED_REASON: Final = "passed by a window: "
 #: Of a table that a load could not take into the policy yet.
 TAKEN_IN_REASON: Final = "taken into the policy, "
 #: Of a replica that stays as it is, since the source's table has become one that is not replicated.

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import Role, failover_marks, is_kept
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, RELEASED_REASON, TAKEN_IN_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import (
+    LEFT_OUT_REASON,
+    PASSED_REASON,
+    RELEASED_REASON,
+    TAKEN_IN_REASON,
+    UNDONE_REASON,
+)
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
@@ -121,12 +127,14 @@ class ReplicaState:
         return [name for name in self.held if not (self.waits(name) or name in level)]
 
     def at_position(self, table: str, evid: int) -> ReplicaState:
-        """All events up to this id are applied to the name, and it is not held."""
+        """All events up to this id are applied to the name; it is held only where others stand later: its own may follow."""
         at = {name: there for name, there in self.at.items() if name != table}
         held = {name: reason for name, reason in self.held.items() if name != table}
         quarantines = {name: one for name, one in self.quarantines.items() if name != table}
         at |= {table: evid} if evid != self.applied else {}
-        return replace(self, at=at, held=held, quarantines=quarantines)
+        moved = replace(self, at=at, held=held, quarantines=quarantines)
+        reason = f"{PASSED_REASON}it stands at event {evid}, and the catch-up that is due brings what follows"
+        return moved if covers(evid, self.applied or 0) else moved.quarantine(table, evid, reason)
 
     def quarantine(self, table: str, after: int, reason: str) -> ReplicaState:
         """The name is held; events up to this id are applied to it."""
@@ -166,6 +174,10 @@ class ReplicaState:
     def released_names(self) -> list[str]:
         """Names that were released after an undo, and were not loaded since."""
         return [name for name, reason in self.held.items() if reason.startswith(RELEASED_REASON)]
+
+    def due_names(self) -> list[str]:
+        """Held names of which nothing failed, so that they are caught up at once."""
+        return [name for name, reason in self.held.items() if reason.startswith((RELEASED_REASON, PASSED_REASON))]
 
     def advanced(self, evid: int, time: int, message_hash: str) -> ReplicaState:
         """A window up to ``evid`` is done; names that stand there too no longer need an entry."""

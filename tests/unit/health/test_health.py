@@ -77,6 +77,9 @@ def test_a_released_table_is_no_alarm() -> None:
     released = failed.released("t")
     assert released.released_names() == ["t"]
     assert released.quarantines == {}  # else it would wait for the delay of failures before the undo
+    passed = LEVEL.quarantine("t", 80, "no space").at_position("t", 90)
+    assert (passed.due_names(), passed.released_names()) == (["t"], [])
+    assert list(conditions([replace(WELL, held=tuple(passed.held.items()))], (), POLICY)) == []
     held = replace(WELL, held=tuple(released.held.items()))
     assert list(conditions([held], (), POLICY)) == []
     assert [one.about for one in conditions([replace(WELL, held=(("t", "no space"),))], (), POLICY)] == ["sales.t"]

@@ -38,3 +38,15 @@ def test_a_replica_whose_table_is_left_out_is_held_until_it_goes() -> None:
     assert (gone.applied, dict(gone.at), dict(gone.held)) == (70, {}, {})
     behind = state_after(state, 70, 80)
     assert (dict(behind.at), behind.tried) == ({"t": 60}, ["t"])  # events of it may lie between
+
+
+def test_a_lane_that_is_brought_up_less_far_than_windows_went_meanwhile_is_caught_up_at_once() -> None:
+    """Before a repair, or by a load of an older dump: what follows up to where the others stand is not applied to it."""
+    state = ReplicaState(SOURCE, 60).quarantine("t", 40, "event 41 failed").failed("t", 41, 1_000)
+    for only in ("t", None):
+        passed = state_after(state, 40, 50, only=only)
+        assert (passed.applied, dict(passed.at), passed.last_id) == (60, {"t": 50}, 50)
+        assert (passed.tried, passed.due_names(), dict(passed.quarantines)) == (["t"], ["t"], {})
+        level = state_after(passed, 50, 60)
+        assert (dict(level.at), dict(level.held)) == ({}, {})
+    assert state_after(state, 40, 60, only="t") == ReplicaState(SOURCE, 60)

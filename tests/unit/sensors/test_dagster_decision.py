@@ -313,8 +313,8 @@ def test_a_released_table_is_caught_up_at_once() -> None:
     """Neither the delay of failures before the undo counts, nor that of a catch-up of the same events long ago."""
     held = Replica("a", 200, held=150, scanned=200, next_attempt=NOW + 3000)
     assert decided(held).starts == ()
-    assert [start.kind for start in decided(replace(held, released=True)).starts] == ["catch-up"]
+    assert [start.kind for start in decided(replace(held, at_once=True)).starts] == ["catch-up"]
     again = PastRun("run-9", "catch-up", Window(150, 200), 9, NOW - 2 * CATCH_UP_DELAY[0])
-    assert [start.kind for start in decided(replace(held, released=True, last_catch_up=again)).starts] == ["catch-up"]
+    assert [start.kind for start in decided(replace(held, at_once=True, last_catch_up=again)).starts] == ["catch-up"]
     just_now = replace(again, ended=NOW - 1)  # one that fails as a whole is not requested with every tick
-    assert decided(replace(held, released=True, last_catch_up=just_now)).starts == ()
+    assert decided(replace(held, at_once=True, last_catch_up=just_now)).starts == ()
