@@ -28,7 +28,7 @@ from hive_replication.statements import ReplDump, ReplLoad
 
 _LOG = logging.getLogger(__name__)
 
-#: How often a table is dumped that windows pass before its dump is loaded.
+#: How often a table or database is dumped that windows pass before its dump is loaded.
 DUMPS = 3
 
 

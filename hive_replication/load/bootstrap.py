@@ -295,7 +295,7 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         state = with_scope(session, replace(recovered_state(session), left=left))
     elif whole_database:
         if _other_history(session, repair=repair):
-            state = replace(state, applied=None)
+            state = replace(state, applied=None, at={})
         state = state.advanced(header.to_evid, header.to_time, header.to_hash)
         quarantines = {name: one for name, one in state.quarantines.items() if name in held}
         at = gate.ahead(state.at, header.to_evid)

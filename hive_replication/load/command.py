@@ -63,13 +63,14 @@ def repl_load(
         repair: of a dump of objects, compare and replace also what stands at its event id already.
         only: of a dump of events, bring only the lane of this target table up to the dump's end.
         rebuilt: of ``only``, whether a repair rebuilt it: what still stands for transactions that wrote to it ends.
-        source: the source's metastore, asked only where files are gone or objects missing: a later event may supersede them.
+        source: the source's metastore, asked where files are gone or objects missing, since a later event may supersede them, and
+            where a repair's dump of a whole database is from before what was applied, since the source may have been restored.
         progress: who is told about the progress.
 
     Raises:
         BadRequest: the dump is absent, incomplete or of another kind than the statement, or the target is not ready for it.
         Refused: another load runs, the target is no replica of this source, or a path leads outside the roots.
-        Outdated: the table of the dump stands later by now.
+        Outdated: the table of the dump stands later by now, or its database does and the dump is to be loaded as a repair.
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
     reader = prefix_of(opened(store, statement.directory), statement.to_evid)
@@ -118,7 +119,7 @@ class _Load:
             self.session = session
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
-            events = _run(session, repair=repair, only=only)
+            events = _run(session, source, repair=repair, only=only)
             if only is None and reader.header.kind == "incremental":
                 session = with_rebuilt_tables(session, events, self.store)
             if only is None and self.table is None:
@@ -165,7 +166,7 @@ def plan_load(
     replica = TargetDatabase(target, database, lambda: None, dry=True)
     boundary = _boundary(target, source, reader)
     session = Session(replica, reader, table, None, Silent(), _lookahead(target, source, reader), boundary=boundary)
-    _run(session, repair=repair, only=None)
+    _run(session, source, repair=repair, only=None)
     if table is None:
         with_joined_tables(session, store)
     header = reader.header
@@ -190,11 +191,11 @@ def _boundary(target: Target, source: Metastore | None, reader: DumpReader) -> L
     return load_boundary(target.policy, reader.header, source or target.source_metastore)
 
 
-def _run(session: Session, *, repair: bool, only: str | None) -> Sequence[WindowEvent]:
+def _run(session: Session, source: Metastore | None, *, repair: bool, only: str | None) -> Sequence[WindowEvent]:
     """Loads a dump; its events, if it is one of events."""
     end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
-        require_not_passed_by(session, repair=repair)
+        require_not_passed_by(session, source, repair=repair)
         load_objects(session, repair=repair)
         return ()
     return load_window(session, only)

@@ -15,6 +15,7 @@ from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import ReplicaState, object_id
 from hive_replication.load.session import Session
+from hive_replication.metastore.client import Metastore
 from hive_replication.storage import Storage
 
 
@@ -82,30 +83,38 @@ def _require_unrestored(session: Session) -> None:
         )
 
 
-def require_not_passed_by(session: Session, *, repair: bool) -> None:
-    """Makes sure that a dump of one table does not take back what windows did to it since.
+def require_not_passed_by(session: Session, source: Metastore | None, *, repair: bool) -> None:
+    """Makes sure that a dump does not take back what windows did to its table, or to its whole database, since.
 
-    Its own state ids do not tell: operations on partitions and commits do not raise the table's, and a dropped one has none.
+    A table's own state ids do not tell: operations on partitions and commits do not raise it, and a dropped one has none. A
+    database is taken back only where the source's log ends before what was applied: that was of another history.
 
     Args:
         session: the load of a dump of objects.
-        repair: whether the dump has to be loaded; else a table that itself stands later is left alone, and the load says so.
+        source: the source's metastore; None where it cannot be asked.
+        repair: whether the dump has to be loaded; else what stands later is left alone, and the load says so.
 
     Raises:
         Outdated: it would.
     """
     header, state = session.reader.header, session.state
-    if header.scope.table is None or header.recovery or state.applied is None:
+    if header.recovery or state.applied is None:
+        return
+    if header.scope.table is None:
+        passed = repair and not covers(header.to_evid, state.applied)
+        if passed and (source is None or covers(source.current_event_id(), state.applied)):
+            raise Outdated(_later(session, repr(session.database), state.applied))
         return
     name = session.mapping.table(header.scope.table)
     stands = state.position(name)
     if covers(header.to_evid, stands):
         return
     if repair or covers(header.to_evid, object_id(session.target.metastore.table(session.database, name))):
-        raise Outdated(
-            f"the target's {object_name(session.database, name)} stands at event {stands}, later than the dump's "
-            f"{header.to_evid}: dump it again"
-        )
+        raise Outdated(_later(session, object_name(session.database, name), stands))
+
+
+def _later(session: Session, shown: str, stands: int) -> str:
+    return f"the target's {shown} stands at event {stands}, later than the dump's {session.reader.header.to_evid}: dump it again"
 
 
 def left_undone(session: Session) -> frozenset[str]:

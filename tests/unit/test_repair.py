@@ -48,8 +48,8 @@ class _Replicas:
     def _load(self, _target: object, statement: Any, *_: object, repair: bool = False, **__: object) -> Any:
         return self.load(statement, repair)
 
-    def repair(self) -> Repair:
-        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t")
+    def repair(self, table: str | None = "t") -> Repair:
+        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", table)
 
     def bring_up(self, evid: int) -> Any:
         return bring_up(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t", evid)
@@ -101,8 +101,8 @@ def test_a_table_of_the_lane_that_no_events_bring_up_stays_where_it_is(monkeypat
     assert replicas.dumps == [(1600, 1700)]
 
 
-def _session(state: ReplicaState, from_evid: int = 1600, to_evid: int = 1700, **header: object) -> Any:
-    scope = SimpleNamespace(table="t", partitions=None)
+def _session(state: ReplicaState, from_evid: int = 1600, to_evid: int = 1700, table: str | None = "t", **header: object) -> Any:
+    scope = SimpleNamespace(table=table, partitions=None)
     head = SimpleNamespace(from_evid=from_evid, to_evid=to_evid, to_time=0, to_hash="", scope=scope, recovery="", **header)
     mapping = SimpleNamespace(table=lambda name: name)  # pyright: ignore[reportUnknownLambdaType]
     return SimpleNamespace(held=[], state=state, table=None, reader=SimpleNamespace(header=head), mapping=mapping, database="db")
@@ -143,7 +143,7 @@ def _passed(state: ReplicaState, evid: int, *, repair: bool, stands: int | None 
     session = _session(state, evid, evid)
     table = None if stands is None else Table("t", "db", parameters={"repl.last.id": str(stands)})
     session.target = SimpleNamespace(metastore=SimpleNamespace(table=lambda *_: table))  # pyright: ignore[reportUnknownLambdaType]
-    require_not_passed_by(cast("Session", session), repair=repair)
+    require_not_passed_by(cast("Session", session), None, repair=repair)
 
 
 @pytest.mark.parametrize("repair", [False, True])
@@ -152,6 +152,40 @@ def test_a_dump_that_windows_have_passed_is_not_loaded(repair: bool, stands: int
     """Its table's own id is lower: partitions were dropped, or transactions committed, or it was dropped itself."""
     with pytest.raises(Outdated, match=r"the target's db\.t stands at event 60, later than the dump's 50: dump it again"):
         _passed(ReplicaState("uuid/db", 60), 50, repair=repair, stands=stands)
+
+
+@pytest.mark.parametrize("current", [60, 75, None])
+def test_a_dump_of_a_database_that_windows_have_passed_is_not_loaded(current: int | None) -> None:
+    """Its tables may have been rebuilt since, ahead of the window: what is between would be lost."""
+    session = _session(ReplicaState("uuid/db", 60, at={"t": 70}), 50, 50, None)
+    source: Any = None if current is None else SimpleNamespace(current_event_id=lambda: current)
+    with pytest.raises(Outdated, match=r"the target's 'db' stands at event 60, later than the dump's 50: dump it again"):
+        require_not_passed_by(session, source, repair=True)
+    require_not_passed_by(session, source, repair=False)  # the load says that the target stands there already
+    for stands in (ReplicaState("uuid/db", 50, at={"t": 70}), ReplicaState("uuid/db")):
+        require_not_passed_by(_session(stands, 50, 50, None), source, repair=True)
+
+
+def test_a_database_is_taken_back_where_the_source_has_another_history() -> None:
+    """Its log ends before what was applied: nothing of what stands later says anything."""
+    state = ReplicaState(SOURCE, 60, at={"t": 70})
+    restored: Any = SimpleNamespace(current_event_id=lambda: 55)
+    require_not_passed_by(_session(state, 50, 50, None), restored, repair=True)
+    load = loaded(state, header(50), [replica("t", 70)], [record("t")])
+    assert load.lanes["t"].operations != ()
+    assert (load.state.applied, dict(load.state.at), dict(load.state.held)) == (50, {}, {})
+
+
+def test_a_database_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = [Outdated("db stands later"), None]
+
+    def load(_: object, repair: bool) -> Any:
+        if repair and (error := refusals.pop(0)):
+            raise error
+        return DONE
+
+    monkeypatch.setattr(MODULE, "release", lambda *_: False)
+    assert _Replicas(monkeypatch, [1600, 1700], load).repair(None).dump.last_evid == 1700
 
 
 def test_dumps_that_are_not_passed_are_loaded() -> None:
