@@ -196,14 +196,17 @@ class _Undo:
     def _begun(
         self, chosen: list[tuple[Entry, list[LaneFile]]], wanted: ReplicaState, names: set[str] | None
     ) -> list[tuple[Entry, list[LaneFile]]]:
-        """Writes the state; from here on no load continues from one that is neither the old nor the new one."""
+        """Writes the state; from here on no load continues from one that is neither the old nor the new one.
+
+        Nor does a recovery that has compared the tables before.
+        """
         if names is None:
             chosen = [self._reopened(entry, lanes) for entry, lanes in chosen]
         elif wanted != self._state:  # a later undo asks how far this one went
             trace = self._journal.begin(0, 0)
             trace.state(wanted)
             trace.done(None)
-        self._write(wanted)
+        self._write(replace(wanted, recovery=""))
         return chosen
 
     def _reopened(self, entry: Entry, lanes: list[LaneFile]) -> tuple[Entry, list[LaneFile]]:

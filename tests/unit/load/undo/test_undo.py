@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -208,6 +208,16 @@ def test_a_database_goes_back_to_a_load_that_a_table_is_behind(windows: _Replica
     windows.load(1400, 1600, windows.changed("t", 1400, 1550))
     undo(windows.target, "db", None, 1500)  # the trace of the first undo outlives this one
     assert (windows.stands["t"], windows.state.position("t"), windows.state.position("u")) == (1400, 1400, 1500)
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_a_recovery_that_compared_tables_before_an_undo_is_not_loaded(windows: _Replica, table: str | None) -> None:
+    """What was equal then is not now."""
+    windows.metastore.home = database_with_state(windows.metastore.home, replace(windows.state, recovery="token"))
+    undo(windows.target, "db", table, 1400, dry_run=True)
+    assert windows.state.recovery == "token"
+    undo(windows.target, "db", table, 1400)
+    assert windows.state.recovery == ""
 
 
 def test_loads_since_that_began_lower_for_another_table_do_not_matter(windows: _Replica) -> None:
