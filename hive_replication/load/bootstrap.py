@@ -299,7 +299,7 @@ def _finish(session: Session, records: list[TableRecord], *, repair: bool, whole
         state = state.advanced(header.to_evid, header.to_time, header.to_hash)
         quarantines = {name: one for name, one in state.quarantines.items() if name in held}
         at = gate.ahead(state.at, header.to_evid)
-        state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left))
+        state = with_scope(session, replace(state, at=at, held={}, quarantines=quarantines, left=left, undone=None))
         state = with_held(state, session.held, lost=True)
     elif state.applied is not None and header.scope.partitions is None:
         for name in sorted(set(map(session.mapping.table, (record.name for record in records))) - held):

@@ -22,6 +22,7 @@ from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.command import repl_load
+from hive_replication.load.replica.ownership import refuse_undone
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
@@ -83,7 +84,8 @@ def recover(
 
     Raises:
         BadRequest: the target database is no finished replica.
-        Refused: it is a replica of another source, the source does not have the database any more, or another load runs.
+        Refused: it is a replica of another source, the source does not have the database any more, it was undone by request, or
+            another load runs.
     """
     gap = find_gap(source, target, database)
     if gap is None:
@@ -111,7 +113,7 @@ def dump_recovery(
         progress: shows the progress.
 
     Raises:
-        Refused: the source does not have the database any more, or another load runs.
+        Refused: the source does not have the database any more, it was undone by request, or another load runs.
     """
     if source.metastore.database(database) is None:
         raise Refused(
@@ -136,5 +138,6 @@ def _mark(target: Target, database: str, token: str) -> None:
         state = replica_state(found)
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} no longer exists")
+        refuse_undone(state, database)
         lock.check()
         target.metastore.alter_database(database, database_with_state(found, replace(state, recovery=token)), found)

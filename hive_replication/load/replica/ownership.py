@@ -114,18 +114,18 @@ def refuse_failed_over(state: ReplicaState, database: str, source: Database | No
         )
 
 
-def refuse_undone(state: ReplicaState, database: str, to_evid: int) -> None:
+def refuse_undone(state: ReplicaState, database: str, to_evid: int | None = None) -> None:
     """Makes sure that nobody took a replica back on purpose.
 
     Args:
         state: of the target database.
         database: its name.
-        to_evid: event id that a load leads to.
+        to_evid: event id that a load leads to; None where that is not known yet.
 
     Raises:
         Refused: somebody did, and the load goes beyond.
     """
-    if state.undone is not None and not covers(state.undone, to_evid):
+    if state.undone is not None and (to_evid is None or not covers(state.undone, to_evid)):
         raise Refused(
             f"the target database {database!r} was undone to event {state.undone} by request and loads nothing later: "
             f"hive-repl undo {database} --release"

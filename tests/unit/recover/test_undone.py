@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hive_replication.errors import Refused
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database
-from hive_replication.recover import UNFINISHED, find_gap
+from hive_replication.recover import UNFINISHED, Gap, dump_recovery, find_gap
 from tests.bootstraps import SOURCE, header, loaded, record, replica
 
 UNDONE = "undone to 40 by request"
@@ -33,6 +35,27 @@ def test_a_recovery_leaves_a_table_that_was_undone(there: bool) -> None:
 def test_a_rebuild_ends_the_undo_of_tables() -> None:
     load = loaded(STATE, header(60), [replica("t", 40)], [record("x"), record("t")])
     assert (load.lanes.keys(), dict(load.state.held), dict(load.state.at)) == ({"x", "t"}, {}, {})
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_a_rebuild_ends_the_undo_of_its_database(repair: bool) -> None:
+    """It stands at the present, and windows go on from there; one that is left alone says so, and stays."""
+    undone = ReplicaState(SOURCE, 40, undone=40)
+    load = loaded(undone, header(60), [replica("t", 40)], [record("t")], repair=repair)
+    assert (load.state.applied, load.state.undone) == (60, None)
+    assert loaded(undone, header(40), [replica("t", 40)], [record("t")], repair=False).state.undone == 40
+
+
+def test_a_database_that_was_undone_is_not_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is compared: it stays where it is."""
+    module = import_module("hive_replication.recover.command")
+    for name in ("MetastoreLock", "parameter_lock"):
+        monkeypatch.setattr(module, name, lambda *_: nullcontext())
+    home = database_with_state(Database("db", parameters={}), ReplicaState(SOURCE, 40, undone=40))
+    both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=SimpleNamespace(target_of=str))
+    nowhere: Any = None
+    with pytest.raises(Refused, match="was undone to event 40 by request and loads nothing later: hive-repl undo db --release"):
+        dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
 
 
 def test_an_undone_table_that_a_recovery_passed_over_is_a_gap_once_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
