@@ -81,10 +81,12 @@ class Source:
     Args:
         unique: whether files get names that no other had (Spark, Impala), not the first that is free (Hive).
         empty: whether tables and partitions are created without files, as DDL does.
+        unions: whether each that is created has a file in a sub-directory, too, as of a UNION ALL, which its event does not name.
     """
 
     unique: bool = False
     empty: bool = False
+    unions: bool = False
     tables: dict[str, Tab] = field(default_factory=dict)
     storage: dict[str, Files] = field(default_factory=dict)
     events: list[r.Event] = field(default_factory=list)
@@ -106,6 +108,15 @@ class Source:
     def refs(self, location: str, names: Iterable[str] | None = None) -> tuple[FileRef, ...]:
         found = self.storage.get(location, {})
         return tuple(FileRef(f"{location}/{name}", found[name]) for name in (found if names is None else names))
+
+    def _made(self, location: str) -> tuple[FileRef, ...]:
+        """The files that an event names of what was created at a directory."""
+        if self.unions:
+            self.storage[location]["HIVE_UNION_SUBDIR_1/000000_0"] = f"u{self.evid}{location}"
+        return self._named(location)
+
+    def _named(self, location: str) -> tuple[FileRef, ...]:
+        return self.refs(location, [name for name in self.storage[location] if "/" not in name])
 
     def act(self, kind: str, table: int, part: int, extra: int) -> None:
         """Makes one change, adjusted to the state: an absent table is created and an absent partition added first."""
@@ -141,7 +152,8 @@ class Source:
         tab = Tab(self.evid, f"{ROOT}/{name}", partitioned)
         self.storage[tab.location] = {} if partitioned or self.empty or self.evid % 2 else {"000000_0": f"c{self.evid}"}
         self.tables[name] = tab
-        self._log(r.CreateTable, name, after=table_image(name, tab), files=self.refs(tab.location))
+        files = () if partitioned else self._made(tab.location)
+        self._log(r.CreateTable, name, after=table_image(name, tab), files=files)
 
     def _change_table(self, kind: str, name: str, tab: Tab, extra: int) -> None:
         before = table_image(name, tab)
@@ -199,7 +211,7 @@ class Source:
         for key in keys:
             part = tab.parts[key] = Part(self.evid, f"{tab.location}/{key}")
             self.storage[part.location] = {"000000_0": f"c{self.evid}{key}"} if self.evid % 2 and not self.empty else {}
-            added.append(r.AddedPartition(key, partition_image(name, key, part), self.refs(part.location)))
+            added.append(r.AddedPartition(key, partition_image(name, key, part), self._made(part.location)))
         if added:
             self._log(r.AddPartition, name, table_object=table_image(name, tab), partitions=tuple(added))
 
@@ -219,7 +231,7 @@ class Source:
             return
         moved = into.parts[key] = Part(self.evid, f"{into.location}/{key}")
         self.storage[moved.location] = dict(self.storage[tab.parts[key].location])
-        added = r.AddedPartition(key, partition_image(other, key, moved), self.refs(moved.location))
+        added = r.AddedPartition(key, partition_image(other, key, moved), self._named(moved.location))
         self._log(r.AddPartition, other, table_object=table_image(other, into), partitions=(added,))
         self.past.append(self.state())
         self.evid += 1

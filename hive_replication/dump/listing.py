@@ -56,12 +56,13 @@ class Lister:
         self._nothing, self._holds, self._hive2 = nothing, holds, hive2
         self._unknown = (Denied, NoChecksum) if holds else (NoChecksum,) if copies else ()
 
-    def files(self, location: str | None, *, kept: bool = True) -> tuple[FileRef, ...]:
+    def files(self, location: str | None, *, kept: bool = True, nested: bool = False) -> tuple[FileRef, ...]:
         """All data files below a directory with their checksums, if they are not still open.
 
         Args:
             location: URI of a table's or partition's directory; None where it has none.
             kept: whether Hive keeps deleted files of it in cmroot (never for external tables).
+            nested: only those in its sub-directories; a directory that is missing has none.
         """
         if not location or self._nothing:
             return ()
@@ -71,8 +72,10 @@ class Lister:
             return ()
         for _ in range(_RETRIES):
             try:
-                found = tuple(self._file(status.uri, location, kept=kept) for status in self._storage.files(location))
-                return found or self._missing(location)
+                uris = (status.uri for status in self._storage.files(location))
+                wanted = (uri for uri in uris if not nested or "/" in uri[len(location) + 1 :])
+                found = tuple(self._file(uri, location, kept=kept) for uri in wanted)
+                return found if found or nested else self._missing(location)
             except Denied as error:
                 if not self._holds:
                     raise
@@ -100,9 +103,9 @@ class Lister:
     def _why_barred(self, location: str) -> str:
         return self._boundary.why_outside(location) if self._boundary else ""
 
-    def many(self, locations: Iterable[str | None], *, kept: bool = True) -> Iterator[tuple[FileRef, ...]]:
+    def many(self, locations: Iterable[str | None], *, kept: bool = True, nested: bool = False) -> Iterator[tuple[FileRef, ...]]:
         """Lists several directories in parallel, many of them in Spark executors where the storage has some; results in order."""
-        return self._storage.many.map(partial(self.files, kept=kept), list(locations))
+        return self._storage.many.map(partial(self.files, kept=kept, nested=nested), list(locations))
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:

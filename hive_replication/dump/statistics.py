@@ -1,12 +1,13 @@
-"""Column statistics of dumped tables and partitions: read, and folded (pure)."""
+"""Statistics of dumped tables and partitions: of columns, read and folded, and the count of files (pure)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from hive_replication.events import event_records as r
-from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
+from hive_replication.events.files import FileRef
+from hive_replication.metastore.statistics import ACCURATE, FILES, claimed, with_claims
 from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, copy_of
 
 Thing = TypeVar("Thing", Table, Partition)
@@ -40,3 +41,11 @@ def changed_statistics(thing: Thing, event: r.UpdateStatistics | r.DeleteStatist
     made = with_statistics(thing, columns.values())
     made.parameters = parameters
     return made
+
+
+def names_all(files: Sequence[FileRef], new: Table | Partition) -> bool:
+    """Whether an event names all files of a new managed table or partition: some, and as many as its metastore counted.
+
+    Hive names none in sub-directories, but counts them. A count of none is not believed: its DDL claims that without a look.
+    """
+    return bool(files) and (new.parameters or {}).get(FILES) == str(len(files))

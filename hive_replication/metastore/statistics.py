@@ -19,9 +19,11 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.tables import batches
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
+#: How many files a table or partition has, those in its sub-directories included.
+FILES = "numFiles"
 #: What Hive and Spark tell of files and rows of a table or partition in its parameters.
 STATISTICS = frozenset(
-    {ACCURATE, "STATS_GENERATED", "numFiles", "numFilesErasureCoded", "numPartitions", "numRows", "rawDataSize", "totalSize"}
+    {ACCURATE, "STATS_GENERATED", FILES, "numFilesErasureCoded", "numPartitions", "numRows", "rawDataSize", "totalSize"}
 )
 #: How the names of those begin that Spark writes for its own tables.
 SPARK_STATISTICS = "spark.sql.statistics."

@@ -30,10 +30,25 @@ def test_files_of_one_name_come_each_to_its_sub_directory(warehouse: Warehouse) 
     source.metastore.fire_insert_event(warehouse.database, "two", values=None, files=files, checksums=values, replace=False)
     union(warehouse, f"{root}/made", 1)
     union(warehouse, f"{root}/parts/ds=1", 1)
+    for new in ("mixed", "parts/ds=2"):
+        union(warehouse, f"{root}/{new}", 1)
+        source.storage.write(f"{root}/{new}/000000_0", b"beside them\n")
     warehouse.sql(
-        "CREATE TABLE made (a STRING)", "ALTER TABLE parts ADD PARTITION (ds='1')", "ALTER TABLE two SET TBLPROPERTIES ('b'='c')"
+        "CREATE TABLE made (a STRING)",
+        "CREATE TABLE mixed (a STRING)",
+        "ALTER TABLE parts ADD PARTITION (ds='1')",
+        "ALTER TABLE parts ADD PARTITION (ds='2')",
+        "ALTER TABLE two SET TBLPROPERTIES ('b'='c')",
     )
     assert warehouse.replicate().held == ()
     warehouse.assert_equal()
-    files = [warehouse.content(source=False)[name]["files"] for name in ("two", "made")]  # type: ignore[index]
-    assert [len(found) for found in files] == [2, 2]
+    found = warehouse.content(source=False)
+    assert [len(found[name]["files"]) for name in ("two", "made", "mixed")] == [2, 2, 3]  # type: ignore[index]
+    assert len(found["parts"]["partition ['2']"][0]) == 3  # type: ignore[index]
+    warehouse.sql(
+        "CREATE TABLE others (a STRING) PARTITIONED BY (ds STRING)",
+        "ALTER TABLE others EXCHANGE PARTITION (ds='2') WITH TABLE parts",
+    )
+    assert warehouse.replicate().held == ()
+    warehouse.assert_equal()
+    assert len(warehouse.content(source=False)["others"]["partition ['2']"][0]) == 3  # type: ignore[index]

@@ -16,7 +16,7 @@ from hive_replication.dump.bootstrap.table_reader import Read
 from hive_replication.dump.format.interface import DumpWriter
 from hive_replication.dump.format.record_types import PartitionRecord, TableRecord
 from hive_replication.dump.source import why_skipped
-from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
+from hive_replication.dump.statistics import changed_statistics, names_all, statistics_of, with_statistics
 from hive_replication.errors import BadRequest
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import refiltered
@@ -24,7 +24,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.partition_filters import Entered
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional
-from hive_replication.metastore.types import Database, Function, Table
+from hive_replication.metastore.types import Database, Function, Partition, Table
 from hive_replication.policy.scope import PartitionFilters
 from hive_replication.storage import paths
 
@@ -163,7 +163,7 @@ class Fold:
         self.unread.discard(name)
         self.draft.put_table(TableRecord(event.after, event.files if has_files(event.after) and not self.metadata_only else ()))
         self.reads[name] = Read(event.evid, event.evid)
-        if has_files(event.after) and _is_not_told(event.after, event.files):
+        if has_files(event.after) and _is_not_told(event.after, event.files, event.after):
             self.unlisted.add((name, ""))
 
     def _drop_table(self, event: r.DropTable) -> None:
@@ -225,7 +225,7 @@ class Fold:
     def _add_partition(self, event: r.AddPartition) -> None:
         for added in event.partitions:
             self.draft.put_partition(PartitionRecord(event.table, added.name, added.partition, added.files or ()))
-            if _is_not_told(event.table_object, added.files):
+            if _is_not_told(event.table_object, added.files, added.partition):
                 self.unlisted.add((event.table, added.name))
 
     def _change_partition(self, event: r.AlterPartition, change: r.ChangedPartition) -> None:
@@ -278,9 +278,9 @@ def inserted(files: tuple[FileRef, ...], event: r.Insert) -> tuple[FileRef, ...]
     return tuple(({file.uri: file for file in files} | {file.uri: file for file in event.files}).values())
 
 
-def _is_not_told(table: Table, files: tuple[FileRef, ...] | None) -> bool:
+def _is_not_told(table: Table, files: tuple[FileRef, ...] | None, new: Table | Partition) -> bool:
     """Whether a new object has to be listed: the event names no files of external tables, nor those in sub-directories."""
-    return files is None or is_external(table) or not (files or is_transactional(table))
+    return files is None or is_external(table) or not (is_transactional(table) or names_all(files, new))
 
 
 def _is_unlisted(files: tuple[FileRef, ...]) -> bool:

@@ -1,7 +1,8 @@
 """The files of events: as a message names them, else as the object's directory holds them now.
 
 A message names none for external tables, for locations that an ALTER brings in, for INSERTs of other engines, for functions.
-Of a new table or partition Hive names no files in sub-directories, which a UNION ALL leaves, for example.
+Of a new table or partition Hive names no files in sub-directories, which a UNION ALL leaves, for example: they are listed where
+it has more files than the message names, or may have.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 
 from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.dump.functions import function_record
@@ -17,6 +19,7 @@ from hive_replication.dump.incremental.present_location import Location, Lookup,
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
+from hive_replication.dump.statistics import names_all
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
@@ -53,7 +56,8 @@ class EventFiles:
         found = [tuple(self._groups(event)) for event in events]
         listed = iter(self._listed([one for groups in found for one in groups if isinstance(one, Lookup)]))
         filled = [tuple(next(listed) if isinstance(one, Lookup) else one for one in groups) for groups in found]
-        return without_later_files([event.event for event in events], filled)
+        brought = without_later_files([event.event for event in events], filled)
+        return [tuple(map(_with_named, *pair)) for pair in zip(found, brought, strict=True)]
 
     def _groups(self, found: LogEvent) -> Iterable[FileGroup | Lookup]:
         if self._metadata_only:
@@ -95,10 +99,12 @@ class EventFiles:
     def _new(
         self, event: r.Event, table: Table, files: tuple[FileRef, ...] | None, name: str = "", partition: Partition | None = None
     ) -> FileGroup | Lookup:
-        """The files of a new table or partition; of one without any, those in sub-directories: later INSERTs name the others."""
-        if files and not is_external(table):
+        """The files of a new table or partition: those that are named and those in sub-directories; later INSERTs name others."""
+        if files is None or is_external(table):
+            return _lookup(event, table, name, partition)
+        if names_all(files, partition or table):
             return FileGroup(name, self._kept(files))
-        return replace(_lookup(event, table, name, partition), nested=files is not None and not is_external(table))
+        return replace(_lookup(event, table, name, partition), named=self._kept(files))
 
     def _kept(self, files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
         return tuple(map(self._lister.as_kept, files)) if self._source.is_hive2 else files
@@ -131,12 +137,12 @@ class EventFiles:
 
     def _files(self, locations: dict[Lookup, Location]) -> dict[Lookup, tuple[FileRef, ...]]:
         found: dict[Lookup, tuple[FileRef, ...]] = {}
-        for kept in (True, False):
-            lookups = [one for one in locations if one.kept is kept]
+        for kept, nested in product((True, False), repeat=2):
+            lookups = [one for one in locations if (one.kept, one.nested) == (kept, nested)]
             places = dict.fromkeys(locations[one].location for one in lookups)  # many events may be of one partition
-            listed = dict(zip(places, self._lister.many(places, kept=kept), strict=True))
+            listed = dict(zip(places, self._lister.many(places, kept=kept, nested=nested), strict=True))
             found |= {one: listed[locations[one].location] for one in lookups}
-        return {one: tuple(file for file in files if file.subdir or not one.nested) for one, files in found.items()}
+        return found
 
 
 def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple[FileGroup, ...]]) -> list[tuple[FileGroup, ...]]:
@@ -165,6 +171,14 @@ def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple
 
 def _without(group: FileGroup, uris: Container[str]) -> FileGroup:
     return replace(group, files=tuple(file for file in group.files if file.uri not in uris))
+
+
+def _with_named(found: FileGroup | Lookup, group: FileGroup) -> FileGroup:
+    """The group of what was found, with the files that its event names beside those that were listed."""
+    if isinstance(found, FileGroup) or not found.named:
+        return group
+    files = {file.relative: file for file in (*group.files, *found.named)}
+    return replace(group, files=tuple(files.values()), listed=False)
 
 
 def _lookup(event: r.Event, table: Table, name: str = "", partition: Partition | None = None) -> Lookup:

@@ -10,6 +10,7 @@ from threading import RLock
 
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, notifications, row_of
+from hive_replication.events.files import FileRef
 from hive_replication.events.unpack import MOST_BYTES
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import NotFound
@@ -48,7 +49,8 @@ class Lookup:
         partition: its name after the event, "" for a table.
         evid: the event.
         kept: whether Hive keeps deleted files of it in cmroot.
-        nested: whether only files in its sub-directories are wanted.
+        named: files that the event names; those in its sub-directories are looked for. None where events of its kind name none of
+            any, and all are.
         created: when it was created, seconds since the epoch; 0 where the event does not tell.
     """
 
@@ -57,8 +59,13 @@ class Lookup:
     partition: str
     evid: int
     kept: bool = True
-    nested: bool = False
+    named: tuple[FileRef, ...] | None = None
     created: int = 0
+
+    @property
+    def nested(self) -> bool:
+        """Whether only files in its sub-directories are looked for."""
+        return self.named is not None
 
 
 class PresentLocations:

@@ -66,3 +66,25 @@ def test_files_in_sub_directories_of_what_is_new_are_listed(partition: str) -> N
     dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, draft, Silent())
     (group,) = draft.events[-1].groups
     assert (group.partition, {file.relative: file.checksum for file in group.files}) == (partition, nested)
+
+
+@pytest.mark.parametrize("counted", [None, "0", "1", "3"])
+@pytest.mark.parametrize("partition", ["", "p=0"])
+def test_files_in_sub_directories_of_what_is_new_come_beside_those_that_are_named(partition: str, counted: str | None) -> None:
+    """Nobody lists what has as many files as its event names."""
+    source = model.Source()
+    for kind in ("create", "nothing", "insert") if partition else ("nothing", "create"):
+        source.act(kind, 0, 0, int(bool(partition)))
+    event = source.events[-1]
+    new = event.partitions[0].partition if isinstance(event, r.AddPartition) else event.after  # type: ignore[attr-defined]
+    new.parameters |= {"numFiles": counted} if counted else {}
+    files = source.storage[f"{model.ROOT}/a/{partition}".rstrip("/")]
+    named, nested = dict(files), {f"HIVE_UNION_SUBDIR_{n}/000000_0": f"c{n}" for n in (1, 2)}
+    assert named
+    files |= nested
+    source.act("insert", 0, 0, 0)
+    draft = Draft()
+    dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, draft, Silent())
+    (group,) = next(one.groups for one in draft.events if one.notification.evid == event.evid)
+    assert {file.relative: file.checksum for file in group.files} == (named if counted == "1" else named | nested)
+    assert (group.partition, group.listed) == (partition, False)

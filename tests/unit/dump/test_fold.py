@@ -22,15 +22,22 @@ _RENAMED_BACK = [*_RENAMED, ("add many", 2, 0, 0), ("rename", 1, 0, 0), ("rename
 _DROPPED = [*[("rename", 0, 0, 0)] * 3, ("insert", 2, 0, 0), ("rename", 0, 0, 0), ("insert", 2, 0, 0), ("drop", 0, 0, 0)]
 
 
-@example([("insert", 0, 0, 1)], _RENAMED_BACK, [0, 1, 0, 0, 1, 2, 2], frozenset([4]))  # read over what the fold had moved there
-@example([], _DROPPED, [0, 1, 5], frozenset([5]))  # its names were read later than the dump's end
+@example([("insert", 0, 0, 1)], _RENAMED_BACK, [0, 1, 0, 0, 1, 2, 2], frozenset([4]), False)  # read over what was moved there
+@example([], _DROPPED, [0, 1, 5], frozenset([5]), False)  # its names were read later than the dump's end
+@example(
+    [],
+    [("nothing", 0, 0, 0), ("create", 0, 0, 0), ("create", 1, 0, 1), ("nothing", 0, 0, 0), ("insert", 1, 0, 0)],
+    [0, 0, 5],
+    frozenset(),
+    True,
+)
 @settings(deadline=None, max_examples=150)
-@given(model.actions(), model.actions(MOVING_KINDS), paces, st.frozensets(st.integers(1, 12), max_size=3))
+@given(model.actions(), model.actions(MOVING_KINDS), paces, st.frozensets(st.integers(1, 12), max_size=3), st.booleans())
 def test_the_dump_stands_at_its_last_event(
-    before: model.Actions, meanwhile: model.Actions, pace: list[int], unreadable: frozenset[int]
+    before: model.Actions, meanwhile: model.Actions, pace: list[int], unreadable: frozenset[int], unions: bool
 ) -> None:
-    """Also where some events of that time cannot be read: what they may be about is read again."""
-    source = model.Source()
+    """Also where some events of that time cannot be read, or do not name all files: what they may be about is read again."""
+    source = model.Source(unions=unions)
     for action in before:
         source.act(*action)
     begin, draft = source.evid, Draft()

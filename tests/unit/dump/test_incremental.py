@@ -43,10 +43,13 @@ def window(source: model.Source, after: int, meanwhile: model.Actions, pace: lis
     model.actions(KINDS, least=0),
     st.lists(st.integers(0, 2), max_size=20),
     st.integers(0, 2**32),
+    st.booleans(),
 )
-def test_two_windows(before: model.Actions, first: model.Actions, meanwhile: model.Actions, pace: list[int], seed: int) -> None:
+def test_two_windows(
+    before: model.Actions, first: model.Actions, meanwhile: model.Actions, pace: list[int], seed: int, unions: bool
+) -> None:
     """The first is dumped while the second happens, and killed anywhere; after the second the target is the source's equal."""
-    source, ids = model.Source(unique=True), random.Random(seed)
+    source, ids = model.Source(unique=True, unions=unions), random.Random(seed)
     for action in before:
         source.act(*action)
     begin = source.evid
