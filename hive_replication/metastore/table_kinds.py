@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from hive_replication.metastore.types import Table
 
+#: Parameter of Spark's own tables: the format that they are of.
+PROVIDER = "spark.sql.sources.provider"
+_LAKES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
+
 
 def is_transactional(table: Table) -> bool:
     """Whether a table's data is written in transactions: full ACID or insert-only."""
@@ -23,3 +27,15 @@ def is_view(table: Table) -> bool:
 def has_files(table: Table) -> bool:
     """Whether a table's own directory holds its files: no view, and not partitioned."""
     return not is_view(table) and not table.partitionKeys and bool(table.sd.location)
+
+
+def lake_format(table: Table) -> str:
+    """The format of a table of which files of its own tell what it consists of; "" of any other.
+
+    Iceberg's name all others by whole paths, those of Delta Lake and Hudi lie where Hive sees none (``_delta_log``, ``.hoodie``).
+    Engines other than Hive mark such tables so, and have no storage handler for them.
+    """
+    parameters = table.parameters or {}
+    hudi = "hudi" if (table.sd.inputFormat or "").startswith("org.apache.hudi.") else ""
+    marks = (parameters.get("table_type", "").lower(), parameters.get(PROVIDER, "").lower(), hudi)
+    return next((_LAKES[mark] for mark in marks if mark in _LAKES), "")

@@ -383,17 +383,24 @@ def of_events(
     return LanePlanner(lane, LaneSettings(view, MAPPING, includes, acid=acid, leaving=leaving)).plan()
 
 
+LEFT_OUT = {
+    "transactional": {"transactional": "true"},
+    "of a storage handler": {"storage_handler": "hbase"},
+    "iceberg": {"table_type": "ICEBERG"},
+}
+
+
 def left_out(kind: str) -> tuple[Target, Table, Table]:
     """A replica of a plain table, the table, and what it becomes: one that is not replicated."""
     source = Source()
     source.act("create", 0, 0, 0)
     plain = table_image("a", source.tables["a"])
     other = copy_of(plain)
-    other.parameters |= {"transactional": "true"} if kind == "transactional" else {"storage_handler": "iceberg"}
+    other.parameters |= LEFT_OUT[kind]
     return Target.replica(source, lambda: 1), plain, other
 
 
-@pytest.mark.parametrize("kind", ["transactional", "iceberg"])
+@pytest.mark.parametrize("kind", LEFT_OUT)
 def test_a_replica_whose_table_is_left_out_from_now_on_is_held(kind: str) -> None:
     target, plain, other = left_out(kind)
     becomes = r.AlterTable(2, 0, "ALTER_TABLE", "db", "a", plain, other, truncate=False)
