@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.server import Calls
+from hive_replication.metastore.spark_tables import at_its_data
 from hive_replication.metastore.types import Partition, Table
 
 _NOTED = ("repl.", "hive.repl.", "hive_replication.")
@@ -58,7 +59,7 @@ class Tables(Calls):
     def table(self, db: str, name: str) -> Table | None:
         """A table or view, or None if there is none of that name."""
         try:
-            return self.call(f"get_table {db}.{name}", lambda client: self._dialect.table(client, db, name))
+            return at_its_data(self.call(f"get_table {db}.{name}", lambda client: self._dialect.table(client, db, name)))
         except NotFound:
             return None
 
@@ -123,4 +124,5 @@ class Tables(Calls):
         return True
 
     def _tables_named(self, db: str, names: list[str]) -> list[Table]:
-        return self.call(f"get_tables {db}", lambda client: self._dialect.tables(client, db, names))
+        found = self.call(f"get_tables {db}", lambda client: self._dialect.tables(client, db, names))
+        return [at_its_data(table) for table in found]

@@ -16,6 +16,7 @@ from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, reference
 from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
 from hive_replication.metastore.names import table_directory
+from hive_replication.metastore.spark_tables import PATH
 from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
@@ -23,8 +24,6 @@ from hive_replication.policy.model import RenamedViews
 from hive_replication.storage.boundary import is_reserved
 
 T = TypeVar("T", Table, Partition)
-#: Serde parameter that Spark's datasource tables follow instead of ``sd.location``.
-PATH = "path"
 
 
 @dataclass(frozen=True)

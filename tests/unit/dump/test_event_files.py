@@ -8,10 +8,12 @@ from hive_replication.dump.format.record_types import FileGroup, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.incremental.event_files import without_later_files
 from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import decode, notification
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import StorageDescriptor, Table
 from hive_replication.progress import Silent
 from tests import model
+from tests.messages import row
 from tests.moving import Draft, moving_source
 
 FIRST, SECOND = (FileRef(f"hdfs://s/new/{name}", "", "", "") for name in "ab")
@@ -88,3 +90,31 @@ def test_files_in_sub_directories_of_what_is_new_come_beside_those_that_are_name
     (group,) = next(one.groups for one in draft.events if one.notification.evid == event.evid)
     assert {file.relative: file.checksum for file in group.files} == (named if counted == "1" else named | nested)
     assert (group.partition, group.listed) == (partition, False)
+
+
+def of_spark(table: Table, place: str) -> None:
+    """What Spark writes of an external table in a format that Hive does not read."""
+    table.tableType, table.sd.location = "EXTERNAL_TABLE", f"{model.ROOT}/{table.tableName}-__PLACEHOLDER__"
+    table.sd.serdeInfo.parameters = {"path": place}
+    table.parameters |= {"EXTERNAL": "TRUE", "spark.sql.sources.provider": "json"}
+
+
+def test_tables_of_spark_are_listed_where_spark_reads_them() -> None:
+    """Their location does not exist: they were held for ever, or empty where stores have no directories."""
+    source, places = model.Source(empty=True), [f"hdfs://src/data/{name}" for name in ("first", "second")]
+    source.act("create", 0, 0, 0)
+    source.act("alter", 0, 0, 0)
+    source.act("alter", 0, 0, 0)
+    created, moved, altered = source.events
+    assert isinstance(created, r.CreateTable)
+    assert isinstance(moved, r.AlterTable)
+    assert isinstance(altered, r.AlterTable)
+    of_spark(created.after, places[0])
+    for table, place in zip((moved.before, moved.after, altered.before, altered.after), (0, 1, 1, 1), strict=True):
+        of_spark(table, places[place])
+    source.storage |= {place: {"part-0": f"of {place}"} for place in places}
+    draft = Draft()
+    dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, draft, Silent())
+    found = [[file.uri for group in one.groups for file in group.files] for one in draft.events]
+    assert found == [[f"{places[0]}/part-0"], [f"{places[1]}/part-0"], []]
+    assert [decode(notification(row(one))).relocated for one in (moved, altered)] == [True, False]  # type: ignore[attr-defined]
