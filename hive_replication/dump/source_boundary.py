@@ -8,6 +8,8 @@ from functools import cache
 
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.avro import SCHEMA_URL
+from hive_replication.metastore.spark_tables import PATH
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
 from hive_replication.policy import Policy
@@ -17,7 +19,7 @@ from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
 Setting = Callable[[str, str], str]
 
 #: Parameters of tables and serdes that name data or schemas to read, in lower case.
-_PATHS = frozenset({"path", "avro.schema.url"})
+_PATHS = frozenset({PATH, SCHEMA_URL})
 _ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
 _NONE = frozenset({"", "none"})  # what Hive takes for no avro.schema.url
 
@@ -63,7 +65,7 @@ class SourceBoundary:
 
     def why_event_outside(self, event: r.Event | None) -> str:
         """Why an object may not be read as an event leaves it, or "" where it may."""
-        return next((reason for image in _images(event) if (reason := self.why_outside(image))), "")
+        return next((reason for image in images_after(event) if (reason := self.why_outside(image))), "")
 
 
 #: Of loads and dumps that read no data.
@@ -115,7 +117,7 @@ def _has_our_state(database: Database | None) -> bool:
     return any(key.startswith("hive_replication.") for key in (database and database.parameters) or {})
 
 
-def _images(event: r.Event | None) -> Iterator[Table | Partition | Function]:
+def images_after(event: r.Event | None) -> Iterator[Table | Partition | Function]:
     """The objects whose data an event brings, as they are after it."""
     match event:
         case r.CreateTable() | r.AlterTable() | r.CreateFunction():

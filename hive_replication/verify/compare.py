@@ -115,6 +115,7 @@ class Comparer:
         statistics_logged: whether the source writes events of column statistics (Hive 4), so that all of them have to be equal.
         databases: databases that have another name on the target, by their names at the source.
         owners: of the policy.
+        schemas: tells what is wrong with files that a replica names for its schema.
     """
 
     source_roots: Sequence[str]
@@ -123,6 +124,7 @@ class Comparer:
     statistics_logged: bool = False
     databases: Mapping[str, str] = field(default_factory=dict[str, str])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    schemas: Callable[[Table | Partition, Table | Partition], Iterable[str]] = field(default=lambda _source, _target: ())
 
     def table(self, name: str, pairs: Iterable[Pair]) -> TableComparison:
         """Adds up a table: the pair of the table itself and those of its partitions."""
@@ -169,6 +171,7 @@ class Comparer:
         ours = expected_shape(source, self.databases, self.owners) if whole else partition_shape(source)
         yield from shape_differences(ours, theirs, self.source_roots)
         yield from source_paths(target, self.source_roots, self.target_roots)
+        yield from self.schemas(source, target)
         if not list(spark_path(source)):
             yield from spark_path(target)
 

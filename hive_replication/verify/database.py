@@ -31,6 +31,7 @@ from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Denied, Storage
 from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
+from hive_replication.verify.avro_schemas import SchemaFiles
 from hive_replication.verify.compare import NOT_COMPARED, Comparer, Listed, Pair, TableComparison
 from hive_replication.verify.functions import function_differences
 
@@ -171,6 +172,8 @@ class _Comparison:
         logged = source.metastore.features.major >= 4
         self._parents = dict[str, bool]()
         self._comparer = Comparer(source_roots, target_roots, self._same_content, logged, databases, source.policy.owners)
+        if not metadata_only:
+            self._comparer = replace(self._comparer, schemas=SchemaFiles(*self._storages).differences)
         self._side = source
 
     def names(self) -> list[str]:

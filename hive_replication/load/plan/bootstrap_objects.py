@@ -17,6 +17,7 @@ from hive_replication.dump.statistics import statistics_of
 from hive_replication.errors import Refused
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.avro_schemas import copied_schemas
 from hive_replication.load.operations.conflict_resolutions import Adopt, Resolution
 from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
@@ -122,6 +123,8 @@ class ObjectPlanner:
         self, staging: str, record: TableRecord, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
         name = self.mapping.table(record.name)
+        if existing is None or self._due(object_id(existing)):
+            yield from copied_schemas(self.mapping, self.evid, name, [record.table])
         if record.write_ids is not None and self.whole:  # else partitions alone: the table has the write ids of their files
             yield from self._transactional(staging, name, record, record.write_ids, existing, partitions)
             return
@@ -184,6 +187,8 @@ class ObjectPlanner:
             present = self.present.named(record.name for record in batch) if existing else {}
             for record in batch:
                 yield from self._make_room(table, record, present)
+            due = (one.partition for one in batch if one.name not in present or self._due(object_id(present[one.name])))
+            yield from copied_schemas(self.mapping, self.evid, table, due)
             new = (self._new_partition(staging, of, record) for record in batch if record.name not in present)
             yield from (op.AddPartitions(self.evid, table, tuple(some)) for some in batches(new, call_groups.MOST_ADDED))
             for record in batch:

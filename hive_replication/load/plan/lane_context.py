@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from hive_replication.dump.source_boundary import images_after
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.avro_schemas import copied_schemas
 from hive_replication.load.operations.conflict_resolutions import adopted_at
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
@@ -20,7 +22,7 @@ from hive_replication.load.replica.state import object_id
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.table_kinds import is_transactional
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.types import Function, Partition, Table
 
 
 class LaneStopped(Exception):
@@ -90,12 +92,23 @@ class LanePlanning:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     includes: Callable[[str], bool] = lambda _: True
     written: dict[tuple[int, str], Replica] = field(default_factory=dict[tuple[int, str], Replica])
+    _schemas: set[tuple[tuple[str, str], ...]] = field(default_factory=set[tuple[tuple[str, str], ...]])
     _vacated: set[str] = field(default_factory=set[str])
     _taken: set[str] = field(default_factory=set[str])
 
     def add(self, operation: op.Operation) -> None:
         """Plans an operation."""
         self.operations.append(operation)
+
+    def handle(self, handler: Callable[[LanePlanning, WindowEvent, Replica], None], event: WindowEvent, replica: Replica) -> None:
+        """Plans an event of a table by its handler; what its objects name of schemas in files comes before."""
+        name, began = replica.name, len(self.operations)
+        handler(self, event, replica)
+        if len(self.operations) > began:
+            things = [image for image in images_after(event.event) if not isinstance(image, Function)]
+            new = [one for one in copied_schemas(self.mapping, event.evid, name, things) if one.files not in self._schemas]
+            self._schemas.update(one.files for one in new)
+            self.operations[began:began] = new
 
     def skip(self, evid: int, what: str, reason: str) -> None:
         """Leaves an event, or its part about one object, alone."""

@@ -259,7 +259,7 @@ class LanePlanner:
             table = _table_of(change)
             if table and (reason := why_unfit(self._settings.filters.of(event.names[-1]), table)):
                 raise LaneStopped(reason, refused=True)
-            handlers()[event.row.type](self._planning, event, replica)
+            self._planning.handle(handlers()[event.row.type], event, replica)
 
     def _lacking(self, event: WindowEvent, replica: Replica) -> None:
         """An event of a table that the target does not have."""

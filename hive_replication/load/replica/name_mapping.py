@@ -14,6 +14,7 @@ from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import LAST_ID, SOURCE, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, reference
+from hive_replication.metastore.avro import SCHEMA_URL, schema_urls
 from hive_replication.metastore.materialized_views import MARK, REPLICA, is_definition
 from hive_replication.metastore.names import table_directory
 from hive_replication.metastore.spark_tables import PATH
@@ -21,9 +22,11 @@ from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy.model import RenamedViews
-from hive_replication.storage.boundary import is_reserved
+from hive_replication.storage.boundary import is_reserved, qualified
 
 T = TypeVar("T", Table, Partition)
+#: Directory of files with the schemas of Avro tables, among the paths outside of the source database's directory.
+_SCHEMAS = ".schemas"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,12 @@ class NameMapping:
 
     def _beside(self, uri: str) -> str:
         """The place of a path of the source that lies outside of its database's directory."""
-        return f"{(self.external_root or Layout(self.target_location).external).rstrip('/')}/{_path(uri)}"
+        return f"{self._outside}/{_path(uri)}"
+
+    @property
+    def _outside(self) -> str:
+        """The directory of what lies outside of the source database's directory."""
+        return (self.external_root or Layout(self.target_location).external).rstrip("/")
 
     def new_table(self, table: Table, evid: int) -> Table:
         """The image of a table for the target; its location is set when its data is placed."""
@@ -163,7 +171,7 @@ class NameMapping:
         return _without_write_id(image, of)
 
     def _parameters(self, values: Mapping[str, str] | None, old: str | None, new: str, evid: int) -> dict[str, str]:
-        kept = {key: self.value(value, old or "", new) for key, value in (values or {}).items() if not is_state(key)}
+        kept = {key: value for key, value in self._mapped(values, old or "", new).items() if not is_state(key)}
         if self.metadata_only:
             kept = {key: value for key, value in kept.items() if not is_statistic(key)}
         return kept | {SOURCE: self.source, LAST_ID: str(evid)}
@@ -172,12 +180,31 @@ class NameMapping:
         """Maps all paths in a descriptor except its location, which is set when the data is placed."""
         old = sd.location or ""
         if sd.serdeInfo and sd.serdeInfo.parameters:
-            sd.serdeInfo.parameters = {key: self.value(value, old, new) for key, value in sd.serdeInfo.parameters.items()}
+            sd.serdeInfo.parameters = self._mapped(sd.serdeInfo.parameters, old, new)
         if sd.parameters:
-            sd.parameters = {key: self.value(value, old, new) for key, value in sd.parameters.items()}
+            sd.parameters = self._mapped(sd.parameters, old, new)
         if sd.skewedInfo and sd.skewedInfo.skewedColValueLocationMaps:
             locations = sd.skewedInfo.skewedColValueLocationMaps
             sd.skewedInfo.skewedColValueLocationMaps = {key: self.value(value, old, new) for key, value in locations.items()}
+
+    def _mapped(self, values: Mapping[str, str] | None, old: str, new: str) -> dict[str, str]:
+        """Parameters of the target for those of an object; see :meth:`value`."""
+        return {
+            key: self._schema_place(value) if key.lower() == SCHEMA_URL else self.value(value, old, new)
+            for key, value in (values or {}).items()
+        }
+
+    def schema_files(self, thing: Table | Partition) -> dict[str, str]:
+        """The files of the source that an object names for its schema, by their places on the target; none without data."""
+        uris = (qualified(uri, self.source_location) for uri in schema_urls(thing).values()) if not self.metadata_only else ()
+        return {place: uri for uri in uris if (place := self._schema_place(uri)) != uri}
+
+    def _schema_place(self, uri: str) -> str:
+        """Where the file with a schema lies on the target: apart from all data, which may be replaced."""
+        uri = qualified(uri, self.source_location)
+        if not (uri + "/").startswith(self.source_roots):
+            return uri
+        return f"{self._outside}/{_SCHEMAS}/{_path(uri).rpartition(f'/{_SCHEMAS}/')[2]}"  # a replica has it below that already
 
     def value(self, value: str, old: str = "", new: str = "") -> str:
         """A parameter's value; one that holds a path under a source root is mapped.

@@ -28,6 +28,7 @@ KINDS = {
     "AlterTable",
     "AppendData",
     "CommitTransaction",
+    "CopySchemas",
     "CreateDatabase",
     "CreateFunction",
     "CreateTable",

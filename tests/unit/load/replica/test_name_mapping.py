@@ -203,6 +203,29 @@ def test_nothing_under_a_source_root_stays(location: str, parameters: dict[str, 
     assert "hdfs://src" not in repr(image)
 
 
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("hdfs://src:8020/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/schemas/a.avsc"),
+        ("hdfs://src:8020/w/sales.db/t/_s/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/w/sales.db/t/_s/a.avsc"),
+        ("/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/schemas/a.avsc"),
+        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/s/a"),
+        ("http://registry/a", "http://registry/a"),
+        ("none", "none"),
+    ],
+)
+def test_files_with_schemas_have_a_place_apart_from_all_data(uri: str, place: str) -> None:
+    source = table(parameters={"avro.schema.url": uri})
+    source.sd.serdeInfo.parameters["Avro.Schema.Url"] = uri
+    image = MAPPING.new_table(source, 1)
+    assert (image.parameters["avro.schema.url"], image.sd.serdeInfo.parameters["Avro.Schema.Url"]) == (place, place)
+    whole = f"hdfs://src:8020{uri}" if uri.startswith("/") else uri
+    assert MAPPING.schema_files(source) == ({place: whole} if place != uri else {})
+    assert replace(MAPPING, metadata_only=True).schema_files(source) == {}
+    outside = replace(MAPPING, external_root="hdfs://dst:8020/ext").schema_files(source)
+    assert all(one.startswith("hdfs://dst:8020/ext/.schemas/") for one in outside)
+
+
 def test_locations_of_skewed_values_do_not_stay() -> None:
     skewed = SkewedInfo(["a"], [["1"]], {("1",): "hdfs://src:8020/w/sales.db/t/a=1"})
     source = table()

@@ -1,0 +1,92 @@
+"""Files with the schemas of Avro tables (``avro.schema.url``), which Hive reads whenever such a table is used.
+
+They lie beside the data that they describe, often for many tables, and no event tells of their content: a load brings what the
+source has, with each description that names one, once for a lane.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hive_replication.copy.preserve import Preserve
+from hive_replication.load.operations.kinds import CustomOperation
+from hive_replication.load.replica.name_mapping import NameMapping
+from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import boundary_of
+from hive_replication.logs import about
+from hive_replication.metastore.types import Partition, Table
+from hive_replication.storage import Storage, paths
+from hive_replication.storage.access import Access
+from hive_replication.storage.effective_access import EffectiveAccess
+
+_LOG = logging.getLogger(__name__)
+
+_MOST = 16 * 1024 * 1024  # bytes of a schema
+
+
+@dataclass(frozen=True, slots=True)
+class CopySchemas(CustomOperation):
+    """Brings files with schemas. It comes before the change whose image names them.
+
+    Args:
+        files: place on the target and URI at the source of each.
+    """
+
+    kind = "CopySchemas"
+    files: tuple[tuple[str, str], ...]
+
+    def carry_out(self, target: Target, database: str) -> None:
+        """Brings those that the target does not have as the source does; one that the source lacks is left."""
+        boundary = boundary_of(target, database)
+        for place, uri in self.files:
+            boundary.require_within(paths.parent(place), f"the schema {uri}")
+            try:
+                content = target.source_storage.read(uri, most=_MOST)
+            except FileNotFoundError:
+                _LOG.warning(
+                    "the source has no file %s, the schema of a table", uri, extra=about(database, self.table, self.evid)
+                )
+                continue
+            if not _holds(target.storage, place, content):
+                _write(target, uri, place, content)
+
+
+def copied_schemas(mapping: NameMapping, evid: int, table: str, things: Iterable[Table | Partition]) -> Iterator[CopySchemas]:
+    """What brings the schemas of objects of the source; nothing where they have none in a file (pure).
+
+    Args:
+        mapping: names and paths.
+        evid: event id of their description.
+        table: name of their table on the target.
+        things: the table, or some of its partitions.
+    """
+    files = {place: uri for thing in things for place, uri in mapping.schema_files(thing).items()}
+    if files:
+        yield CopySchemas(evid, table, tuple(files.items()))
+
+
+def _holds(storage: Storage, place: str, content: bytes) -> bool:
+    status = storage.status(place)
+    return status is not None and status.size == len(content) and storage.read(place) == content
+
+
+def _write(target: Target, uri: str, place: str, content: bytes) -> None:
+    """Writes a file that nobody may read who may not read that of the source."""
+    preserve = Preserve.of(target.policy.preserve)
+    wanted = _access(target.source_storage, uri) if preserve else None
+    target.storage.write(place, content, mode=None if wanted is None else 0o600)
+    if wanted is not None:
+        present = target.storage.about_access(place, lambda store, path: store.read(path))
+        if present is not None:
+            preserve.give(target.storage, place, wanted, present, is_dir=False)
+
+
+def _access(storage: Storage, uri: str) -> Access | None:
+    """What a file and the directories above it allow together; None where its store knows nothing of it."""
+    own, above = (
+        storage.about_access(uri, lambda store, path: store.read(path)),
+        EffectiveAccess(storage).of(paths.parent(uri)),
+    )
+    return own.below(above) if own and above else own
