@@ -177,7 +177,10 @@ class NameMapping:
         return kept | {SOURCE: self.source, LAST_ID: str(evid)}
 
     def _map_storage(self, sd: StorageDescriptor, new: str) -> None:
-        """Maps all paths in a descriptor except its location, which is set when the data is placed."""
+        """Maps all paths in a descriptor except its location, which is set when the data is placed (:func:`point_at`).
+
+        Directories of skewed values below it stay relative to it until then.
+        """
         old = sd.location or ""
         if sd.serdeInfo and sd.serdeInfo.parameters:
             sd.serdeInfo.parameters = self._mapped(sd.serdeInfo.parameters, old, new)
@@ -185,7 +188,9 @@ class NameMapping:
             sd.parameters = self._mapped(sd.parameters, old, new)
         if sd.skewedInfo and sd.skewedInfo.skewedColValueLocationMaps:
             locations = sd.skewedInfo.skewedColValueLocationMaps
-            sd.skewedInfo.skewedColValueLocationMaps = {key: self.value(value, old, new) for key, value in locations.items()}
+            sd.skewedInfo.skewedColValueLocationMaps = {
+                key: _below(value, old) or self.value(value) for key, value in locations.items()
+            }
 
     def _mapped(self, values: Mapping[str, str] | None, old: str, new: str) -> dict[str, str]:
         """Parameters of the target for those of an object; see :meth:`value`."""
@@ -241,10 +246,16 @@ def object_name(database: str, table: str, partition: str = "") -> str:
 
 
 def point_at(sd: StorageDescriptor, location: str | None) -> None:
-    """Points a storage descriptor at a directory, the parameter ``path`` included."""
-    sd.location = location
-    if location and sd.serdeInfo and sd.serdeInfo.parameters and PATH in sd.serdeInfo.parameters:
+    """Points a storage descriptor at a directory, the parameter ``path`` and directories of skewed values below it included."""
+    before, sd.location = sd.location or "", location
+    if not location:
+        return
+    if sd.serdeInfo and sd.serdeInfo.parameters and PATH in sd.serdeInfo.parameters:
         sd.serdeInfo.parameters[PATH] = location
+    if sd.skewedInfo and (skewed := sd.skewedInfo.skewedColValueLocationMaps):
+        below = {key: _below(value, before) if ":/" in value else value for key, value in skewed.items()}
+        moved = {key: f"{location.rstrip('/')}/{rest}" for key, rest in below.items() if rest}
+        sd.skewedInfo.skewedColValueLocationMaps = {**skewed, **moved}
 
 
 def _below(uri: str, directory: str) -> str | None:

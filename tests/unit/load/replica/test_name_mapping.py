@@ -231,10 +231,26 @@ def test_locations_of_skewed_values_do_not_stay() -> None:
     source = table()
     source.sd.skewedInfo = skewed
     image = MAPPING.new_table(source, 1)
+    point_at(image.sd, "hdfs://dst:8020/t/copy.db/t")
     assert image.sd.skewedInfo.skewedColValueLocationMaps == {("1",): "hdfs://dst:8020/t/copy.db/t/a=1"}
     sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", skewedInfo=skewed)
     part = MAPPING.new_partition(Partition(values=["1"], sd=sd), table(), "t", 1)
     assert "hdfs://src" not in repr(part.sd.skewedInfo)
+
+
+def test_directories_of_skewed_values_go_with_the_data() -> None:
+    """With ``hive.optimize.listbucketing`` a query of such a value reads that directory alone, which was the old one."""
+    values = {("1", "a b"): "hdfs://src:8020/w/sales.db/t/p=1/a=1/b=a b", ("2", "c"): "hdfs://src:8020/lake/a=2/b=c"}
+    sd = StorageDescriptor(location="hdfs://src:8020/w/sales.db/t/p=1", skewedInfo=SkewedInfo(["a", "b"], [], values))
+    image = MAPPING.new_partition(Partition(values=["1"], sd=sd), table(), "t", 1)
+    for place in ("hdfs://dst:8020/t/copy.db/t/p=1", "hdfs://dst:8020/t/copy.db/.repl/9-0/p=1", "hdfs://dst:8020/x/"):
+        point_at(image.sd, place)
+        assert image.sd.skewedInfo.skewedColValueLocationMaps == {
+            ("1", "a b"): f"{place.rstrip('/')}/a=1/b=a b",
+            ("2", "c"): "hdfs://dst:8020/t/copy.db/.repl/external/lake/a=2/b=c",
+        }
+    point_at(image.sd, None)
+    assert len(values) == 2
 
 
 def test_a_replica_without_data_claims_no_statistics() -> None:
