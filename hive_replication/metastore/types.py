@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar, cast
 
 from hive_metastore.ttypes import (
@@ -39,6 +40,7 @@ __all__ = [
     "Table",
     "columns_of",
     "copy_of",
+    "described",
     "directory_of",
 ]
 
@@ -50,9 +52,14 @@ def copy_of(thrift_object: T) -> T:
     return cast("T", _copy(thrift_object))
 
 
-def columns_of(thing: Table | Partition | None) -> list[tuple[str, str]]:
-    """Names and types of an object's columns; comments are not always present."""
-    return [(column.name, column.type) for column in (thing.sd.cols if thing else None) or []]
+def columns_of(thing: Table | Partition | None) -> list[tuple[str, str, str]]:
+    """Names, types and comments of an object's columns."""
+    return described((thing.sd.cols if thing else None) or ())
+
+
+def described(columns: Iterable[FieldSchema]) -> list[tuple[str, str, str]]:
+    """Names, types and comments of columns; no comment is an empty one."""
+    return [(column.name, column.type, column.comment or "") for column in columns]
 
 
 def directory_of(thing: Table | Partition | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import hdfs_native
 import pytest
 
+from hive_replication.api import verify
 from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.dump.bootstrap.table_reader import ObjectReader
 from hive_replication.dump.command import repl_dump
@@ -336,6 +337,23 @@ def test_columns_that_cascade_to_partitions(replicated: Warehouse) -> None:
     columns = {part.values[0]: [column.name for column in part.sd.cols] for part in partitions}
     assert columns == {"1": ["a", "b"], "2": ["a", "b"], "3": ["a", "b"], "4": ["a", "b"], "5": ["a", "b", "c"]}
     replicated.assert_equal()
+
+
+def test_comments_that_cascade_to_partitions(replicated: Warehouse) -> None:
+    """Comparisons named each of the partitions different, until a repair."""
+
+    def comments() -> set[tuple[str, ...]]:
+        found = replicated.connection.target.metastore.partitions(replicated.database, "parts")
+        return {tuple(column.comment or "" for column in part.sd.cols) for part in found}
+
+    replicated.sql("ALTER TABLE parts CHANGE COLUMN a a INT COMMENT 'of all' CASCADE")
+    assert replicated.replicate().held == ()
+    assert comments() == {("of all",)}
+    replicated.sql("ALTER TABLE parts CHANGE COLUMN a a INT COMMENT 'of later ones'")
+    assert replicated.replicate().held == ()
+    assert comments() == {("of all",)}
+    side = replicated.with_policy().connection
+    assert [one.differences for one in verify(side, replicated.database)] == [(), ()]
 
 
 def test_a_file_that_is_still_written_is_copied_as_it_can_be_read(filled: Warehouse) -> None:

@@ -13,7 +13,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import FieldSchema, columns_of, copy_of
+from hive_replication.metastore.types import FieldSchema, columns_of, copy_of, described
 
 _BATCH = 500
 
@@ -43,7 +43,7 @@ class SetColumns(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Alters those that differ."""
-        wanted = [(column.name, column.type) for column in self.columns]
+        wanted = described(self.columns)
         for names in batches(self.names, _BATCH):
             images = [
                 copy_of(part)
