@@ -80,9 +80,9 @@ class _Sweeper:
         self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
         own = (found.locationUri if found is not None else None) or ""
         defaults = target.default_locations(database, own)
-        location = own or defaults[0]
+        location = _normal(own or defaults[0])
         self._layout, self._journal = Layout(location), Journal(self._storage, location)
-        beside = ((paths.parent(one), Layout(one)) for one in (*defaults, location))
+        beside = ((paths.parent(one), Layout(one)) for one in (*map(_normal, defaults), location))
         self._beside = {layout.dropped_databases: layout for parent, layout in beside if self._storage.holds(parent)}
 
     def rounds(self, store: DumpStore | None) -> Iterator[list[Removal]]:
@@ -105,7 +105,7 @@ class _Sweeper:
         tokens = {entry.token for entry in expired if entry not in parts}
         live = live_locations(self._target.metastore, self._database)
         yield list(self._old_data(left, live))
-        needed = Locations(paths.normalise(one) for one, entry in left.items() if entry.token not in tokens)
+        needed = Locations(one for one, entry in left.items() if entry.token not in tokens)
         rest = [*self._unused("retired", self._expired_retired(), live, needed)]
         # The loads after the last one can be undone to it; others are known by what could not be moved away.
         stuck = [one.path for one in self.swept if one.problem]
@@ -251,13 +251,21 @@ class _Sweeper:
 
 
 def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:
-    """Directories that loads left behind or undone loads had put into use, each with the newest load that says so."""
+    """Directories, normalised, that loads left or undone loads had put into use, each with the newest load that says so."""
     found: dict[str, Entry] = {}
     for entry, lanes in loads:
         for lane in lanes:
             placed = lane.record.placed if lane.undone else ()
-            found |= dict.fromkeys((*lane.record.left, *placed), entry)
+            found |= dict.fromkeys(map(_normal, (*lane.record.left, *placed)), entry)
     return found
+
+
+def _normal(uri: str) -> str:
+    """A URI as live locations are spelled: metastores write ``file:/w``. What is no URI that a load goes to stays as it is."""
+    try:
+        return paths.normalise(uri)
+    except Refused:
+        return uri
 
 
 def _undone(entries: Iterable[Entry]) -> frozenset[str]:

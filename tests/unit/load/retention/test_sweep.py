@@ -418,3 +418,37 @@ def test_old_data_stays_for_the_grace_time_after_a_load_or_its_undo_ended(
     assert sweep(target, "sales") == []
     past(monkeypatch, target)
     assert [one.path for one in sweep(target, "sales")] == [place]
+
+
+@pytest.fixture
+def as_hive_writes(target: Target) -> Target:
+    """A local warehouse whose metastore spells locations as Hadoop does: ``file:/w``."""
+    spelled: Any = Metastore(metastore(target).warehouse.replace("file://", "file:"))
+    return replace(target, metastore=spelled)
+
+
+def test_local_data_in_use_stays_however_its_place_is_spelled(as_hive_writes: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that was dropped and created again lies where the journal says that old data does."""
+    base, storage = location(as_hive_writes), as_hive_writes.storage
+    assert base.startswith("file:/")
+    assert not base.startswith("file://")
+    metastore(as_hive_writes).held["orders"] = f"{base}/orders"
+    for name in ("orders", "gone"):
+        storage.write(f"{base}/{name}/f", b"123")
+    token = left(as_hive_writes, f"{base}/orders", f"{base}/gone")
+    past(monkeypatch, as_hive_writes)
+    (swept,) = sweep(as_hive_writes, "sales")
+    moved = Layout(base).retired(token, f"{base}/gone")
+    assert (swept.path, swept.moved_to) == (storage.check(f"{base}/gone"), storage.check(moved))
+    assert storage.exists(f"{base}/orders/f")
+    assert storage.exists(f"{swept.moved_to}/f")
+
+
+def test_a_dropped_local_database_goes_however_its_place_is_spelled(
+    as_hive_writes: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_hive_writes.storage.write(f"{location(as_hive_writes)}/orders/f", b"123")
+    retire_database(as_hive_writes.storage, location(as_hive_writes), 170)
+    metastore(as_hive_writes).found = None
+    after(monkeypatch, as_hive_writes.policy.retention_seconds / DAY + 0.1)
+    assert [one.what for one in sweep(as_hive_writes, "sales")] == ["dropped database"]
