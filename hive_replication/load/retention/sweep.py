@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
@@ -106,7 +106,8 @@ class _Sweeper:
         live = live_locations(self._target.metastore, self._database)
         yield list(self._old_data(left, live))
         needed = Locations(one for one, entry in left.items() if entry.token not in tokens)
-        rest = [*self._unused("retired", self._expired_retired(), live, needed)]
+        waiting = {entry.token for entry in parts}
+        rest = [*self._unused("retired", self._expired_retired(waiting), live, needed)]
         # The loads after the last one can be undone to it; others are known by what could not be moved away.
         stuck = [one.path for one in self.swept if one.problem]
         kept = [
@@ -182,11 +183,12 @@ class _Sweeper:
             return entry.time < self._grace
         return all(file.modified < self._grace for file in self._storage.files(entry.directory, hidden=True))
 
-    def _expired_retired(self) -> Iterator[str]:
+    def _expired_retired(self, waiting: Collection[str]) -> Iterator[str]:
+        """Directories of retired data, but for those of loads that wait to be undone with what is older."""
         for status in self._storage.ls(self._layout.retired_root):
             name = paths.name(status.uri)
             since = token_time(name) if is_token(name) else status.modified
-            if since < self._expiry and (is_token(name) or self._removals.is_idle(status.uri)):
+            if since < self._expiry and name not in waiting and (is_token(name) or self._removals.is_idle(status.uri)):
                 yield status.uri
 
     def _staged(self) -> Iterator[str]:

@@ -452,3 +452,23 @@ def test_a_dropped_local_database_goes_however_its_place_is_spelled(
     metastore(as_hive_writes).found = None
     after(monkeypatch, as_hive_writes.policy.retention_seconds / DAY + 0.1)
     assert [one.what for one in sweep(as_hive_writes, "sales")] == ["dropped database"]
+
+
+def test_old_data_of_loads_that_wait_for_the_load_before_them_is_kept_with_them(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load that one can go back to is as old as the repair after it: without the repair's old data undo was refused."""
+    storage, base = target.storage, location(target)
+    for name in ("orders", "items"):
+        storage.write(f"{base}/{name}/f", b"123")
+    old = left(target, f"{base}/orders")
+    repaired = left(target, f"{base}/items", window=(20, 21), applied=None)
+    past(monkeypatch, target)
+    assert {one.what for one in sweep(target, "sales")} == {"old data"}
+    after(monkeypatch, target.policy.retention_seconds / DAY)
+    assert [one.path for one in sweep(target, "sales")] == [f"{base}/.repl/retired/{old}"]
+    assert storage.exists(f"{base}/.repl/retired/{repaired}/items/f")
+    left(target, window=(21, 30), applied=30)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
+    swept = {one.path for one in sweep(target, "sales")}
+    assert f"{base}/.repl/retired/{repaired}" in swept
