@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,9 @@ from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import live_locations
 from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.sweep import old_directories
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.types import Table
 from hive_replication.storage import paths
 from hive_replication.storage.paths import is_hidden
 
@@ -61,10 +64,15 @@ def _objects(source: Source, target: Target, database: str, name: str) -> Iterat
         if table.tableName not in ours:
             yield Stray("table", table.tableName, table.sd.location or "")
         elif table.partitionKeys and not source.policy.metadata_only:
-            there = set(target.metastore.partition_names(name, table.tableName))
-            lacking = sorted(there.difference(source.metastore.partition_names(database, table.tableName)))
-            for partition, one in sorted(by_name(table, target.metastore.partitions(name, table.tableName, lacking)).items()):
-                yield Stray("partition", f"{table.tableName}/{partition}", one.sd.location or "")
+            with suppress(NotFound):  # dropped meanwhile, on either side
+                yield from _partitions(source, target, database, name, table)
+
+
+def _partitions(source: Source, target: Target, database: str, name: str, table: Table) -> Iterator[Stray]:
+    there = set(target.metastore.partition_names(name, table.tableName))
+    lacking = sorted(there.difference(source.metastore.partition_names(database, table.tableName)))
+    for partition, one in sorted(by_name(table, target.metastore.partitions(name, table.tableName, lacking)).items()):
+        yield Stray("partition", f"{table.tableName}/{partition}", one.sd.location or "")
 
 
 def _paths(target: Target, name: str, location: str) -> Iterator[Stray]:

@@ -2,7 +2,8 @@
 
 # No postponed annotations here: Dagster compares those of contexts as types.
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import dagster as dg
 
@@ -48,11 +49,13 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         engine = connected_engine(context, names)
         examiner = Examiner(engine.connection, specs.policy, database.name)
         if not context.has_partition_key:  # started by hand, of all tables
+            errors: list[str] = []
             with as_dagster_failure():
-                answers = list(_evaluate(examiner, names, check, _replicated_tables(engine, database)))
+                answers = list(_evaluate(engine, examiner, names, check, _replicated_tables(engine, database), errors))
             # Dagster takes no result of a check with partitions in a run without one, but events of it.
             for answer in (*answers, _summary(answers).evaluation(EvaluationKey(spec.key))):
                 log_evaluation(context.op_execution_context, answer)
+            _require_answers(errors)
             return
         table = partition_name(context.partition_key)
         repair = bool(context.run.asset_selection)
@@ -100,8 +103,7 @@ def checks_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.JobDefi
                 "not passed": markdown_table(("table", "check", "what"), rows, len(rows)),
             },
         )
-        if errors:
-            raise dg.Failure(f"{len(errors)} checks have no answer: {errors[0]}")
+        _require_answers(errors)
 
     return single_op_job(
         checks,
@@ -115,30 +117,46 @@ def _evaluate_database(
     engine: Engine, specs: Specs, database: CatalogDatabase, errors: list[str]
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Runs a database's checks; those that fail to run are added to ``errors``."""
-    tables = _replicated_tables(engine, database)
+    tables: list[str] = []
+    with _noted(engine, f"every check of {database.name}", errors):
+        tables = _replicated_tables(engine, database)
     examiner = Examiner(engine.connection, specs.policy, database.name)
     for check in enabled_checks(specs.policy):
         answers: list[dg.AssetCheckEvaluation] = []
-        for table in tables:
-            try:
-                for answer in _evaluate(examiner, specs.names, check, [table]):
-                    answers.append(answer)
-                    yield answer
-            except Unreachable:
-                raise
-            except ReplicationError as error:
-                engine.log.warning("%s of %s.%s has no answer: %s", check.name, database.name, table, error)
-                errors.append(f"{check.name} of {database.name}.{table}: {error}")
+        for answer in _evaluate(engine, examiner, specs.names, check, tables, errors):
+            answers.append(answer)
+            yield answer
         if database.overflow and tables:
             yield _summary(answers).evaluation(EvaluationKey(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
     if "no_strays" in specs.policy.checks.run and tables:
-        yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
+        with _noted(engine, f"no_strays of {database.name}", errors):
+            yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
 
 
-def _evaluate(examiner: Examiner, names: Names, check: TableCheck, tables: Sequence[str]) -> Iterator[dg.AssetCheckEvaluation]:
+@contextmanager
+def _noted(engine: Engine, what: str, errors: list[str]) -> Generator[None]:
+    """Adds what has no answer to ``errors``, so that others are answered; but where a server does not answer."""
+    try:
+        yield
+    except Unreachable:
+        raise
+    except ReplicationError as error:
+        engine.log.warning("%s has no answer: %s", what, error)
+        errors.append(f"{what}: {error}")
+
+
+def _require_answers(errors: Sequence[str]) -> None:
+    if errors:
+        raise dg.Failure(f"{len(errors)} checks have no answer: {errors[0]}")
+
+
+def _evaluate(
+    engine: Engine, examiner: Examiner, names: Names, check: TableCheck, tables: Sequence[str], errors: list[str]
+) -> Iterator[dg.AssetCheckEvaluation]:
     for table in tables:
-        if finding := check.find_in_table(examiner, table):
-            yield finding.evaluation(EvaluationKey.of(names, examiner.database, table, check.name))
+        with _noted(engine, f"{check.name} of {examiner.database}.{table}", errors):
+            if finding := check.find_in_table(examiner, table):
+                yield finding.evaluation(EvaluationKey.of(names, examiner.database, table, check.name))
 
 
 def _summary(answers: Sequence[dg.AssetCheckEvaluation]) -> Finding:

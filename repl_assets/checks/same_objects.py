@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.verify.witness import Remembered, Round, witness
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, SAME_OBJECTS, Names
@@ -79,7 +79,7 @@ def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.J
         engine = connected_engine(context, names)
         wrong: list[str] = []
         for database in databases:
-            if engine.state(database.name).applied is None:
+            if not _has_replica(engine, database.name):
                 continue
             found = look(context.instance, engine, names, database.name)
             log_evaluation(context, found.evaluation(EvaluationKey.of_database(names, database.name, SAME_OBJECTS)))
@@ -92,6 +92,16 @@ def same_objects_job(specs: Specs, databases: Sequence[CatalogDatabase]) -> dg.J
         description=f"Compares what source and target of policy {names.policy} hold, from their metastores and storages alone.",
         tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )
+
+
+def _has_replica(engine: Engine, database: str) -> bool:
+    """Whether a database has a finished replica; of a state that cannot be read the look says why, and other databases go on."""
+    try:
+        return engine.state(database).applied is not None
+    except Unreachable:
+        raise
+    except ReplicationError:
+        return True
 
 
 def round_finding(found: Round) -> Finding:
