@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
+from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events.event_records import Notification
@@ -44,6 +45,7 @@ class LagReader:
     ) -> None:
         self._source, self._target = source, target
         self._databases = tuple(source.policy.databases if databases is None else databases)
+        self._asked = frozenset(self._databases)
         self._most = most_events
         self._near, self._far = (
             WaitingLog(source.metastore, self._kept, most_events, source.policy.max_message_bytes) for _ in range(2)
@@ -121,7 +123,10 @@ class LagReader:
 
     def _kept(self, row: Notification) -> Iterator[WaitingEvent]:
         policy = self._source.policy
-        for one in rows_of(row, self._databases):
+        for database in ended_in(self._source, row, self._asked):
+            # Of which tables it is only the metastore knows, and what it brings.
+            yield WaitingEvent(row.evid, row.time, database, "", None if row.type == "COMMIT_TXN" else 0)
+        for one in rows_of(row, self._asked):
             event = LogEvent(one, policy.partition_filter)
             if not policy.takes(one.type) or not of_policy(event, one.database, policy.includes):
                 continue

@@ -39,6 +39,7 @@ class WriteEvent:
         location: directory of the table or partition at that time, "" if unknown.
         view: whether it is a materialized view.
         problem: why it is not known what was written, or "".
+        database: lower-case name.
     """
 
     table: str
@@ -48,6 +49,7 @@ class WriteEvent:
     location: str = ""
     view: bool = False
     problem: str = ""
+    database: str = ""
 
 
 class Transactions(Calls):
@@ -99,8 +101,8 @@ class Transactions(Calls):
         what = f"get_max_allocated_table_write_id {db}.{table}"
         return self.call(what, lambda client: client.get_max_allocated_table_write_id(request).maxWriteId)
 
-    def write_events(self, transaction: int, db: str) -> list[WriteEvent]:
-        """What a transaction wrote to tables of a database, as long as the notification log lasts."""
+    def write_events(self, transaction: int, db: str = "*") -> list[WriteEvent]:
+        """What a transaction wrote to tables of a database, or of all, as long as the notification log lasts."""
         request = GetAllWriteEventInfoRequest(txnId=transaction, dbName=db)
         what = f"get_all_write_event_info {transaction}"
         found = self.call(what, lambda client: client.get_all_write_event_info(request)) or []
@@ -156,13 +158,15 @@ def _alone(transaction: int) -> str:
 def _write_event(info: WriteEventInfo) -> WriteEvent | None:
     """What was written; None where it was to a table of another catalog, which the request cannot leave out."""
     files = tuple(dict.fromkeys(filter(None, _NEXT_FILE.split(info.files or ""))))
+    database = info.database.lower()
     try:
         thing = tjson.loads(Partition, info.partitionObj) if info.partitionObj else None
         if thing is None and info.tableObj and not info.partition:
             thing = tjson.loads(Table, info.tableObj)
     except ValueError as error:
-        return WriteEvent(info.table.lower(), info.partition or "", info.writeId, problem=str(error))
+        return WriteEvent(info.table.lower(), info.partition or "", info.writeId, problem=str(error), database=database)
     if thing is not None and (thing.catName or "hive").lower() != "hive":
         return None
     view = '"MATERIALIZED_VIEW"' in (info.tableObj or "")
-    return WriteEvent(info.table.lower(), info.partition or "", info.writeId, files, directory_of(thing), view)
+    location = directory_of(thing)
+    return WriteEvent(info.table.lower(), info.partition or "", info.writeId, files, location, view, database=database)

@@ -6,15 +6,18 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
 from hive_replication.connect import Connection
+from hive_replication.dump.ended_transactions import ended_in
+from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
+from hive_replication.events.transactions import ENDS
 from hive_replication.load.replica.held_retries import NO_HISTORY
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -27,6 +30,7 @@ from sensors.notification_log.run_history import RunHistory
 
 _LOG = logging.getLogger(__name__)
 _READING = 5.0  # seconds of a tick, which Dagster ends after 60 s
+_LONGEST = 30.0  # seconds after which a part is left unfinished: Hive 4.0 may be asked for each of its commits
 
 
 def states(connection: Connection) -> dict[str, ReplicaState]:
@@ -113,7 +117,8 @@ def with_log(
     Returns:
         The databases, and all that is known of the log.
     """
-    policy, until = connection.source.policy, time.monotonic() + seconds
+    source, policy = connection.source, connection.source.policy
+    until, longest = (time.monotonic() + some for some in (seconds, _LONGEST))
     seen = {one.database: one for one in found}
     readings = {one.database: known for one in found if (known := cursor.reading(one.database, one.stands))}
     while unread := {
@@ -122,8 +127,8 @@ def with_log(
         if needs_log(one, current) or is_counted(one, current, policy.max_events)
     }:
         for after, end, names in parts({name: one.scanned for name, one in unread.items()}, current, policy.max_events):
-            rows = partial(notifications, connection.source.metastore, after, end, policy.max_message_bytes)
-            read = read_part(rows, policy, {name: unread[name] for name in names}, end)
+            rows = partial(notifications, source.metastore, after, end, policy.max_message_bytes)
+            read = read_part(rows, source, {name: unread[name] for name in names}, end, longest)
             readings |= read
             seen |= {name: with_reading(seen[name], one) for name, one in read.items()}
         if time.monotonic() >= until:
@@ -151,31 +156,54 @@ def parts(positions: Mapping[str, int], current: int, most: int) -> Iterator[tup
 
 
 def read_part(
-    rows: Callable[[], Iterable[Notification]], policy: Policy, unread: Mapping[str, Reading], until: int
+    rows: Callable[[], Iterable[Notification]],
+    source: Source,
+    unread: Mapping[str, Reading],
+    until: int,
+    longest: float = math.inf,
 ) -> dict[str, Reading]:
     """Reads a part of the log for some databases, on from what was read of them, as long as it may still tell something.
 
     A log that no longer reaches back counts as an event: the run finds the gap and recovers from it.
+
+    Args:
+        rows: the log after the lowest event id up to which it was read.
+        source: the source side.
+        unread: what was read of the databases.
+        until: last event id of the part.
+        longest: when it is left unfinished, by the monotonic clock.
     """
+    policy = source.policy
     first = {name: one.first for name, one in unread.items() if one.first}
     events = Counter({name: one.events for name, one in unread.items()})
     asked = set(unread)
     try:
-        for row in (seen for one in rows() for seen in rows_of(one, unread)):
-            name = row.database
-            if row.evid <= unread[name].scanned or not policy.takes(row.type):
-                continue
-            if name not in first and of_policy(LogEvent(row, policy.partition_filter), name, policy.includes):
-                first[name] = (row.evid, row.time)
-            events[name] += name in first
-            if events[name] > MANY_EVENTS:
-                asked.discard(name)
-            if not asked:  # the log may go on for long
-                until = row.evid
+        for one in rows():
+            if ended := _ended_in(source, one, unread, first):
+                first |= dict.fromkeys(ended, (one.evid, one.time))
+                events.update(ended)
+            for row in rows_of(one, unread):
+                name = row.database
+                if row.evid <= unread[name].scanned or not policy.takes(row.type):
+                    continue
+                if name not in first and of_policy(LogEvent(row, policy.partition_filter), name, policy.includes):
+                    first[name] = (row.evid, row.time)
+                events[name] += name in first
+                if events[name] > MANY_EVENTS:
+                    asked.discard(name)
+            if not asked or time.monotonic() >= longest:  # the log may go on for long
+                until = one.evid
                 break
     except MissingEvents:
         first = {name: (one.scanned + 1, int(time.time())) for name, one in unread.items()} | first
     return {name: Reading(one.after, until, first.get(name), events[name]) for name, one in unread.items()}
+
+
+def _ended_in(source: Source, row: Notification, unread: Mapping[str, Reading], first: Mapping[str, tuple[int, int]]) -> Set[str]:
+    """The databases of which an event is the first one, since it ends a transaction that wrote to them."""
+    if row.type not in ENDS:
+        return frozenset()
+    return ended_in(source, row, {name for name, one in unread.items() if name not in first and one.scanned < row.evid})
 
 
 def with_since(found: Sequence[Replica], cursor: Cursor, readings: Mapping[str, Reading], now: float) -> list[Replica]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import dagster as dg
 
 from hive_replication.connect import Connection
-from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.load.records import last_asked
-from hive_replication.load.replica.advance_idle import advance
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
@@ -28,6 +26,7 @@ from sensors.not_now import due, next_due, off_schedule, outside_hours, stopped
 from sensors.notification_log.approval import needed, pending, with_approval, without_catch_ups
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import Replica, decide
+from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, with_work
 from sensors.notification_log.listening import listen
 from sensors.notification_log.log_scan import replicas, states, with_gaps, with_log
 from sensors.notification_log.operator_actions import observations, unobserved
@@ -38,7 +37,6 @@ from sensors.notification_log.runs import Decision, limited
 DAY = 86_400.0
 _KEPT_RECORDS = 200
 _MOST_LISTENING = 40  # seconds
-_ADVANCED_A_TICK = 10
 
 
 @dataclass(frozen=True)
@@ -119,12 +117,15 @@ def tick(
     found = {database: state for database, state in found.items() if database not in waiting}
     known = with_gaps(connection, replicas(policy, found, history, cursor), found, cursor, current)
     seen, readings = with_log(connection, known, cursor, current, now)
+    idle = long_idle(connection, seen, found, now, settings.event_ttl)
+    unended = to_be_read(connection, idle)
+    seen = with_work(seen, unended)
     asking = without_catch_ups(seen) if policy.approval else seen
     decision = decide(now, current, asking, policy.max_events, due(policy, now))
     if policy.approval:
         decision = _with_approval(policy, now, current, seen, decision, history)
     decision = limited(decision, {one.database: one.since for one in seen}, len({*history.busy.values()}), settings.max_runs)
-    _advance_idle(connection, settings, now, seen, found, decision)
+    advance_idle(connection, idle, decision.databases | unended)
     why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
     after = _cursor(cursor, policy, now, current, seen, decision, others=by_hand)
     after = replace(after, readings=readings, event=(current, *connection.source.reach(current)))
@@ -219,26 +220,3 @@ def _observations(
                     "behind (s)": dg.MetadataValue.float(max(0.0, now - committed)),
                 },
             )
-
-
-def _advance_idle(
-    connection: Connection,
-    settings: SensorSettings,
-    now: float,
-    seen: Sequence[Replica],
-    found: Mapping[str, ReplicaState],
-    decision: Decision,
-) -> None:
-    """Raises the applied id of idle databases without a run, before the source purges the event that it names."""
-    policy, starting = connection.source.policy, decision.databases
-    idle = [one for one in seen if one.applied is not None and one.first_event is None and one.scanned > one.applied]
-    old: list[tuple[int, int, str]] = []
-    for one in idle:
-        scanned, applied = one.scanned, one.applied or 0
-        free = one.database not in starting and not one.busy and not one.unfinished(scanned)
-        age = now - found[one.database].applied_time
-        if free and (age > settings.event_ttl / 4 or scanned - applied >= policy.max_events):
-            old.append((applied, scanned, one.database))
-    for applied, scanned, name in sorted(old)[:_ADVANCED_A_TICK]:
-        with suppress(Refused):  # a load is running: the database is not idle
-            advance(connection.target, policy.target_of(name), applied, scanned, *connection.source.reach(scanned))

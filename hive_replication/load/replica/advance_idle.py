@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.lock import MetastoreLock
+from hive_replication.metastore.table_kinds import is_transactional
+
+
+def has_open_transactions(target: Target, database: str) -> bool:
+    """Whether a transaction that stands for one of the source, and writes to a replica, is open; none before Hive 4.
+
+    Args:
+        target: the target side.
+        database: target database.
+    """
+    metastore = target.metastore
+    with suppress(MetastoreError):  # it keeps no transactions, and so no transactional tables
+        if found := metastore.open_transactions():
+            tables = metastore.tables(database, metastore.table_names(database))
+            names = [one.tableName for one in tables if is_transactional(one)]
+            return any(any(metastore.write_ids_of(one, database, names)) for one in found)
+    return False
 
 
 def advance(target: Target, database: str, applied: int, evid: int, time: int, message_hash: str) -> bool:

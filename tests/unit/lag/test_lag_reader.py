@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -47,7 +48,7 @@ def reader(monkeypatch: pytest.MonkeyPatch, log: Log, most: int | None, **applie
 
     monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
     policy: Policy = POLICY.model_copy(update={"databases": {name: name for name in applied}})
-    source = SimpleNamespace(metastore=log, policy=policy, storage=SimpleNamespace(threads=None))
+    source = SimpleNamespace(metastore=log, policy=policy, storage=SimpleNamespace(threads=None), acid=True)
     target = SimpleNamespace(metastore=SimpleNamespace(database=database), policy=policy)
     return LagReader(cast("Source", source), cast("Target", target), most_events=most)
 
@@ -81,6 +82,28 @@ def test_a_database_that_the_source_does_not_have_is_told_from_one_without_a_rep
         "new": (None, True),
         "dropped": (None, False),
     }
+
+
+class Transactions(Log):
+    """A log of transactions that ended, with no other event: one of the database, and one of another."""
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        for row in super().events(after, until):
+            row.eventType, row.catName, row.dbName, row.tableName = "OPEN_TXN", None, None, None
+            if row.eventId in (97, 98):
+                row.eventType = "COMMIT_TXN"
+                row.message = json.dumps({"txnid": row.eventId, "databases": ["hot" if row.eventId == 97 else "other"]})
+            yield row
+
+
+def test_a_commit_waits_though_its_row_is_of_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of an INSERT into a transactional table come with it alone."""
+    waits, level = reader(monkeypatch, Transactions(), None, hot=96, quiet=96).read()
+    assert (waits.waiting, waits.bytes_waiting, waits.tables) == (1, None, ())
+    assert _seconds(waits) > 0
+    assert (level.waiting, level.bytes_waiting, level.seconds_behind) == (0, 0, 0)
+    (applied,) = reader(monkeypatch, Transactions(), None, hot=97).read()
+    assert (applied.waiting, applied.bytes_waiting) == (0, 0)
 
 
 class LongLog(Log):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,9 +17,15 @@ from sensors.notification_log.decision import MANY_EVENTS
 from sensors.notification_log.log_scan import parts, read_part
 from tests.lags import POLICY
 
+SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
+
 
 def row(evid: int, database: str = "sales", table: str = "t", kind: str = "CREATE_TABLE") -> Notification:
     return Notification(evid, 1000 + evid, kind, database, table, "{}", "hive")
+
+
+def commit(evid: int, *databases: str) -> Notification:
+    return Notification(evid, 1000 + evid, "COMMIT_TXN", "", "", json.dumps({"txnid": 7, "databases": databases}))
 
 
 def test_databases_near_the_end_are_read_apart_from_those_far_behind() -> None:
@@ -30,13 +39,30 @@ def test_databases_near_the_end_are_read_apart_from_those_far_behind() -> None:
 
 
 def test_events_are_counted_from_the_first_one_of_the_policy() -> None:
-    policy = POLICY.model_copy(update={"exclude": ("left_*",)})
+    source: Any = SimpleNamespace(policy=POLICY.model_copy(update={"exclude": ("left_*",)}))
     unread = {"sales": Reading(100, 101), "other": Reading(90, 103, (95, 1095), 2)}
     rows = [row(101), row(102, table="left_out"), row(103), row(103, "other"), row(104, table="left_out"), row(105, "other")]
-    assert read_part(lambda: rows, policy, unread, 110) == {
+    assert read_part(lambda: rows, source, unread, 110) == {
         "sales": Reading(100, 110, (103, 1103), 2),
         "other": Reading(90, 110, (95, 1095), 3),
     }
+
+
+def test_the_end_of_a_transaction_is_an_event_of_the_databases_that_it_names() -> None:
+    """Nothing else in the log tells of what it wrote."""
+    unread = {"sales": Reading(100, 100), "other": Reading(90, 103), "idle": Reading(90, 100)}
+    rows = [commit(101), commit(102, "elsewhere"), commit(103, "sales", "other"), commit(104, "other"), row(105)]
+    assert read_part(lambda: rows, SOURCE, unread, 110) == {
+        "sales": Reading(100, 110, (103, 1103), 2),
+        "other": Reading(90, 110, (104, 1104), 1),  # 103 was read before
+        "idle": Reading(90, 110),
+    }
+
+
+def test_a_part_that_takes_too_long_is_read_on_by_the_next_tick() -> None:
+    rows = [row(101, "other"), row(102), row(103)]
+    (found,) = read_part(lambda: rows, SOURCE, {"sales": Reading(100, 100)}, 110, monotonic()).values()
+    assert found == Reading(100, 101)
 
 
 def test_a_part_is_read_no_further_than_it_tells_something() -> None:
@@ -47,7 +73,7 @@ def test_a_part_is_read_no_further_than_it_tells_something() -> None:
             yield row(evid)
             evid += 1
 
-    (found,) = read_part(endless, POLICY, {"sales": Reading(100, 100)}, 10**6).values()
+    (found,) = read_part(endless, SOURCE, {"sales": Reading(100, 100)}, 10**6).values()
     assert found == Reading(100, 102 + MANY_EVENTS, (102, 1102), MANY_EVENTS + 1)
 
 
@@ -56,7 +82,7 @@ def test_a_hole_in_the_log_is_work() -> None:
         yield row(101)
         raise MissingEvents("purged")
 
-    found = read_part(hole, POLICY, {"sales": Reading(100, 100), "other": Reading(90, 100)}, 110)
+    found = read_part(hole, SOURCE, {"sales": Reading(100, 100), "other": Reading(90, 100)}, 110)
     assert found["sales"].first == (101, 1101)
     assert found["other"].first
     assert found["other"].first[0] == 101

@@ -1,0 +1,59 @@
+"""Databases without events for long: their applied ids are raised without a run, before the source purges what these name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+
+from hive_replication.connect import Connection
+from hive_replication.errors import Refused
+from hive_replication.load.replica.advance_idle import advance, has_open_transactions
+from hive_replication.load.replica.state import ReplicaState
+from sensors.notification_log.decision import Replica
+
+_ADVANCED_A_TICK = 10
+
+
+def long_idle(
+    connection: Connection, seen: Sequence[Replica], found: Mapping[str, ReplicaState], now: float, event_ttl: float
+) -> list[Replica]:
+    """Those whose applied event is far back in the log or in time, as many as one tick settles.
+
+    Args:
+        connection: both sides.
+        seen: all databases, with what the log has of them.
+        found: their states.
+        now: seconds since the epoch.
+        event_ttl: seconds that the source keeps events.
+    """
+    old: list[tuple[int, str, Replica]] = []
+    for one in seen:
+        if one.applied is None or one.first_event is not None or one.busy or one.unfinished(one.scanned):
+            continue
+        age, behind = now - found[one.database].applied_time, one.scanned - one.applied
+        if behind > 0 and (age > event_ttl / 4 or behind >= connection.source.policy.max_events):
+            old.append((one.applied, one.database, one))
+    return [one for _, _, one in sorted(old, key=lambda each: each[:2])[:_ADVANCED_A_TICK]]
+
+
+def to_be_read(connection: Connection, idle: Sequence[Replica]) -> Set[str]:
+    """Those of them on whose replicas transactions are open: a run reads the log for their ends, which may name no database."""
+    source, target = connection.source, connection.target
+    names = (one.database for one in idle if source.acid)
+    return {name for name in names if has_open_transactions(target, source.policy.target_of(name))}
+
+
+def with_work(seen: Sequence[Replica], databases: Set[str]) -> list[Replica]:
+    """Lets runs start for some idle databases."""
+    return [replace(one, first_event=(one.applied or 0) + 1) if one.database in databases else one for one in seen]
+
+
+def advance_idle(connection: Connection, idle: Sequence[Replica], but: Set[str]) -> None:
+    """Raises the applied ids of idle databases, but of some."""
+    source, target = connection.source, connection.target
+    for one in idle:
+        if one.database not in but:
+            name = source.policy.target_of(one.database)
+            with suppress(Refused):  # a load is running: the database is not idle
+                advance(target, name, one.applied or 0, one.scanned, *source.reach(one.scanned))

@@ -1,0 +1,73 @@
+"""Which databases the end of a transaction is an event of, and what the metastore is asked for it."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hive_replication.dump.ended_transactions import ended_in
+from hive_replication.events.event_records import Notification
+from hive_replication.metastore.transactions import WriteEvent
+from tests.lags import POLICY
+
+ASKED = frozenset({"sales", "stock"})
+
+
+def ended(kind: str = "COMMIT_TXN", **message: object) -> Notification:
+    return Notification(7, 1007, kind, "", "", json.dumps({"txnid": 3, **message}))
+
+
+def found(row: Notification, *written: str, acid: bool = True, **policy: object) -> tuple[set[str], int]:
+    """The databases, and how often the metastore was asked; it knows of writes to tables, each ``database.table``."""
+    asked: list[int] = []
+
+    def write_events(transaction: int) -> list[WriteEvent]:
+        asked.append(transaction)
+        pairs = (one.split(".") for one in written)
+        return [WriteEvent(table, "", 1, database=database) for database, table in pairs]
+
+    source: Any = SimpleNamespace(
+        acid=acid, policy=POLICY.model_copy(update=policy), metastore=SimpleNamespace(write_events=write_events)
+    )
+    return set(ended_in(source, row, ASKED)), len(asked)
+
+
+@pytest.mark.parametrize("named", [["sales"], ["SALES", "other"]])
+@pytest.mark.parametrize(("kind", "key"), [("COMMIT_TXN", "databases"), ("ABORT_TXN", "dbsUpdated")])
+def test_the_message_names_the_databases(kind: str, key: str, named: list[str]) -> None:
+    assert found(ended(kind, **{key: named})) == ({"sales"}, 0)
+
+
+@pytest.mark.parametrize("named", [["other"], []])
+@pytest.mark.parametrize(("kind", "key"), [("COMMIT_TXN", "databases"), ("ABORT_TXN", "dbsUpdated")])
+def test_transactions_of_others_are_of_none_and_cost_nothing(kind: str, key: str, named: list[str]) -> None:
+    for policy in ({}, {"exclude": ("left_*",)}):
+        assert found(ended(kind, **{key: named}), "sales.a", **policy) == (set(), 0)
+
+
+def test_of_a_commit_without_names_the_metastore_is_asked_once() -> None:
+    """Hive 4.0 names none."""
+    assert found(ended(), "sales.a", "sales.b", "other.a") == ({"sales"}, 1)
+    assert found(ended(databases=None), "sales.a", "stock.a") == ({"sales", "stock"}, 1)
+    assert found(ended()) == (set(), 1)
+    assert found(ended("ABORT_TXN")) == (set(), 0)
+
+
+def test_of_a_policy_that_leaves_out_tables_the_metastore_is_asked_which_were_written() -> None:
+    row, policy = ended(databases=["sales", "stock"]), {"exclude": ("left_*",)}
+    assert found(row, "sales.left_out", "stock.left_out", "stock.a", **policy) == ({"stock"}, 1)
+    assert found(row, "sales.left_out", **policy) == ({"stock"}, 1), "a commit without rows still ends its transaction"
+    assert found(ended(), "sales.left_out", "stock.a", **policy) == ({"stock"}, 1)
+    assert found(row, "sales.a", tables=("b",)) == ({"stock"}, 1)
+
+
+def test_one_that_cannot_be_read_may_be_of_any() -> None:
+    assert found(Notification(7, 1007, "COMMIT_TXN", "", "", "{")) == (set(ASKED), 0)
+
+
+def test_other_events_and_policies_without_transactional_tables_have_none() -> None:
+    assert found(ended("OPEN_TXN", databases=["sales"]), "sales.a") == (set(), 0)
+    assert found(ended(databases=["sales"]), "sales.a", acid=False) == (set(), 0)
