@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hive_replication.dump.source import Source
+from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
@@ -52,9 +52,10 @@ def changes(
     positions = dict(behind or {})
     start = min([after, *filter(None, positions.values())])
     metastore, most = source.metastore, source.policy.max_message_bytes
+    replica = is_replica(metastore.database(database))
     for row in notifications(metastore, start, metastore.current_event_id(), most, database):
         for one in rows_of(row, (database,)) if row.database else (row,):
-            change = _change(source, database, LogEvent(one, source.policy.partition_filter))
+            change = _change(source, database, LogEvent(one, source.policy.partition_filter), replica=replica)
             if change is not None and _is_new(change, after, positions):
                 yield change
 
@@ -73,9 +74,9 @@ def _is_new(change: Change, after: int, positions: Mapping[str, int]) -> bool:
     return any(not covers(position, change.evid) for position in stands)
 
 
-def _change(source: Source, database: str, event: LogEvent) -> Change | None:
+def _change(source: Source, database: str, event: LogEvent, *, replica: bool) -> Change | None:
     row, policy = event.row, source.policy
-    if ends_transaction(event, database):
+    if ends_transaction(event, database, replica=replica):
         return _commit(source, database, event)
     if not policy.takes(row.type) or not of_policy(event, database, policy.includes):
         return None

@@ -12,6 +12,7 @@ from hive_replication.connect import Connection, connect
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import Unreachable
+from hive_replication.failover.changes import changes
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
@@ -177,6 +178,8 @@ def test_the_witness_knows_of_commits_that_wait(ledger: Ledger, last: Hop, monke
     with pytest.raises(Unreachable, match="the load ends here"):
         ledger.load(dump.directory)
     monkeypatch.undo()
+    stands = replica_state(last.connection.target.metastore.database(last.replica)).applied or 0
+    assert [one.tables for one in changes(last.connection.source, ledger.database, stands) if one.tables] == [("a",)]
     found = witness(last.connection.source, last.connection.target, ledger.database)
     assert (found.wrong, {one.table for one in found.waiting}) == ([], {"a"})
     assert ledger.load(dump.directory).held == ()
