@@ -20,7 +20,7 @@ def fork(source: Source) -> Source:
         name: replace(tab, parts={key: replace(part) for key, part in tab.parts.items()}) for name, tab in source.tables.items()
     }
     storage = {location: dict(files) for location, files in source.storage.items()}
-    return Source(source.unique, source.empty, tables, storage, list(source.events), source.evid, list(source.past))
+    return replace(source, tables=tables, storage=storage, events=list(source.events), past=list(source.past))
 
 
 def one_partitioned(source: Source, past: tuple[Move, ...]) -> Iterator[Move]:

@@ -34,11 +34,14 @@ def test_directories_are_read_in_order_where_the_function_is_sent(storage: Stora
     assert list(storage.many.map(here, asked)) == expected
     sent = pickle.loads(pickle.dumps(here))
     assert list(answers_of_task(sent, 4, asked)) == expected
-    outside = [asked[0], Directories("file:///nowhere/x", "", 0)]
-    found = list(answers_of_task(sent, 4, outside))
-    assert found[0] == expected[0]
-    assert isinstance(found[1], Raised)
-    assert "lies outside the storage roots of the policy" in str(found[1].error)
+    first, outside = answers_of_task(sent, 4, [asked[0], Directories("file:///nowhere/x", "", 0)])
+    assert first == expected[0]
+    assert isinstance(outside, FileFacts)
+    assert "lies outside the storage roots of the policy" in outside.source[""]
+    first, raised = answers_of_task(partial(Lister(storage).files), 4, [asked[0].source, "file:///nowhere/x"])
+    assert not isinstance(first, Raised)
+    assert isinstance(raised, Raised)
+    assert "lies outside the storage roots of the policy" in str(raised.error)
 
 
 def test_listings_and_observations_are_the_same_where_they_are_sent(storage: Storage, tmp_path: Path) -> None:

@@ -295,7 +295,8 @@ def test_rules_that_always_hold(one: Replica, other: Replica, current: int, max_
                 assert (start.window, start.attempt) == (unfinished.window, unfinished.attempt + 1)
             elif start.kind == "window" and start.window.start is not None:
                 assert replica.applied is not None
-                assert start.window.start <= replica.applied < start.window.end <= current
+                assert start.window.start <= replica.applied <= start.window.end <= current
+                assert (replica.applied == start.window.end) is (replica.applied == current), "else it has events"
     if decision.settled:
         assert not started
         assert not decision.waiting
