@@ -20,6 +20,7 @@ _LOG = logging.getLogger(__name__)
 
 _PATIENCE = 3.0  # seconds for an event that a Hive 3.1 metastore commits after later ones
 _MOST_FILES = 100_000  # whose names are kept, half a kilobyte each; the sizes of further ones are not looked up
+_LONGEST = 20.0  # seconds of a reading that need not be whole: Hive 4.0 may be asked about each commit
 _UNREADABLE = 300.0  # seconds until an unreadable part of the log is read again
 
 
@@ -44,7 +45,7 @@ class WaitingLog:
     Args:
         metastore: the source's.
         read: what to keep of a row.
-        most: events to read at a time; None for all.
+        most: events to read at a time, for some seconds at most; None for all.
         most_bytes: that a message may unpack to.
     """
 
@@ -101,11 +102,14 @@ class WaitingLog:
         after = self._reach.until
         until = current if self._most is None else min(current, after + self._most)
         if after < until:
+            ends = time.monotonic() + _LONGEST
             for one in self._metastore.events(after, until, patience=patience):
                 row = notification(one, self._most_bytes, views=self._metastore.views_of_materialized)
                 for event in tuple(self._read(row)):
                     self._keep(event)
                 self._reach = Reach(start, row.evid)  # so that nothing is read twice where the metastore ceases to answer
+                if self._most is not None and time.monotonic() >= ends:
+                    return
         self._reach = Reach(start, until)
 
     def _keep(self, event: WaitingEvent) -> None:

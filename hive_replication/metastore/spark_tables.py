@@ -6,11 +6,14 @@ that it reads. Whoever reads the table, or an event that has its image, takes it
 
 from __future__ import annotations
 
+import re
+
 from hive_replication.metastore.table_kinds import PROVIDER
 from hive_replication.metastore.types import Table, copy_of
 
 #: Serde parameter that Spark's datasource tables follow instead of ``sd.location``.
 PATH = "path"
+_STORE = re.compile(r"[A-Za-z][\w+.-]*:(//[^/]*)?")  # metastores write file:/w
 _NOWHERE = "-__PLACEHOLDER__"  # how the location ends that Spark gives
 
 
@@ -21,6 +24,6 @@ def at_its_data(table: Table) -> Table:
     if not (path and location.endswith(_NOWHERE) and PROVIDER in (table.parameters or {})):
         return table
     image = copy_of(table)
-    store = "/".join(location.split("/", 3)[:3])
-    image.sd.location = f"{store}{path}" if path.startswith("/") else path
+    store = _STORE.match(location)
+    image.sd.location = f"{store.group() if store else ''}{path}" if path.startswith("/") else path
     return image

@@ -36,6 +36,7 @@ def lake_format(table: Table) -> str:
     Engines other than Hive mark such tables so, and have no storage handler for them.
     """
     parameters = table.parameters or {}
-    hudi = "hudi" if ((table.sd and table.sd.inputFormat) or "").startswith("org.apache.hudi.") else ""
+    reads = (table.sd and table.sd.inputFormat) or ""  # messages may describe a view without its storage
+    hudi = "hudi" if reads.startswith("org.apache.hudi.") else ""
     marks = (parameters.get("table_type", "").lower(), parameters.get(PROVIDER, "").lower(), hudi)
     return next((_LAKES[mark] for mark in marks if mark in _LAKES), "")

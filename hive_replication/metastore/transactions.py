@@ -25,6 +25,8 @@ from hive_replication.metastore.types import Partition, Table, directory_of
 
 _ALL = 2**63 - 1  # as high watermark: all transactions that there are
 _NEXT_FILE = re.compile(r"\](?=[a-z][a-z0-9+.-]*:/)")
+#: Types of transactions that stand for none of a source.
+_OWN = (TxnType.DEFAULT, TxnType.READ_ONLY, TxnType.COMPACTION, TxnType.MATER_VIEW_REBUILD, TxnType.SOFT_DELETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +119,18 @@ class Transactions(Calls):
         """Transactions that are open, those that only read left out."""
         return self._unfinished().open
 
+    def open_replayed(self) -> frozenset[int]:
+        """Transactions that are open and stand for those of a source."""
+        return self._unfinished(_OWN).open
+
     def hidden_transactions(self) -> Hidden:
         """Transactions whose compactions a reader who began now would not see."""
         found = self._unfinished()
         return Hidden(found.high, found.open | found.aborted)
 
-    def _unfinished(self) -> WriteIds:
-        """Transactions that are open or aborted, and the greatest that there is."""
-        request = GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY])
+    def _unfinished(self, without: Sequence[int] = (TxnType.READ_ONLY,)) -> WriteIds:
+        """Transactions that are open or aborted, but for some types, and the greatest that there is."""
+        request = GetOpenTxnsRequest(excludeTxnTypes=list(without))
         answer = self.call("get_open_txns", lambda client: client.get_open_txns_req(request))
         return WriteIds.of(answer.txn_high_water_mark, answer.open_txns, answer.abortedBits or b"")
 

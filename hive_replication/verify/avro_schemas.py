@@ -31,9 +31,10 @@ class SchemaFiles:
         for what, uri in schema_urls(source).items():
             pair = qualified(uri, source.sd.location or ""), theirs.get(what, "")
             if pair not in self._known:
-                self._known[pair] = ""
+                found = ""
                 with suppress(Refused):  # no URI, or none of a store of the policy
-                    self._known[pair] = self._difference(*pair)
+                    found = self._difference(*pair)
+                self._known[pair] = found
             if self._known[pair]:
                 yield f"{what} names {pair[1]}, which {self._known[pair]}"
 

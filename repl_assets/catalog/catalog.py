@@ -174,7 +174,7 @@ def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabas
         return None
     tables = list(metastore.tables(name, sorted(filter(policy.includes, metastore.table_names(name)))))
     acid = takes_acid(policy, metastore)
-    reasons = {table.tableName: why_skipped(table, acid=acid) for table in tables}
+    reasons = {table.tableName: why_skipped(table, metadata_only=policy.metadata_only, acid=acid) for table in tables}
     return CatalogDatabase(
         name,
         database.ownerName or "",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 
 from hive_replication.connect import Connection
 from hive_replication.errors import Refused
-from hive_replication.load.replica.advance_idle import advance, has_open_transactions
+from hive_replication.load.replica.advance_idle import advance, open_replayed, writes_to
 from hive_replication.load.replica.state import ReplicaState
 from sensors.notification_log.decision import Replica
 
 _ADVANCED_A_TICK = 10
+_LOOKING = 5.0  # seconds of a tick, which Dagster ends after 60 s
 
 
 def long_idle(
@@ -37,11 +39,24 @@ def long_idle(
     return [one for _, _, one in sorted(old, key=lambda each: each[:2])[:_ADVANCED_A_TICK]]
 
 
-def to_be_read(connection: Connection, idle: Sequence[Replica]) -> Set[str]:
-    """Those of them on whose replicas transactions are open: a run reads the log for their ends, which may name no database."""
+def to_be_read(connection: Connection, idle: Sequence[Replica]) -> tuple[list[Replica], Set[str]]:
+    """Those of them that this tick settles, and the names of those on whose replicas transactions are open.
+
+    A run reads the log for the ends of these, which may name no database.
+    """
     source, target = connection.source, connection.target
-    names = (one.database for one in idle if source.acid)
-    return {name for name in names if has_open_transactions(target, source.policy.target_of(name))}
+    opened = open_replayed(target) if idle and source.acid else frozenset[int]()
+    if not opened:
+        return list(idle), set()
+    ends = time.monotonic() + _LOOKING
+    looked: list[Replica] = []
+    found = set[str]()
+    for one in idle:
+        if time.monotonic() >= ends:
+            break
+        looked.append(one)
+        found |= {one.database} if writes_to(target, source.policy.target_of(one.database), opened) else set()
+    return looked, found
 
 
 def with_work(seen: Sequence[Replica], databases: Set[str]) -> list[Replica]:

@@ -196,7 +196,7 @@ def read_part(
                 break
     except MissingEvents:
         first = {name: (one.scanned + 1, int(time.time())) for name, one in unread.items()} | first
-    return {name: Reading(one.after, until, first.get(name), events[name]) for name, one in unread.items()}
+    return {name: Reading(one.after, max(until, one.scanned), first.get(name), events[name]) for name, one in unread.items()}
 
 
 def _ended_in(source: Source, row: Notification, unread: Mapping[str, Reading], first: Mapping[str, tuple[int, int]]) -> Set[str]:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from hive_replication.api import verify
 from hive_replication.connect import Connection, connect
 from hive_replication.metastore.types import Table, copy_of
 from hive_replication.verify.witness import witness
+from resources.embedded.cluster import Cluster
+from resources.embedded.side import Side
 from tests.origin import TEXT, Origin
 from tests.warehouse import Warehouse
 
 pytestmark = pytest.mark.servers
+
+#: Runs SQL on Spark with a Hive catalog, in a process of its own; prints the last statement's rows.
+_SPARK = """
+import json, sys
+from pyspark.sql import SparkSession
+metastore, store, *statements = sys.argv[1:]
+settings = {
+    "spark.ui.enabled": "false", "spark.sql.catalogImplementation": "hive", "spark.hadoop.hive.metastore.uris": metastore,
+    "spark.hadoop.fs.defaultFS": store, "spark.sql.warehouse.dir": f"{store}tmp/spark",
+}
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+*_, last = [spark.sql(one) for one in statements]
+print("rows", json.dumps([list(row) for row in last.collect()]))
+"""
 
 
 def of_spark(side: Connection, database: str, name: str) -> tuple[Table, str]:
@@ -59,3 +79,37 @@ def test_they_are_replicated_from_where_spark_reads_them(connection: Connection,
     metastore.call("alter", lambda client: client.alter_table_with_environment_context(unique, "t", altered, None))
     assert warehouse.replicate().held == ()
     assert_replica(b'{"a": 2}\n')
+
+
+def on_spark(side: Side, *statements: str) -> list[list[object]]:
+    """Rows of the last of the statements."""
+    command = [sys.executable, "-c", _SPARK, side.metastore, side.hdfs, *statements]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    rows = [line.removeprefix("rows ") for line in done.stdout.splitlines() if line.startswith("rows ")]
+    assert rows, done.stderr[-3000:]
+    found: list[list[object]] = json.loads(rows[0])
+    return found
+
+
+@pytest.mark.long
+def test_spark_reads_the_replicas_of_its_tables(connection: Connection, cluster: Cluster, unique: str) -> None:
+    side = connect(connection.source.policy.model_copy(update={"databases": {unique: unique}}))
+    origin, warehouse = Origin(side, unique), Warehouse(side, None, unique)  # type: ignore[arg-type]
+    origin.create_database()
+    database = side.source.metastore.database(unique)
+    assert database is not None
+    place = f"{database.locationUri}/data"
+    on_spark(
+        cluster.side("source"),
+        f"CREATE TABLE {unique}.plain (a INT, b STRING) USING json LOCATION '{place}/plain'",
+        f"INSERT INTO {unique}.plain VALUES (1, 'x'), (2, 'y')",
+        f"CREATE TABLE {unique}.parts (a INT, b STRING) USING json PARTITIONED BY (b) LOCATION '{place}/parts'",
+        f"INSERT INTO {unique}.parts VALUES (1, 'x'), (2, 'y')",
+    )
+    found = side.source.metastore.table(unique, "plain")
+    assert found is not None
+    assert (found.tableType, found.sd.location) == ("EXTERNAL_TABLE", f"{place}/plain")
+    assert warehouse.replicate().held == ()
+    assert [one.differences for one in verify(side, unique)] == [(), ()]
+    query = "SELECT * FROM {0}.plain UNION ALL SELECT * FROM {0}.parts ORDER BY 1"
+    assert on_spark(cluster.side("target"), query.format(unique)) == [[1, "x"], [1, "x"], [2, "y"], [2, "y"]]

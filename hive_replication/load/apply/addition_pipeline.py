@@ -6,7 +6,7 @@ in another way if they fail wait for all of their files, and one that is planned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
 from hive_replication.load.apply.commit_pipeline import PendingFiles
@@ -51,12 +51,16 @@ def add_as_copied(threads: Threads, found: Iterable[range], pending: PendingFile
         settle(started)
 
 
-def without_added(lane: LanePlan, run: LaneRun) -> LanePlan:
-    """A lane that is planned again, without the partitions that its run has added."""
-    added = run.added
+def without_added(lane: LanePlan, added: Set[tuple[str, str]]) -> LanePlan:
+    """A lane that is planned again, without what it has added.
+
+    Args:
+        lane: its new plan.
+        added: tables and names of partitions.
+    """
     left = (
         one
         for one in lane.operations
-        if not (isinstance(one, op.AddPartitions) and added.issuperset((one.table, name) for name in one.partitions))
+        if not (isinstance(one, op.AddPartitions) and added >= {(one.table, name) for name in one.partitions})
     )
     return replace(lane, operations=tuple(left)) if added else lane

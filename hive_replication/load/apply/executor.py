@@ -150,12 +150,14 @@ class Executor:
 
     def _without_missing(self, run: LaneRun, replan: Replan) -> LaneRun:
         """The lane without the files that cannot be found, as long as later events supersede them."""
+        added = set[tuple[str, str]]()
         while run.missing:
             lane = replan(run.lane, run.missing)
             if lane is None:
                 break
             self._log(run, "planned again without files that later events supersede")
-            run = self._restart(without_added(lane, run))
+            added |= run.added
+            run = self._restart(without_added(lane, added))
         return run
 
     def _log(self, run: LaneRun, what: str) -> None:
@@ -212,7 +214,7 @@ class Executor:
                 return run.is_due(run.lane.operations[number]) and self._flip_one(run, number)
 
             commit_as_copied(self._threads, run.due, run.pending, carry_out)
-            if adds_ahead(run):
+            if adds_ahead(run) and not run.pending.complete:
                 add_as_copied(self._threads, groups(run.due), run.pending, partial(self._flip_all, run))
             if run.stopped or not run.pending.complete:
                 return False

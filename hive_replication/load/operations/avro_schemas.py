@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from threading import Lock
+from zlib import crc32
 
 from hive_replication.copy.preserve import Preserve
 from hive_replication.load.operations.kinds import CustomOperation
@@ -17,13 +19,14 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.logs import about
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import AlreadyExists, Storage, paths
 from hive_replication.storage.access import Access
 from hive_replication.storage.effective_access import EffectiveAccess
 
 _LOG = logging.getLogger(__name__)
 
 _MOST = 16 * 1024 * 1024  # bytes of a schema
+_LOCKS = tuple(Lock() for _ in range(64))  # lanes that go on at the same time often name the same file
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class CopySchemas(CustomOperation):
         """Brings those that the target does not have as the source does; one that the source lacks is left."""
         boundary = boundary_of(target, database)
         for place, uri in self.files:
-            boundary.require_within(paths.parent(place), f"the schema {uri}")
+            boundary.require_within(place.rpartition("/")[0], f"the schema {uri}")
             try:
                 content = target.source_storage.read(uri, most=_MOST)
             except FileNotFoundError:
@@ -49,8 +52,9 @@ class CopySchemas(CustomOperation):
                     "the source has no file %s, the schema of a table", uri, extra=about(database, self.table, self.evid)
                 )
                 continue
-            if not _holds(target.storage, place, content):
-                _write(target, uri, place, content)
+            with _LOCKS[hash(place) % len(_LOCKS)]:
+                if not _holds(target.storage, place, content):
+                    _write(target, database, uri, place, content)
 
 
 def copied_schemas(mapping: NameMapping, evid: int, table: str, things: Iterable[Table | Partition]) -> Iterator[CopySchemas]:
@@ -72,15 +76,24 @@ def _holds(storage: Storage, place: str, content: bytes) -> bool:
     return status is not None and status.size == len(content) and storage.read(place) == content
 
 
-def _write(target: Target, uri: str, place: str, content: bytes) -> None:
-    """Writes a file that nobody may read who may not read that of the source."""
-    preserve = Preserve.of(target.policy.preserve)
+def _write(target: Target, database: str, uri: str, place: str, content: bytes) -> None:
+    """Writes a file that nobody may read who may not read that of the source; whoever finds it finds it whole."""
+    storage, preserve = target.storage, Preserve.of(target.policy.preserve)
+    # One that a kill has left is written over: a database has one load at a time.
+    unfinished = f"{paths.parent(place)}/.{database}.{crc32(place.encode()):08x}.new"
     wanted = _access(target.source_storage, uri) if preserve else None
-    target.storage.write(place, content, mode=None if wanted is None else 0o600)
+    storage.write(unfinished, content, mode=None if wanted is None else 0o600)
     if wanted is not None:
-        present = target.storage.about_access(place, lambda store, path: store.read(path))
+        present = storage.about_access(unfinished, lambda store, path: store.read(path))
         if present is not None:
-            preserve.give(target.storage, place, wanted, present, is_dir=False)
+            preserve.give(storage, unfinished, wanted, present, is_dir=False)
+    storage.delete(place)
+    try:
+        storage.rename(unfinished, place)
+    except AlreadyExists:  # by a load of another database
+        storage.delete(unfinished)
+        if not _holds(storage, place, content):
+            raise
 
 
 def _access(storage: Storage, uri: str) -> Access | None:

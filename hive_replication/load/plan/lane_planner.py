@@ -196,7 +196,7 @@ class LanePlanner:
         """
         table = _table_of(event.event)
         reason = _NO_ACID if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid else ""
-        reason = reason or (self._why_skipped(table) if table else "") or self._view.state.why_left_out(replica.name)
+        reason = reason or (self._why_skipped(table) if table else "") or self._view.state.why_left_out(replica.found_as)
         if not (reason and replica.present) or replica.view or self._gated(event, replica):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
         if incarnation.dropped is None and replica.name not in self._settings.leaving:

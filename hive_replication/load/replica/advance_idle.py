@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from hive_replication.load.replica.covers import covers
@@ -13,20 +14,25 @@ from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.table_kinds import is_transactional
 
 
-def has_open_transactions(target: Target, database: str) -> bool:
-    """Whether a transaction that stands for one of the source, and writes to a replica, is open; none before Hive 4.
+def open_replayed(target: Target) -> frozenset[int]:
+    """Transactions of the target that stand for those of a source and are open; none of a metastore that has no transactions."""
+    with suppress(MetastoreError):
+        return target.metastore.open_replayed()
+    return frozenset()
+
+
+def writes_to(target: Target, database: str, transactions: Iterable[int]) -> bool:
+    """Whether one of some transactions writes to a transactional table of a database.
 
     Args:
         target: the target side.
         database: target database.
+        transactions: ids on the target.
     """
     metastore = target.metastore
-    with suppress(MetastoreError):  # it keeps no transactions, and so no transactional tables
-        if found := metastore.open_transactions():
-            tables = metastore.tables(database, metastore.table_names(database))
-            names = [one.tableName for one in tables if is_transactional(one)]
-            return any(any(metastore.write_ids_of(one, database, names)) for one in found)
-    return False
+    tables = metastore.tables(database, metastore.table_names(database))
+    names = [one.tableName for one in tables if is_transactional(one)]
+    return bool(names) and any(any(metastore.write_ids_of(one, database, names)) for one in transactions)
 
 
 def advance(target: Target, database: str, applied: int, evid: int, time: int, message_hash: str) -> bool:

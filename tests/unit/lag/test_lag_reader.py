@@ -70,6 +70,16 @@ def test_each_event_is_read_once_where_none_is_far_behind(monkeypatch: pytest.Mo
         assert log.read == list(range(91, _END + 1))
 
 
+def test_a_log_that_is_slow_to_read_is_read_on_by_the_next_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hive_replication.lag.cached_log._LONGEST", 0.0)
+    lags = reader(monkeypatch, Log(), 10, hot=95, quiet=97)
+    assert [(hot.waiting, hot.complete) for hot, _ in (lags.read() for _ in range(6))] == [
+        (1, False), (2, False), (2, False), (3, False), (4, True), (4, True)
+    ]  # fmt: skip
+    whole = reader(monkeypatch, Log(), None, hot=95, quiet=97)
+    assert [(one.waiting, one.complete) for one in whole.read()] == [(4, True), (1, True)]
+
+
 def test_a_database_that_the_source_does_not_have_is_told_from_one_without_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
     lags = reader(monkeypatch, Log(), 10, hot=95, quiet=95, new=0, dropped=0)
     source, target = lags._source.metastore, lags._target.metastore

@@ -26,6 +26,10 @@ def test_a_table_without_a_directory_of_its_own_lies_where_spark_reads(path: str
     assert made.sd.location == NOWHERE
 
 
+def test_a_local_place_is_on_the_local_store() -> None:
+    assert at_its_data(table("file:/w/db.db/t-__PLACEHOLDER__", "/data/t", SPARKS)).sd.location == "file:/data/t"
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +26,7 @@ class Target:
     def __init__(self, writes: str, *opened: int, problem: str = "") -> None:
         self._writes, self._opened, self._problem, self.calls = writes, frozenset(opened), problem, 0
 
-    def open_transactions(self) -> frozenset[int]:
+    def open_replayed(self) -> frozenset[int]:
         self.calls += 1
         if self._problem:
             raise MetastoreError(self._problem)
@@ -69,8 +70,8 @@ def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypa
     connection = connected(Target("copy", 1, 2))
     seen = [Replica("sales", 10, scanned=150), Replica("stock", 20, scanned=150), Replica("busy", 20, scanned=150, busy="run")]
     idle_ones = found(connection, *seen)
-    unended = to_be_read(connection, idle_ones)
-    assert unended == {"sales"}
+    looked, unended = to_be_read(connection, idle_ones)
+    assert (looked, unended) == (idle_ones, {"sales"})
     assert [one.first_event for one in with_work(seen, unended)] == [11, None, None]
     advanced: list[Any] = []
     monkeypatch.setattr(idle, "advance", lambda _target, *arguments: advanced.append(arguments))
@@ -88,5 +89,21 @@ def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypa
 )
 def test_one_call_tells_that_no_transaction_is_open(target: Target, calls: int, *, acid: bool) -> None:
     connection = connected(target, acid=acid)
-    assert to_be_read(connection, found(connection, Replica("sales", 10, scanned=150))) == set()
+    idle_ones = found(connection, Replica("sales", 10, scanned=150))
+    assert to_be_read(connection, idle_ones) == (idle_ones, set())
     assert target.calls == calls
+
+
+def test_what_a_tick_has_no_time_for_is_left_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "_LOOKING", 0.0)
+    connection = connected(Target("copy", 2))
+    assert to_be_read(connection, found(connection, Replica("sales", 10, scanned=150))) == ([], set())
+
+
+def test_an_answer_that_does_not_come_is_no_answer() -> None:
+    """It is not that none is open."""
+    target = Target("copy", 2)
+    target.table_names = Mock(side_effect=MetastoreError("get_all_tables: refused"))
+    connection = connected(target)
+    with pytest.raises(MetastoreError, match="refused"):
+        to_be_read(connection, found(connection, Replica("sales", 10, scanned=150)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,9 +24,10 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.types import Database, Partition, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, Storage
 from hive_replication.verify.avro_schemas import SchemaFiles
 from tests import model
+from tests.faults import Killed
 from tests.moving import POLICY
 from tests.replica import MAPPING, TARGET
 
@@ -103,6 +107,49 @@ def test_a_file_comes_as_it_is_now_and_one_that_the_source_lacks_is_left(tmp_pat
         CopySchemas(7, "t", ((f"{tmp_path.as_uri()}/target/other/a", source.as_uri()),)).carry_out(target, "db")
 
 
+def test_lanes_that_name_the_same_file_write_it_once(tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, place, writes = tmp_path / "source" / "a", tmp_path / "target" / "db" / "x" / "a", list[str]()
+    source.write_text("{}")
+    write = Storage.write
+
+    def slow(self: Storage, uri: str, data: bytes, **options: Any) -> None:
+        writes.append(uri)
+        time.sleep(0.05)
+        write(self, uri, data, **options)
+
+    monkeypatch.setattr(Storage, "write", slow)
+    with ThreadPoolExecutor(4) as threads:
+        for done in [
+            threads.submit(CopySchemas(7, t, ((place.as_uri(), source.as_uri()),)).carry_out, target, "db") for t in "abcd"
+        ]:
+            done.result()
+    assert (len(writes), place.read_text()) == (1, "{}")
+
+
+def test_a_kill_while_a_file_is_replaced_leaves_nothing_half_written(
+    tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, place = tmp_path / "source" / "a", tmp_path / "target" / "db" / "x" / "a"
+    brings = CopySchemas(7, "t", ((place.as_uri(), source.as_uri()),))
+    for number, call in enumerate(("write", "delete", "rename")):
+        source.write_text("x" * number)
+        with monkeypatch.context() as patch:
+            patch.setattr(Storage, call, Mock(side_effect=Killed))
+            with pytest.raises(Killed):
+                brings.carry_out(target, "db")
+        assert not place.exists() or place.read_text() == "x" * (number - 1)
+        brings.carry_out(target, "db")
+        assert [(one.name, one.read_text()) for one in place.parent.iterdir()] == [("a", "x" * number)]
+
+
+def test_a_database_that_the_metastore_spells_as_hive_does(tmp_path: Path, target: Target) -> None:
+    (tmp_path / "source" / "a").write_text("{}")
+    target.metastore.database("db").locationUri = f"file:{tmp_path}/target/db"  # type: ignore[union-attr]
+    place = f"file:{tmp_path}/target/db/.repl/external/.schemas/a"
+    CopySchemas(7, "t", ((place, f"{tmp_path.as_uri()}/source/a"),)).carry_out(target, "db")
+    assert target.storage.read(place) == b"{}"
+
+
 def test_a_file_that_is_too_large_for_a_schema_holds_its_table(
     tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +160,9 @@ def test_a_file_that_is_too_large_for_a_schema_holds_its_table(
         CopySchemas(7, "t", ((place, uri),)).carry_out(target, "db")
 
 
-def test_comparisons_name_a_file_that_the_replica_names_and_that_is_not_there(tmp_path: Path, target: Target) -> None:
+def test_comparisons_name_a_file_that_the_replica_names_and_that_is_not_there(
+    tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = SchemaFiles(target.source_storage, target.storage)
     roots = [f"{tmp_path.as_uri()}/{side}" for side in ("source", "target")]
 
@@ -128,6 +177,11 @@ def test_comparisons_name_a_file_that_the_replica_names_and_that_is_not_there(tm
         for side, content in zip(("source", "target"), contents, strict=True):
             if content:
                 (tmp_path / side / name).write_text(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "read", Mock(side_effect=Denied("may not")))
+        for _ in "ab":  # nor is the second table equal
+            with pytest.raises(Denied):
+                differences("equal")
     assert [differences(name) for name in ("equal", "nowhere", "none")] == [[], [], []]
     assert differences("lost") == [f"serde parameter avro.schema.url names {roots[1]}/lost, which is missing on the target"]
     assert differences("other") == differences("other")

@@ -429,6 +429,31 @@ def test_a_replica_that_is_held_since_its_table_is_left_out_takes_no_event() -> 
     assert ([(one.kind, one.evid) for one in plan.operations], plan.stop) == ([("DropTable", 7)], None)
 
 
+def test_a_table_that_takes_the_name_of_one_that_is_left_out_is_replicated() -> None:
+    """The hold is that of the replica which goes."""
+    target, plain, _ = left_out("iceberg")
+    held, drop = f"{LEFT_OUT_REASON}tables of Iceberg", r.DropTable(6, 0, "DROP_TABLE", "db", "a", None)
+    plan, skipped = of_events(target, drop, r.CreateTable(7, 0, "CREATE_TABLE", "db", "a", plain, ()), applied=5, held=held)
+    assert ([one.kind for one in plan.operations], plan.stop, skipped) == (["DropTable", "CreateTable"], None, [])
+    source = Source()
+    source.act("create", 0, 0, 0)
+    source.act("create", 1, 0, 0)
+    other = table_image("b", source.tables["b"])
+    renamed = copy_of(other)
+    renamed.tableName = "a"
+    both = Target.replica(source, lambda: 2)
+    rename = r.AlterTable(7, 0, "ALTER_TABLE", "db", "b", other, renamed, truncate=False)
+    altered = r.AlterTable(8, 0, "ALTER_TABLE", "db", "a", renamed, with_parameter(renamed), truncate=False)
+    plan, skipped = of_events(both, drop, rename, altered, applied=5, held=held)
+    assert ([one.kind for one in plan.operations], plan.stop, skipped) == (["DropTable", "RenameTable", "AlterTable"], None, [])
+
+
+def with_parameter(table: Table) -> Table:
+    image = copy_of(table)
+    image.parameters["colour"] = "blue"
+    return image
+
+
 def test_a_replica_goes_when_its_table_which_is_left_out_is_renamed() -> None:
     """Another table takes the name."""
     target, plain, other = left_out("iceberg")
