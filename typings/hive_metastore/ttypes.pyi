@@ -571,6 +571,9 @@ class TxnType:
     DEFAULT: int
     REPL_CREATED: int
     READ_ONLY: int
+    COMPACTION: int
+    MATER_VIEW_REBUILD: int
+    SOFT_DELETE: int
 
 class OpenTxnRequest(_Struct):
     def __init__(
