@@ -8,7 +8,7 @@ from functools import cache
 
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.avro import SCHEMA_URL
+from hive_replication.metastore.avro import NO_URL, SCHEMA_URL
 from hive_replication.metastore.spark_tables import PATH
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
@@ -21,7 +21,6 @@ Setting = Callable[[str, str], str]
 #: Parameters of tables and serdes that name data or schemas to read, in lower case.
 _PATHS = frozenset({PATH, SCHEMA_URL})
 _ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
-_NONE = frozenset({"", "none"})  # what Hive takes for no avro.schema.url
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ def _paths(thing: Table | Partition | Function) -> Iterator[tuple[str, str]]:
 def _named(parameters: Mapping[str, str] | None, sd: StorageDescriptor) -> Iterator[tuple[str, str]]:
     for found in (parameters, sd.parameters, sd.serdeInfo.parameters if sd.serdeInfo else None):
         for key, value in (found or {}).items():
-            if key.lower() in _PATHS and (value or "").lower() not in _NONE:
+            if key.lower() in _PATHS and (value or "").lower() not in NO_URL:
                 yield key, value
     skewed = sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None
     yield from (("skewed location", value) for value in (skewed or {}).values())

@@ -6,7 +6,8 @@ from hive_replication.metastore.types import Partition, Table
 
 #: Parameter with the URI of the file, which Hive reads whenever the table is used.
 SCHEMA_URL = "avro.schema.url"
-_NONE = frozenset({"", "none"})  # what Hive takes for no URI
+#: What Hive takes for no URI, in lower case.
+NO_URL = frozenset({"", "none"})
 
 
 def schema_urls(thing: Table | Partition) -> dict[str, str]:
@@ -18,5 +19,5 @@ def schema_urls(thing: Table | Partition) -> dict[str, str]:
         f"{kind} {key}": value
         for kind, found in values.items()
         for key, value in (found or {}).items()
-        if key.lower() == SCHEMA_URL and value.lower() not in _NONE
+        if key.lower() == SCHEMA_URL and value.lower() not in NO_URL
     }

@@ -21,8 +21,8 @@ _AT_ONCE = 3
 
 
 def adds_ahead(run: LaneRun) -> bool:
-    """Whether a lane's partitions are added while its files are being copied."""
-    return not run.lane.uncollapsed and only_adds(run.due)
+    """Whether a lane's partitions are added while its files are being copied; of one that waits for none there is no need."""
+    return not (run.pending.complete or run.lane.uncollapsed) and only_adds(run.due)
 
 
 def add_as_copied(threads: Threads, found: Iterable[range], pending: PendingFiles, carry_out: Callable[[range], bool]) -> None:

@@ -214,7 +214,7 @@ class Executor:
                 return run.is_due(run.lane.operations[number]) and self._flip_one(run, number)
 
             commit_as_copied(self._threads, run.due, run.pending, carry_out)
-            if adds_ahead(run) and not run.pending.complete:
+            if adds_ahead(run):
                 add_as_copied(self._threads, groups(run.due), run.pending, partial(self._flip_all, run))
             if run.stopped or not run.pending.complete:
                 return False
