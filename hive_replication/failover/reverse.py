@@ -78,7 +78,8 @@ def reverse(
     target, target_name = connection.target, connection.target.policy.target_of(name)
     identity = f"{connection.source.identity}/{name}"
     if state.source == identity and not state.failed_over:
-        _end(connection, name, began, count=False)
+        if marks.origin == f"{target.identity}/{target_name}" and not dry_run:  # else all marks are those of other failovers
+            _end(connection, name, began, count=False)
         return FailoverReverse(name, target_name, done=True)
     found = both_changed(connection, name, marks, progress)
     if dry_run:
@@ -164,7 +165,10 @@ def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, Fa
             "swap the sides of the policy, whose source is the database that was opened"
         )
     if state.source not in ("", identity):
-        raise Refused(f"{target_name!r} is a replica of {state.source}")
+        raise Refused(
+            f"{target_name!r} is a replica of {state.source}: open it in place of that one by a failover first, or drop it, and "
+            f"{name!r} is replicated there by a bootstrap"
+        )
     return state, marks
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from hive_replication import failover
 from hive_replication.errors import BadRequest
+from hive_replication.failover import sides
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.replica import parameter_lock
-from hive_replication.load.replica.failover_marks import FailoverMarks
+from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undoing
@@ -67,3 +69,35 @@ def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
     with pytest.raises(BadRequest, match=r"ended at event 110 since its creation there; the nearest .* to: 510$"):
         undoing.undo(target, "db", None, 110)
     assert undoing.undo(target, "db", None, 510).loads == 0
+
+
+@pytest.fixture
+def unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (reversing, parameter_lock, sides):
+        monkeypatch.setattr(module, "MetastoreLock", Lock)
+
+
+REPLICA = ReplicaState("thrift://a:1/db", 2).parameters()
+STARTED = {"repl.failover.endpoint": "SOURCE", "hive_replication.failover.readonly": "false", "readonly": "true"}
+READY = {"repl.failover.endpoint": "TARGET", "hive_replication.failover.event": "2"}
+OPENED_ELSEWHERE = {**FailoverMarks("TARGET", 9, "thrift://c:1/db", opened=3).parameters(), "repl.background.enable": "true"}
+
+
+@pytest.mark.usefixtures("unlocked")
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("source", [STARTED, OPENED_ELSEWHERE], ids=["a failover was started", "opened in place of another"])
+def test_a_failback_that_is_done_leaves_the_marks_of_other_failovers(source: dict[str, str], *, dry_run: bool) -> None:
+    opened, old = Side(parameters=dict(source)), Side(parameters={**REPLICA, **READY}, uri="thrift://b:1")
+    before = dict(opened.parameters), dict(old.parameters)
+    assert failover.reverse(connected(opened, old), "db", dry_run=dry_run).done
+    assert (opened.parameters, old.parameters) == before
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_a_failback_that_was_killed_between_the_two_databases_ends_unless_only_looked_at() -> None:
+    opened, old = Side(parameters=OPENED.parameters()), Side(parameters=dict(REPLICA), uri="thrift://b:1")
+    connection = connected(opened, old)
+    assert failover.reverse(connection, "db", dry_run=True).done
+    assert failover_marks(opened.database("db")) == OPENED
+    assert failover.reverse(connection, "db").done
+    assert failover_marks(opened.database("db")) == FailoverMarks()
