@@ -39,12 +39,14 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
         reach: which sides answer; both where None.
 
     Raises:
-        Refused: it was not started, the source was written since or is closed for another target, or the target comes from
-            another one.
+        Refused: it was not started, the source was written since, is closed for another target, is a replica itself or was
+            opened and its own failback is not done, or the target comes from another one.
         Unreachable: a side does not answer.
     """
     sides = Sides.now(connection, name, reach)
     sides.require_not_replaced()
+    if sides.phase in ("ready", "opened"):
+        sides.require_closable()
     if sides.phase == "ready":
         _require_nothing_new(sides)
         open_target(sides, "PLANNED")

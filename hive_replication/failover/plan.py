@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hive_replication.connect import Connection, Reachable
+from hive_replication.errors import Refused
 from hive_replication.failover.drain import writers
 from hive_replication.failover.phases import Phase
 from hive_replication.failover.sides import Sides
@@ -122,6 +123,11 @@ def steps_left(
 def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
     if not sides.answers:
         yield "the source does not answer: only hive-repl failover start --unplanned can open the target"
+    if sides.phase in ("replicating", "started", "ready", "opened"):
+        try:
+            sides.require_closable()
+        except Refused as error:
+            yield str(error)
     if lag.gap:
         yield lag.gap
     if lag.stopped:

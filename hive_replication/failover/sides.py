@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.phases import Phase, phase_of
-from hive_replication.load.replica.failover_marks import SUCCESSOR, FailoverMarks, failover_marks, with_marks
+from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks, with_marks
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
@@ -102,6 +102,26 @@ class Sides:
             raise Refused(
                 f"{self.name!r} was closed by a failover to {self.replaced_by}: hive-repl failover reverse makes it a replica of "
                 f"that one; only if that is lost for good, set the database parameter {SUCCESSOR} to '' and run it again"
+            )
+
+    def require_closable(self) -> None:
+        """Makes sure that closing the source ends nothing else that its parameters are about; one that is closed stays so.
+
+        Raises:
+            Refused: it took another's place and that one is no replica of it yet, or it is a replica itself.
+        """
+        source, _ = self.marks
+        if source is not None and source.role == "opened":
+            raise Refused(
+                f"{self.name!r} was opened in place of {source.origin}, which is no replica of it yet, and never could be one "
+                "after another failover: fail back first (hive-repl failover reverse, by the policy from here to there); only if "
+                f"that one is lost for good, set the database parameter {ORIGIN} to '' and run it again"
+            )
+        state = replica_state(self.source)
+        if state.source and not state.failed_over:
+            raise Refused(
+                f"{self.name!r} is a replica of {state.source}, and would get nothing from there any more: it stays one and is "
+                "not closed; to replace it by its own replica, first open it in place of that one by a failover from there"
             )
 
     def require_replica(self) -> ReplicaState:

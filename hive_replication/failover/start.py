@@ -78,8 +78,8 @@ def start(
 
     Raises:
         BadRequest: there is no finished replica.
-        Refused: transactions do not end, tables are held or differ, writers go on, the failover is done already, or one to
-            another target is.
+        Refused: transactions do not end, tables are held or differ, writers go on, the failover is done already, one to
+            another target is, or the source is a replica itself or was opened and its own failback is not done.
         Unreachable: a side does not answer.
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
@@ -160,6 +160,7 @@ def _require_begin(sides: Sides) -> None:
         raise Refused(f"{sides.name!r} has failed over already: hive-repl failover status {sides.name} shows where it stands")
     if sides.source is None:
         raise BadRequest(f"the source {sides.connection.source.metastore.uri} has no database {sides.name!r}")
+    sides.require_closable()
     sides.require_replica()
 
 

@@ -23,7 +23,8 @@ _METRICS = "repl.metrics."
 _OWN = "hive_replication.failover."
 _EVENT = _OWN + "event"
 _HASH = _OWN + "hash"
-_ORIGIN = _OWN + "from"
+#: Of a database that was opened, the identity of the one that it replaced.
+ORIGIN: Final = _OWN + "from"
 #: Of an old source, the identity of the database that replaced it.
 SUCCESSOR: Final = _OWN + "to"
 _OPENED = _OWN + "opened"
@@ -77,7 +78,7 @@ class FailoverMarks:
         """These marks as database parameters."""
         texts = {
             ENDPOINT: self.endpoint,
-            _ORIGIN: self.origin,
+            ORIGIN: self.origin,
             SUCCESSOR: self.successor,
             _KIND: self.kind,
             _READ_ONLY_BEFORE: self.read_only_before,
@@ -101,7 +102,7 @@ def failover_marks(database: Database | None) -> FailoverMarks:
     return FailoverMarks(
         endpoint=found.text(ENDPOINT),
         event=found.number(_EVENT),
-        origin=found.text(_ORIGIN),
+        origin=found.text(ORIGIN),
         successor=found.text(SUCCESSOR),
         opened=found.number(_OPENED),
         kind=found.text(_KIND),

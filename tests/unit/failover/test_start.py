@@ -16,7 +16,7 @@ from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover import sides
-from hive_replication.load.replica.failover_marks import SUCCESSOR, FailoverMarks, failover_marks
+from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.verify import TableComparison
 from tests.unit.failover.fakes import Side, connected, log
@@ -182,4 +182,32 @@ def test_a_source_that_the_opened_database_never_came_from_is_not_closed(pair: t
     with pytest.raises(Refused, match="'db' was opened in place of thrift://a:1/db, not of thrift://d:1/db"):
         failover.finish(connected(rebuilt, target), "db")
     assert rebuilt.parameters == {}
+    assert failover.finish(connection, "db").phase == "finished"
+
+
+OPENED = FailoverMarks("TARGET", 9, "thrift://z:1/db", opened=1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        (OPENED.parameters(), "'db' was opened in place of thrift://z:1/db, which is no replica of it yet"),
+        (ReplicaState("thrift://z:1/db", 9).parameters(), "'db' is a replica of thrift://z:1/db, and would get nothing"),
+    ],
+    ids=["opened", "a replica"],
+)
+def test_a_source_whose_own_replication_or_failback_would_end_is_not_closed(
+    pair: tuple[Connection, Side, Side], parameters: dict[str, str], reason: str
+) -> None:
+    """Else its old source could never fail back, or its own source would replicate to nobody."""
+    connection, source, _ = pair
+    source.parameters = dict(parameters)
+    with pytest.raises(Refused, match=reason):
+        failover.start(connection, "db")
+    failover.start_unplanned(connection, "db", Reachable(), force=True)
+    with pytest.raises(Refused, match=reason):
+        failover.finish(connection, "db")
+    assert (source.parameters, failover.status(connection, "db").phase) == (parameters, "opened")
+
+    source.parameters = {**parameters, ORIGIN: ""} if ORIGIN in parameters else {}  # by hand, or by a failover
     assert failover.finish(connection, "db").phase == "finished"
