@@ -257,9 +257,9 @@ class DriftScan:
 
     def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
         metastore, most = self.source.metastore, self.source.policy.max_message_bytes
-        replica = is_replica(metastore.database(self.database))
-        current = metastore.current_event_id()
-        for row in notifications(metastore, state.position(name), current, most, self.database):
+        position, current = state.position(name), metastore.current_event_id()
+        replica = is_replica(metastore.database(self.database), position)
+        for row in notifications(metastore, position, current, most, self.database):
             event = LogEvent(row, self.source.policy.partition_filter)
             ends = transactional and ends_transaction(event, self.database, replica=replica)
             if ends or of_policy(event, self.database, name.__eq__):

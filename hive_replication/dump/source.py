@@ -31,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 SOURCE_FOR = "repl.source.for"
 #: What Hive's replication and this one set on a database that is a replica.
 _REPLICA = ("repl.last.id", "repl.target.for")
+#: Of one that was opened by a failover: newest event id of its log then (``true`` where that is not known).
+_WAS_REPLICA = "hive_replication.was_replica"
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,19 @@ class Source:
         return (event.eventTime, message_hash(event.message)) if event else (0, "")
 
 
-def is_replica(database: Database | None) -> bool:
-    """Whether transactions of a database may stand for those of another source; of one that is gone nobody knows."""
-    return database is None or any((database.parameters or {}).get(key) for key in _REPLICA)
+def is_replica(database: Database | None, after: int | None = None) -> bool:
+    """Whether transactions of a database may stand for those of another source; of one that is gone nobody knows.
+
+    Args:
+        database: as it is now.
+        after: event id after which they may have ended, so that one that was opened since counts; None for those from now on.
+    """
+    if database is None:
+        return True
+    found = database.parameters or {}
+    until = found.get(_WAS_REPLICA) if after is not None else None
+    was = bool(until) and not (until.isdecimal() and int(until) <= (after or 0))
+    return was or any(found.get(key) for key in _REPLICA)
 
 
 def message_hash(message: str | None) -> str:

@@ -52,7 +52,7 @@ def changes(
     positions = dict(behind or {})
     start = min([after, *filter(None, positions.values())])
     metastore, most = source.metastore, source.policy.max_message_bytes
-    replica = is_replica(metastore.database(database))
+    replica = is_replica(metastore.database(database), start)
     for row in notifications(metastore, start, metastore.current_event_id(), most, database):
         for one in rows_of(row, (database,)) if row.database else (row,):
             change = _change(source, database, LogEvent(one, source.policy.partition_filter), replica=replica)

@@ -106,18 +106,19 @@ def open_target(sides: Sides, kind: Kind) -> None:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
         abort_replayed(metastore, name, policy_of(state.source, name))
         lock.check()
-        policy = sides.connection.target.policy.name
-        set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, kind))
+        policy, until = sides.connection.target.policy.name, metastore.current_event_id()
+        set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind))
 
 
-def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, kind: Kind) -> dict[str, str]:
+def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: int, until: int, kind: Kind) -> dict[str, str]:
     """The parameters of a replica that was opened (pure).
 
     Args:
         parameters: of the replica.
         state: its replication state.
         policy: name of the policy, for ``repl.source.for`` where there is none.
-        evid: newest event id of its own log.
+        evid: newest event id of its own log when it was not written yet.
+        until: the same when the last transaction that stands for one of the source had ended.
         kind: of the failover.
     """
     applied = state.applied or 0
@@ -133,7 +134,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
     counters = {key: value for key, value in parameters.items() if key.startswith("repl.metrics.")}
     own = {key: value for key, value in parameters.items() if not is_state(key)}
     source_for = parameters.get(SOURCE_FOR) or policy
-    made = read_only({**own, **counters, SOURCE_FOR: source_for, WAS_REPLICA: "true"}, "")
+    made = read_only({**own, **counters, SOURCE_FOR: source_for, WAS_REPLICA: str(until)}, "")
     return counted_failover(with_background(with_marks(made, marks), enabled=True), kind)
 
 

@@ -72,7 +72,7 @@ def dump_events(
     redumps, shared = TableRedumps(source, locations, dump_table), SharedDirectories(source, locations)
     whole = scope.table is None
     joined = JoinedTables(source, locations, made_with or MadeWith(), dump_table if whole else None)
-    transactions = TransactionReader(source, locations, includes, is_replica(found))
+    transactions = TransactionReader(source, locations, includes, is_replica(found, from_evid))
     outside = OutsideFilters(policy.filters(scope.database), scope.database, includes)
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None

@@ -32,7 +32,8 @@ _KIND = _OWN + "type"
 _READ_ONLY_BEFORE = _OWN + "readonly"
 _SETTLED = _OWN + "settled"
 _BEHIND = _OWN + "at."
-#: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on.
+#: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on. Its value is the
+#: newest event id of its log then: up to it, transactions stand for those of its old source.
 WAS_REPLICA: Final = "hive_replication.was_replica"
 
 Kind = Literal["", "PLANNED", "UNPLANNED"]

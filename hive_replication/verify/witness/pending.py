@@ -25,7 +25,7 @@ def pending_tables(source: Metastore, database: str, applied: int, current: int,
         return Pending()
     if current - applied > _MOST_EVENTS:
         return Pending(everything=True)
-    replica = is_replica(source.database(database))
+    replica = is_replica(source.database(database), applied)
     tables: set[str] = set()
     everything = transactions = False
     try:

@@ -59,7 +59,7 @@ def test_advice_names_the_next_command() -> None:
 def test_an_opened_database_is_no_replica_and_remembers_what_it_was() -> None:
     state = replace(LEVEL, applied_hash="0f0f", fresh=True, at={"behind": 90, "ahead": 110}, held={"behind": "no space"})
     before = {**state.parameters(), "colour": "red", "readonly": "true", "repl.metrics.failover.count": "1"}
-    after = opened(before, state, "nightly", 50, "PLANNED")
+    after = opened(before, state, "nightly", 50, 55, "PLANNED")
     assert (
         after.keys() & {"repl.target.for", "repl.last.id", "hive.repl.first.inc.pending", "hive.repl.ckpt.key", "readonly"}
         == set()
@@ -82,7 +82,7 @@ def test_an_opened_database_is_no_replica_and_remembers_what_it_was() -> None:
 
 def test_the_source_of_another_replica_keeps_its_mark() -> None:
     assert (
-        opened({**LEVEL.parameters(), "repl.source.for": "first"}, LEVEL, "nightly", 50, "UNPLANNED")["repl.source.for"]
+        opened({**LEVEL.parameters(), "repl.source.for": "first"}, LEVEL, "nightly", 50, 55, "UNPLANNED")["repl.source.for"]
         == "first"
     )
 
