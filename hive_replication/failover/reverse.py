@@ -19,8 +19,17 @@ from hive_replication.connect import Connection
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused
+from hive_replication.failover.changes import changes
+from hive_replication.failover.drain import writers
 from hive_replication.failover.finish import close_source
-from hive_replication.failover.reverse_findings import FailoverReverse, both_changed, compared, kept_aside, require_allowed
+from hive_replication.failover.reverse_findings import (
+    FailoverReverse,
+    both_changed,
+    compared,
+    kept_aside,
+    old_source,
+    require_allowed,
+)
 from hive_replication.failover.sides import set_parameters, set_parameters_of_target
 from hive_replication.failover.stamp import stamp
 from hive_replication.load.command import repl_load
@@ -81,12 +90,13 @@ def reverse(
         if marks.origin == f"{target.identity}/{target_name}" and not dry_run:  # else all marks are those of other failovers
             _end(connection, name, began, count=False)
         return FailoverReverse(name, target_name, done=True)
+    looked = target.metastore.current_event_id()
     found = both_changed(connection, name, marks, progress)
     if dry_run:
         return replace(found, tables=tuple(compared(connection, name, progress)))
     require_allowed(found, target.policy.conflicts, drop=drop)
     close_source(target.metastore, target_name, identity, marks)
-    _take_over(connection, name, marks, found)
+    _take_over(connection, name, marks, found, looked)
     window = None if found.problem else _window(connection, name, copier, progress)
     tables, recovery = _compare(connection, name, copier, progress)
     _end(connection, name, began, count=True)
@@ -172,8 +182,16 @@ def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, Fa
     return state, marks
 
 
-def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: FailoverReverse) -> None:
-    """Makes the old source's tables replicas that stand where the other database was opened, then the database itself."""
+def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: FailoverReverse, looked: int) -> None:
+    """Makes the old source's tables replicas that stand where the other database was opened, then the database itself.
+
+    Args:
+        connection: from the opened database to the old source.
+        name: the opened database.
+        marks: its own.
+        found: what both had changed.
+        looked: newest event id of the old source's log before that was looked for.
+    """
     source, target = connection.source, connection.target
     target_name, identity, evid = found.target_database, f"{source.identity}/{name}", marks.opened or 0
     with MetastoreLock(target.metastore, target_name) as lock:
@@ -185,6 +203,8 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
                 parameters if before.settled is not None else with_marks(parameters, replace(before, settled=settled, behind=own))
             )
 
+        if failover_marks(target.metastore.database(target_name)).settled is None:
+            _require_nothing_new(connection, name, looked)
         lock.check()
         old = set_parameters_of_target(target.metastore, target_name, noted)
         if replica_state(old).source:
@@ -200,6 +220,20 @@ def _take_over(connection: Connection, name: str, marks: FailoverMarks, found: F
         with parameter_lock(target.metastore, target_name):
             now = target.metastore.database(target_name) or old
             target.metastore.alter_database(target_name, database_with_state(now, state), now)
+
+
+def _require_nothing_new(connection: Connection, name: str, looked: int) -> None:
+    """Makes sure that the old source, which is closed now, was not written since its changes were looked for.
+
+    Raises:
+        Refused: it was, or will be.
+    """
+    metastore, target_name = connection.target.metastore, connection.target.policy.target_of(name)
+    stop = f"stop its writers, and run hive-repl failover reverse {name} again, which names what they changed"
+    if new := next(changes(old_source(connection), target_name, looked), None):
+        raise Refused(f"the old source {target_name!r} was written meanwhile (event {new.evid}, {new.type}): {stop}")
+    if found := writers(metastore, target_name):
+        raise Refused(f"transactions write to the old source {target_name!r} ({', '.join(map(str, found))}): {stop}")
 
 
 def _end(connection: Connection, name: str, began: float, *, count: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hive_replication.connect import Connection
+from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.events.event_records import is_function
 from hive_replication.failover.changes import Change, changes
@@ -77,17 +78,21 @@ def both_changed(connection: Connection, name: str, marks: FailoverMarks, progre
     target = connection.target
     target_name = target.policy.target_of(name)
     before = failover_marks(target.metastore.database(target_name))
-    old = replace(connection.source, metastore=target.metastore, storage=target.storage)
     own, problem = _known(changes(connection.source, name, marks.opened or 0))
     found = FailoverReverse(name, target_name, own, conflicting=tuple(sorted(before.behind)), problem=problem)
     if before.settled is None:
-        lost, unknown = _known(changes(old, target_name, marks.event or 0, marks.behind, marks.message_hash))
+        lost, unknown = _known(changes(old_source(connection), target_name, marks.event or 0, marks.behind, marks.message_hash))
         tables = {table for change in lost for table in change.tables}
         never = set(unequal(connection, name, progress, None if unknown else _never_equal(connection, name, marks) - tables))
         said = "; ".join(filter(None, (problem, unknown)))
         found = replace(found, conflicts=lost, conflicting=tuple(sorted(tables | never)), problem=said)
         found = replace(found, never_equal=() if unknown else tuple(sorted(never)))
     return replace(found, dropped=tuple(_dropped(connection, name, kept_aside(connection, found))))
+
+
+def old_source(connection: Connection) -> Source:
+    """The side of the old source, to read its log."""
+    return replace(connection.source, metastore=connection.target.metastore, storage=connection.target.storage)
 
 
 def _known(found: Iterator[Change]) -> tuple[tuple[Change, ...], str]:

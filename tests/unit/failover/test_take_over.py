@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from hive_replication import failover
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover import sides
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
@@ -21,11 +23,14 @@ from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undoing
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from tests import model
 from tests.faults import Killed
-from tests.unit.failover.fakes import Side, connected
+from tests.unit.failover.fakes import Side, connected, log
 from tests.unit.failover.test_start import Lock
 
 reversing = import_module("hive_replication.failover.reverse")
+A = model.NAMES[0]
+CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
 OPENED = FailoverMarks(endpoint="TARGET", event=130, origin="thrift://b:1/db", opened=500)
 CLOSED = FailoverMarks(endpoint="SOURCE", event=130, successor="thrift://a:1/db", opened=500)
 
@@ -57,8 +62,8 @@ def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
     with monkeypatch.context() as patch:
         patch.setattr(reversing, "stamp", killed)
         with pytest.raises(Killed):
-            reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"))
-    reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"))
+            reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 0)
+    reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 0)
     state = replica_state(old.database("db"))
     assert (state.applied, forgotten(storage, old.location, 500)) == (500, None)
     assert [entry.status for entry in journal.entries()] == ["former", "former"]
@@ -101,3 +106,28 @@ def test_a_failback_that_was_killed_between_the_two_databases_ends_unless_only_l
     assert failover_marks(opened.database("db")) == OPENED
     assert failover.reverse(connection, "db").done
     assert failover_marks(opened.database("db")) == FailoverMarks()
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_what_is_written_while_its_changes_are_looked_for_is_not_replaced_unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of the old source run again: what one commits before it is closed would be a difference, and replaced."""
+    opened = Side({A: {}}, log(CREATE), parameters={**OPENED.parameters(), "hive_replication.failover.event": "1"})
+    old = Side({A: {}}, log(CREATE), uri="thrift://b:1")
+
+    def allowed(*_: object, **__: object) -> None:
+        old.log = log(CREATE, INSERT)
+
+    connection: Any = connected(opened, old)
+    with monkeypatch.context() as patch:
+        patch.setattr(reversing, "require_allowed", allowed)
+        with pytest.raises(Refused, match=r"the old source 'db' was written meanwhile \(event 2, INSERT\): stop its writers"):
+            failover.reverse(connection, "db")
+    marks = failover_marks(old.database("db"))
+    assert (marks.role, marks.settled, replica_state(old.database("db")).source) == ("closed", None, "")
+    with pytest.raises(Refused, match=f"has changes that the opened database never got, in {A}"):
+        failover.reverse(connection, "db")
+
+    old.features = SimpleNamespace(major=4)
+    monkeypatch.setattr(reversing, "writers", Mock(return_value=(7, 9)))
+    with pytest.raises(Refused, match=r"transactions write to the old source 'db' \(7, 9\): stop its writers"):
+        reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 2)
