@@ -199,7 +199,8 @@ class Constraints(Calls):
         kind = KINDS[constraint.kind]
 
         def done() -> bool:
-            return any(one.described() == constraint.described() for one in self.constraints(db, constraint.table))
+            found = self.constraints(db, constraint.table)
+            return any((one.described(), one.parent) == (constraint.described(), constraint.parent) for one in found)
 
         def named() -> bool:
             rows = self._rows(kind, db, constraint.table)

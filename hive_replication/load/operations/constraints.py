@@ -29,17 +29,21 @@ class SetConstraints(CustomOperation):
 
     def carry_out(self, target: Target, database: str) -> None:
         """Drops what is in the way, adds what is missing."""
-        wanted = {constraint.described() for constraint in self.constraints}
+        wanted = set(map(self._described, self.constraints))
         names = {constraint.name for constraint in self.constraints}
-        present: set[str] = set()
+        present: set[object] = set()
         for constraint in target.metastore.constraints(database, self.table):
-            if constraint.described() in wanted:
-                present.add(constraint.described())
+            if self._described(constraint) in wanted:
+                present.add(self._described(constraint))
             elif constraint.kind in self.whole or constraint.name in names:
                 target.metastore.drop_constraint(database, self.table, constraint.name)
         for constraint in self.constraints:
-            if constraint.described() not in present:
+            if self._described(constraint) not in present:
                 target.metastore.add_constraint(database, constraint)
+
+    def _described(self, constraint: Constraint) -> object:
+        """What has to be equal: of an event that is repeated, the parent of a foreign key may have another name by now."""
+        return constraint.described(), constraint.parent if constraint.kind in self.whole else None
 
 
 @dataclass(frozen=True, slots=True)

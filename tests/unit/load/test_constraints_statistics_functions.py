@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hive_metastore import ttypes as t
@@ -14,7 +16,7 @@ from hive_replication.dump.functions import why_left_out
 from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.load.operations.constraints import on_target
+from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import create_function, home_of, state_id
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.replica.state import ReplicaState
@@ -45,6 +47,23 @@ def foreign(parent: str, database: str = "db", name: str = "fk") -> Constraint:
     return Constraint("fks", (row,))
 
 
+class Keys:
+    """Constraints of a table of the target."""
+
+    def __init__(self, *held: Constraint) -> None:
+        self.held, self.added = list(held), 0
+
+    def constraints(self, _db: str, _table: str) -> list[Constraint]:
+        return list(self.held)
+
+    def drop_constraint(self, _db: str, _table: str, name: str) -> None:
+        self.held = [one for one in self.held if one.name != name]
+
+    def add_constraint(self, _db: str, constraint: Constraint) -> None:
+        self.held.append(constraint)
+        self.added += 1
+
+
 def function(*uris: str, name: str = "f", class_name: str = "C") -> Function:
     return Function(name, "db", class_name, "me", 1, 0, 1, [ResourceUri(1, uri) for uri in uris])
 
@@ -66,6 +85,17 @@ def test_names_of_constraints_have_no_case_and_no_place() -> None:
 def test_foreign_keys_join_the_tables_of_both_ends() -> None:
     event = r.AddConstraints(*HEAD, constraints=(foreign("p"), foreign("q", "elsewhere", "fk2")))
     assert event.names == ("t", "p")
+
+
+@pytest.mark.parametrize(("whole", "expected"), [(FOREIGN, "q"), (frozenset[str](), "p")])
+def test_a_foreign_key_to_another_parent_is_replaced_where_all_are_known(whole: frozenset[str], expected: str) -> None:
+    """Else a repair left it, and the comparison named it again. Of an event that is repeated the parent may be renamed since."""
+    metastore = Keys(foreign("p"))
+    target: Any = SimpleNamespace(metastore=metastore)
+    for _ in range(2):
+        SetConstraints(7, "t", (foreign("q"),), whole=whole).carry_out(target, "db")
+    assert [one.parent for one in metastore.held] == [("db", expected)]
+    assert metastore.added == int(expected == "q")
 
 
 def test_foreign_keys_out_of_the_policy_are_left_out() -> None:
