@@ -124,7 +124,9 @@ def _compare(
     target_name, evid = target.policy.target_of(name), source.metastore.current_event_id()
     state = replica_state(target.metastore.database(target_name))
     tables = tuple(survey(source, target, name, evid, progress=progress))
-    if not state.held and all(table.state == "equal" for table in tables) and _same_properties(connection, name):
+    functions = any(one.resourceUris for one in source.metastore.functions(name))  # the old source's become replicas by a load
+    different = state.held or functions or any(table.state != "equal" for table in tables)
+    if not different and _same_properties(connection, name):
         return tables, None
     gap = Gap("failback", state.applied or 0, f"{name!r} replaced {target_name!r}, which becomes its replica")
     recovery, dump = dump_recovery(source, target, connection.store, name, gap, progress=progress)

@@ -12,6 +12,7 @@ from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
+from hive_replication.load.operations.functions import given_up_functions
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
@@ -217,7 +218,8 @@ def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
     evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
     outside = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
     view = TargetView(session.state)
-    lanes = plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside)
+    given_up = given_up_functions(session.target, session.database, found)
+    lanes = plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside, given_up=given_up)
     return [lane for lane in lanes if lane.names[0] not in left_undone(session)]
 
 

@@ -1,12 +1,13 @@
 """Functions on the target: where their resources go, and the operations on them.
 
 A function has no parameters to carry a state id. Its resources lie below ``<root>/<db>/<function>/<evid>/``, as with Hive's
-``hive.repl.replica.functions.root.dir``: so the paths that it names tell that it is our replica, and of which event.
+``hive.repl.replica.functions.root.dir``: so the paths that it names tell that it is our replica, and of which event. One that is
+none is left, but where the policy's ``conflicts`` let replicas take its place, and in a failback, whose old source had it first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
@@ -15,10 +16,12 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.operations.kinds import Content, CustomOperation
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.failover_marks import failover_marks
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Function
+from hive_replication.storage import paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,12 @@ class CreateFunction(CustomOperation):
         """Creates it.
 
         Raises:
-            Refused: the target has a function of that name that is no replica.
+            Refused: the target has a function of that name that is no replica, and stays.
         """
         found = target.metastore.function(database, self.image.functionName)
         if found is not None:
             there = state_id(found, self.home)
-            if there is None:
+            if there is None and not (self._may_replace(found, target) or is_of_old_source(target, database, found)):
                 raise Refused(
                     f"the target function {database}.{self.image.functionName} exists and is not a replica: drop it there"
                 )
@@ -67,6 +70,11 @@ class CreateFunction(CustomOperation):
                 return
             target.metastore.drop_function(database, self.image.functionName)
         target.metastore.create_function(self.image)
+
+    def _may_replace(self, found: Function, target: Target) -> bool:
+        """Whether the policy lets it take the place of one that is no replica; there is no other name to keep that under."""
+        conflicts = target.policy.conflicts
+        return conflicts == "replace" or (conflicts != "refuse" and _named(found) == _named(self.image))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +87,35 @@ class DropFunction(CustomOperation):
     force: bool = False
 
     def carry_out(self, target: Target, database: str) -> None:
-        """Drops it; none, one of a later event, or one that is no replica is left alone."""
+        """Drops it; none, one of a later event, or one that is no replica and was none of an old source is left alone."""
         found = target.metastore.function(database, self.function)
-        there = state_id(found, self.home) if found is not None else None
-        if there is not None and (self.force or covers(self.evid, there)):
+        if found is None:
+            return
+        there = state_id(found, self.home)
+        if is_of_old_source(target, database, found) if there is None else self.force or covers(self.evid, there):
             target.metastore.drop_function(database, self.function)
+
+
+def is_of_old_source(target: Target, database: str, function: Function) -> bool:
+    """Whether a function that is no replica becomes one by the failback that is under way, as the tables of its database do.
+
+    Functions without resources are never replicated. What the old source changed itself stays where it is kept aside.
+    """
+    marks = failover_marks(target.metastore.database(database))
+    aside = target.policy.conflicts == "keep-aside" and function_name(function.functionName.lower()) in marks.behind
+    return marks.role == "closed" and bool(function.resourceUris) and not aside
+
+
+def given_up_functions(target: Target, database: str, found: Iterable[Function]) -> frozenset[str]:
+    """Names of functions that an old source had made itself, and that the failback under way was allowed to give up."""
+    names = {one.functionName.lower() for one in found if is_of_old_source(target, database, one)}
+    settled = failover_marks(target.metastore.database(database)).behind if names else ()
+    return frozenset(name for name in names if function_name(name) in settled)
+
+
+def _named(function: Function) -> tuple[str, str | None, list[str]]:
+    """What tells a function, wherever its resources lie."""
+    return function.className, function.ownerName, [paths.name(one.uri) for one in function.resourceUris or ()]
 
 
 def home_of(mapping: NameMapping, function: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FunctionRecord
@@ -25,6 +25,7 @@ def plan_functions(
     *,
     other_history: bool = False,
     outside: Mapping[str, str] | None = None,
+    given_up: Collection[str] = (),
 ) -> list[LanePlan]:
     """Lanes that bring the target's functions to those of a dump of objects: what is missing, older or gone (pure).
 
@@ -36,6 +37,7 @@ def plan_functions(
         evid: event id that the dump stands at.
         other_history: the event ids of the target's functions say nothing.
         outside: functions whose resources may not be read, with the reason: they are held.
+        given_up: names of functions that go although they are no replicas: what an old source had made itself.
     """
     operations: list[CustomOperation] = []
     wanted: set[str] = set()
@@ -49,7 +51,7 @@ def plan_functions(
             operations.append(replace(made, force=other_history))
     for name in sorted(found.keys() - wanted):
         there = state_id(found[name], home_of(mapping, name))
-        if there is not None and gate.due(evid, there, again=True, other_history=other_history):
+        if name in given_up or (there is not None and gate.due(evid, there, again=True, other_history=other_history)):
             operations.append(DropFunction(evid, function_name(name), name, home_of(mapping, name), other_history))
     lanes = [LanePlan((one.table,), view.state.position(one.table), (one,)) for one in operations]
     for name, reason in (outside or {}).items():

@@ -21,6 +21,7 @@ from hive_replication.load.replica.failover_marks import FailoverMarks, failover
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undoing
+from hive_replication.metastore.types import Function, PrincipalType, ResourceUri
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from tests import model
@@ -131,3 +132,18 @@ def test_what_is_written_while_its_changes_are_looked_for_is_not_replaced_unname
     monkeypatch.setattr(reversing, "writers", Mock(return_value=(7, 9)))
     with pytest.raises(Refused, match=r"transactions write to the old source 'db' \(7, 9\): stop its writers"):
         reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 2)
+
+
+@pytest.mark.parametrize("resources", [[], [ResourceUri(1, "hdfs://src/jars/f.jar")]], ids=["none", "some"])
+def test_functions_of_the_opened_database_come_whole(monkeypatch: pytest.MonkeyPatch, resources: list[ResourceUri]) -> None:
+    """Those of the old source are no replicas, although their tables are equal: later events would pass them over."""
+    opened, old = Side(), Side(parameters=dict(REPLICA))
+    function = Function("f", "db", "C", "me", PrincipalType.USER, 0, 1, resources)
+    opened.functions = Mock(return_value=[function])  # type: ignore[attr-defined]
+    monkeypatch.setattr(reversing, "survey", Mock(return_value=()))
+    dumped = Mock(return_value=(SimpleNamespace(tables=()), SimpleNamespace(directory="")))
+    monkeypatch.setattr(reversing, "dump_recovery", dumped)
+    monkeypatch.setattr(reversing, "_load", Mock(return_value="loaded"))
+    connection: Any = connected(opened, old)
+    connection.store = None
+    assert reversing._compare(connection, "db", None, None) == ((), "loaded" if resources else None)

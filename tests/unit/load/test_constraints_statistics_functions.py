@@ -14,16 +14,18 @@ from hive_replication.dump.format.encoding import constraints_fields, constraint
 from hive_replication.dump.format.record_types import FunctionRecord, TableRecord
 from hive_replication.dump.functions import why_left_out
 from hive_replication.dump.statistics import changed_statistics, statistics_of, with_statistics
+from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
-from hive_replication.load.operations.functions import create_function, home_of, state_id
+from hive_replication.load.operations.functions import DropFunction, create_function, given_up_functions, home_of, state_id
 from hive_replication.load.plan.bootstrap_functions import plan_functions
+from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.metastore.constraints import Constraint, grouped
 from hive_replication.metastore.statistics import ACCURATE, claimed, with_claims
-from hive_replication.metastore.types import Function, Partition, ResourceUri
+from hive_replication.metastore.types import Database, Function, Partition, ResourceUri
 from hive_replication.verify.constraints_and_statistics import constraint_differences, statistics_differences
 from hive_replication.verify.functions import function_differences
 from tests import model
@@ -169,6 +171,78 @@ def test_a_functions_paths_tell_its_event() -> None:
     home = f"{TARGET}/.repl/functions/db/f"
     assert [one.uri for one in made.image.resourceUris or ()] == [f"{home}/9/f.jar", f"{home}/9/1/f.jar", "ivy://a:b:1"]
     assert (state_id(made.image, home_of(MAPPING, "f")), state_id(function(JAR), home), made.table) == (9, None, "f()")
+
+
+class Functions:
+    """Functions of a target database."""
+
+    def __init__(self, parameters: dict[str, str], *held: Function) -> None:
+        self.parameters, self.held = parameters, {one.functionName: one for one in held}
+
+    def database(self, name: str) -> Database:
+        return Database(name=name, parameters=self.parameters)
+
+    def function(self, _db: str, name: str) -> Function | None:
+        return self.held.get(name)
+
+    def drop_function(self, _db: str, name: str) -> None:
+        del self.held[name]
+
+    def create_function(self, made: Function) -> None:
+        assert made.functionName not in self.held
+        self.held[made.functionName] = made
+
+
+def _functions(conflicts: str, *held: Function, **marks: Any) -> Any:
+    found = FailoverMarks(**marks).parameters()
+    return SimpleNamespace(metastore=Functions(found, *held), policy=SimpleNamespace(conflicts=conflicts))
+
+
+@pytest.mark.parametrize("conflicts", ["refuse", "keep-aside"])
+def test_functions_of_an_old_source_become_replicas_in_a_failback(conflicts: str) -> None:
+    """Else what happens to them at the opened database never reaches the old source."""
+    mine = function("hdfs://dst/old.jar")
+    target = _functions(conflicts, mine, endpoint="SOURCE", successor="s/db", behind={"own()": 0})
+    made = create_function(MAPPING, function(JAR, class_name="New"), (FileRef(JAR),), 60)
+    made.carry_out(target, "db")
+    assert target.metastore.held == {"f": made.image}
+
+    target = _functions(conflicts, mine, endpoint="SOURCE", successor="s/db")
+    DropFunction(60, "f()", "f", made.home).carry_out(target, "db")
+    assert target.metastore.held == {}
+    by_hand = _functions(conflicts, function(), endpoint="SOURCE", successor="s/db")
+    DropFunction(60, "f()", "f", made.home).carry_out(by_hand, "db")
+    assert by_hand.metastore.held == {"f": function()}, "it has no resources: it is never replicated"
+
+
+def test_what_an_old_source_made_itself_goes_or_is_kept_aside() -> None:
+    mine, marks = function("hdfs://dst/old.jar"), {"successor": "s/db", "behind": {"f()": 0}}
+    target, aside = (_functions(conflicts, mine, **marks) for conflicts in ("replace", "keep-aside"))
+    assert [given_up_functions(one, "db", [mine]) for one in (target, aside)] == [{"f"}, set()]
+    assert given_up_functions(_functions("replace", mine), "db", [mine]) == set()
+    lanes = plan_functions(MAPPING, TargetView(ReplicaState("s", 40)), (), {"f": mine}, 50, given_up={"f"})
+    ((gone,),) = (lane.operations for lane in lanes)
+    assert isinstance(gone, DropFunction)
+    gone.carry_out(aside, "db")
+    gone.carry_out(target, "db")
+    assert (aside.metastore.held, target.metastore.held) == ({"f": mine}, {})
+
+
+@pytest.mark.parametrize("conflicts", ["refuse", "adopt", "replace", "keep-aside"])
+@pytest.mark.parametrize("equal", [True, False])
+def test_conflicts_of_the_policy_settle_functions(conflicts: str, *, equal: bool) -> None:
+    there = function("hdfs://dst/mine/f.jar", class_name="C" if equal else "Other")
+    target = _functions(conflicts, there)
+    made = create_function(MAPPING, function(JAR), (FileRef(JAR),), 9)
+    if conflicts == "replace" or (equal and conflicts != "refuse"):
+        made.carry_out(target, "db")
+        assert target.metastore.held == {"f": made.image}
+    else:
+        with pytest.raises(Refused, match="exists and is not a replica"):
+            made.carry_out(target, "db")
+        assert target.metastore.held == {"f": there}
+    DropFunction(10, "f()", "f", made.home).carry_out(stranger := _functions(conflicts, there), "db")
+    assert stranger.metastore.held == {"f": there}
 
 
 def test_functions_of_a_bootstrap() -> None:
