@@ -158,8 +158,9 @@ def close_source(metastore: Metastore, name: str, successor: str, of: FailoverMa
 def _require_nothing_new(sides: Sides) -> None:
     """Makes sure that the source has nothing that the target lacks: nobody refuses writers that do not go through Hive's hook."""
     source, state, again = sides.connection.source, sides.require_replica(), f"hive-repl failover start {sides.name} again"
+    behind = {name: at for name, at in state.at.items() if not state.why_left_out(name)}
     try:
-        new = list(changes(source, sides.name, state.applied or 0, state.at, state.applied_hash))
+        new = list(changes(source, sides.name, state.applied or 0, behind, state.applied_hash))
     except MissingEvents as error:
         raise Refused(
             f"what the source wrote last is not known: {error}; hive-repl recover {sides.name}, then {again}"

@@ -9,6 +9,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover.drain import writers
 from hive_replication.failover.phases import Phase
+from hive_replication.failover.promised import stays_left
 from hive_replication.failover.sides import Sides
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.lag import Lag, lags_reachable
@@ -82,7 +83,7 @@ def plan(connection: Connection, name: str, reach: Reachable) -> FailoverPlan:
         lag.bytes_waiting,
         lag.seconds_behind,
         open_now,
-        tuple(lag.held),
+        tuple((table, reason) for table, reason in lag.held if not stays_left(reason)),
         tuple(_problems(sides, lag)),
     )
 

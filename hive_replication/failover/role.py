@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.failover.phases import Phase, advice
+from hive_replication.failover.promised import stays_left
 from hive_replication.failover.sides import Sides
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
@@ -74,8 +75,8 @@ def readiness(lag: Lag) -> str:
         return f"not ready: {lag.stopped}"
     if lag.gap:
         return f"not ready: {lag.gap}"
-    if lag.held:
-        return f"not ready: {count(len(lag.held), 'table')} held: {', '.join(name for name, _ in lag.held)}"
+    if held := [name for name, reason in lag.held if not stays_left(reason)]:
+        return f"not ready: {count(len(held), 'table')} held: {', '.join(held)}"
     if lag.waiting is None:
         return f"not known: {lag.problem or 'the log was not read'}"
     if lag.waiting or not lag.complete:

@@ -14,10 +14,12 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused
+from hive_replication.events.event_records import is_function
 from hive_replication.failover.changes import changes
 from hive_replication.failover.drain import drain
 from hive_replication.failover.finish import open_target
 from hive_replication.failover.phases import SOURCE, TARGET
+from hive_replication.failover.promised import Promised, stays_left
 from hive_replication.failover.sides import Sides, mark_replica, require_replica_still, set_parameters
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.command import repl_load
@@ -178,7 +180,7 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
     target = connection.target
     state = require_replica_still(target.metastore.database(database), database, sides.name)
     applied = state.applied or 0
-    if applied >= evid and not state.held:
+    if applied >= evid and all(map(stays_left, state.held.values())):
         return ()
     begin = min([applied, *filter(None, state.at.values())])
     require_history(connection.source, target, sides.name, applied)
@@ -187,10 +189,10 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
     dump = repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
     load = ReplLoad(dump.directory, database)
     report = repl_load(target, load, connection.store, copier, source=connection.source.metastore, progress=progress)
-    if report.held:
-        names = ", ".join(sorted({name for lane in report.held for name in lane.tables}))
+    if held := [lane for lane in report.held if not stays_left(lane.reason)]:
+        names = ", ".join(sorted({name for lane in held for name in lane.tables}))
         raise Refused(
-            f"tables of {database!r} are held ({names}): {report.held[0].reason}; hive-repl repair {sides.name}.<table> brings "
+            f"tables of {database!r} are held ({names}): {held[0].reason}; hive-repl repair {sides.name}.<table> brings "
             "them, then run it again"
         )
     return (report,)
@@ -198,12 +200,15 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
 
 def _require_equal(connection: Connection, name: str, progress: Progress | None) -> None:
     found = compare_database(connection.source, connection.target, name, progress=progress)
-    different = [f"{one.table}: {one.differences[0]}" for one in found if one.differences]
+    differing, promised = [one for one in found if one.differences], Promised(connection, name)
+    different = [f"{one.table}: {one.differences[0]}" for one in differing if not promised.is_met(one)]
     if different:
-        more = f"; and {len(different) - _SHOWN} more tables" if len(different) > _SHOWN else ""
+        more = f"; and {len(different) - _SHOWN} more" if len(different) > _SHOWN else ""
+        own = any(is_function(one.table) for one in differing)
+        functions = " (functions that only the target has: drop them there)" if own else ""
         raise Refused(
-            f"the replica of {name!r} differs from its source ({'; '.join(different[:_SHOWN])}{more}): hive-repl repair {name}, "
-            "then run it again"
+            f"the replica of {name!r} differs from its source ({'; '.join(different[:_SHOWN])}{more}): hive-repl repair {name}"
+            f"{functions}, then run it again"
         )
 
 

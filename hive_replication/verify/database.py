@@ -201,7 +201,10 @@ class _Comparison:
         return self._comparer.table(name, self._pairs(source, target))
 
     def functions(self) -> Iterator[TableComparison]:
-        """Compares functions: those that are replicated, under their names of lanes."""
+        """Compares functions, under their names of lanes: those that are replicated, and what no function of the source explains.
+
+        Of functions that are left out, and of those without resources, operators make the target's themselves.
+        """
         records = [function_record(self._side, function, NOTHING_KEPT) for function in self._source.functions().values()]
         owners = self._side.policy.owners
         ours = {
@@ -209,7 +212,9 @@ class _Comparison:
             for record in records
             if not why_left_out(record.function, record.files)
         }
-        theirs = self._target.functions()
+        left = {record.name for record in records} - ours.keys()
+        there = self._target.functions().items()
+        theirs = {name: one for name, one in there if name in ours or (one.resourceUris and name not in left)}
         for name in sorted(ours.keys() | theirs.keys()):
             yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))
 

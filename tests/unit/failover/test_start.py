@@ -16,10 +16,13 @@ from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover import sides
+from hive_replication.failover.promised import Promised
 from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.verify import TableComparison
 from tests.unit.failover.fakes import Side, connected, log
+from tests.unit.load.replica.test_view_rewriting import view
 
 CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
 parameter_lock = import_module("hive_replication.load.replica.parameter_lock")
@@ -46,10 +49,11 @@ class Comparison:
     def __init__(self) -> None:
         self.meanwhile: Callable[[], object] = lambda: None
         self.differences: tuple[str, ...] = ()
+        self.table = "a"
 
     def __call__(self, *_: object, **__: object) -> Iterator[TableComparison]:
         self.meanwhile()
-        yield TableComparison("a", differences=self.differences)
+        yield TableComparison(self.table, differences=self.differences)
 
 
 @pytest.fixture(autouse=True)
@@ -211,3 +215,59 @@ def test_a_source_whose_own_replication_or_failback_would_end_is_not_closed(
 
     source.parameters = {**parameters, ORIGIN: ""} if ORIGIN in parameters else {}  # by hand, or by a failover
     assert failover.finish(connection, "db").phase == "finished"
+
+
+def test_differences_that_the_policy_promises_hinder_no_failover(
+    pair: tuple[Connection, Side, Side], comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica stays where the source's table became one of Iceberg: no repair removes it, and none is to."""
+    connection, _, target = pair
+    comparison.differences = ("the table is on the target, not on the source",)
+    with pytest.raises(Refused, match=r"differs from its source \(a: the table is on the target"):
+        failover.start(connection, "db")
+    held = LEVEL.quarantine("a", 1, f"{LEFT_OUT_REASON}tables of Iceberg are not replicated")
+    target.parameters = held.parameters()
+    loaded = SimpleNamespace(held=[SimpleNamespace(tables=("a",), reason=held.held["a"])])
+    for step, answer in (("repl_dump", SimpleNamespace(directory="d")), ("repl_load", loaded), ("require_history", None)):
+        monkeypatch.setattr(starting, step, Mock(return_value=answer))
+    monkeypatch.setattr(starting, "changes", Mock(return_value=iter(())))
+    connection.store = None  # type: ignore[misc]
+    assert failover.start(connection, "db").status.phase == "ready"
+    assert not starting.repl_load.called, "it stands where its source does"
+    other = held.quarantine("b", 1, "no space")
+    target.parameters = other.parameters()
+    loaded.held.append(SimpleNamespace(tables=("b",), reason="no space"))
+    with pytest.raises(Refused, match=r"tables of 'db' are held \(b\): no space"):
+        failover.start(connection, "db")
+    target.parameters = held.parameters()
+    assert failover.start(connection, "db").status.phase == "ready"
+    assert failover.finish(connection, "db").phase == "finished", "what was written to it since does not count"
+
+
+def test_a_function_that_only_the_target_has_is_to_be_dropped_there(
+    pair: tuple[Connection, Side, Side], comparison: Comparison
+) -> None:
+    comparison.table, comparison.differences = "f()", ("the function is on the target only",)
+    with pytest.raises(Refused, match=r"functions that only the target has: drop them there"):
+        failover.start(pair[0], "db")
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "promised"),
+    [
+        ("rewrite", "SELECT db.t.a FROM db.t", False),
+        ("rewrite-or-warn", "SELECT db.t.a FROM db.t", True),
+        ("rewrite-or-warn", "SELECT a FROM db.t", False),
+        ("warn", "SELECT a FROM db.t", True),
+    ],
+)
+def test_a_view_whose_text_stays_by_the_policy_is_as_promised(setting: str, text: str, *, promised: bool) -> None:
+    there = view(text)
+    sides: Any = connected(Side(), Side())
+    policy = sides.source.policy.model_copy(update={"renamed_views": setting, "databases": {"db": "replica"}})
+    metastore = SimpleNamespace(table=Mock(return_value=there), database=Mock(return_value=None))
+    side = SimpleNamespace(policy=policy, metastore=metastore)
+    found = Promised(SimpleNamespace(source=side, target=side), "db")  # type: ignore[arg-type]
+    assert found.is_met(TableComparison("v", differences=("view text is another",))) == promised
+    metastore.table.side_effect = [there, view(f"{text} WHERE a > 1")]
+    assert not found.is_met(TableComparison("v", differences=("view text is another",)))

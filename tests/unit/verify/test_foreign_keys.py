@@ -1,4 +1,4 @@
-"""Foreign keys in a comparison: those to tables that are left out are on neither side."""
+"""Foreign keys in a comparison, and functions: those to tables that are left out, and those that are, are on neither side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hive_metastore.ttypes import SQLForeignKey
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.constraints import Constraint
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Function, PrincipalType, ResourceUri, Table
 from hive_replication.storage import Storage
 from hive_replication.verify import compare_database
 from tests.lags import POLICY
@@ -39,6 +39,7 @@ class Metastore:
 
     held: Sequence[Table]
     keys: Sequence[Constraint] = ()
+    made: Sequence[Function] = ()
     uri: str = "thrift://s"
     features: Any = field(default_factory=lambda: SimpleNamespace(major=3))
     asked: list[str] = field(default_factory=list)
@@ -62,8 +63,8 @@ class Metastore:
     def table_statistics(self, *_: object) -> list[object]:
         return []
 
-    def functions(self, _: str) -> list[object]:
-        return []
+    def functions(self, _: str) -> Sequence[Function]:
+        return self.made
 
 
 def differences(source: Metastore, target: Metastore) -> dict[str, tuple[str, ...]]:
@@ -94,3 +95,16 @@ def test_a_foreign_key_on_the_target_alone_whose_table_the_source_lacks_is_told(
     child = [table("child")]
     (told,) = differences(Metastore(child), Metastore([*child, table("parent")], FOREIGN))["child"]
     assert told.endswith("is on the target only")
+
+
+def test_functions_that_are_never_replicated_are_no_difference() -> None:
+    """Operators make them on both sides; no repair would remove them, and a planned failover was refused for ever."""
+
+    def function(name: str, *uris: str) -> Function:
+        return Function(name, "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, uri) for uri in uris])
+
+    source = Metastore([], made=[function("both"), function("elsewhere", "hdfs://lib/e.jar")])
+    target = Metastore([], made=[function("both"), function("mine"), function("elsewhere", "hdfs://dst/e.jar")])
+    assert differences(source, target) == {}
+    told = differences(source, Metastore([], made=[function("stranger", "hdfs://dst/s.jar")]))
+    assert told == {"stranger()": ("the function is on the target only",)}

@@ -1,0 +1,56 @@
+"""Differences of a replica that its policy promises, and that no repair removes: a planned failover does not wait for them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hive_replication.connect import Connection
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.view_rewriting import renamed_databases, rewritten
+from hive_replication.load.replica.view_text import CannotRewrite
+from hive_replication.metastore.table_kinds import is_view
+from hive_replication.verify import TableComparison
+from hive_replication.verify.columns_and_parameters import expected_shape, shape_differences, table_shape
+
+
+class Promised:
+    """What the policy promises of one database, as it is now.
+
+    Args:
+        connection: both sides.
+        name: source database.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._source, self._target, self._name = connection.source, connection.target, name
+        self._target_name = connection.target.policy.target_of(name)
+        self._state = replica_state(connection.target.metastore.database(self._target_name))
+
+    def is_met(self, found: TableComparison) -> bool:
+        """Whether a table that differs is as the policy says.
+
+        Either it stays, since the source's has become one that is not replicated, or it is a view whose text stays although it
+        names databases that have other names on the target.
+        """
+        return bool(self._state.why_left_out(found.table)) or self._is_view_as_written(found.table)
+
+    def _is_view_as_written(self, table: str) -> bool:
+        policy = self._source.policy
+        if policy.renamed_views not in ("warn", "rewrite-or-warn"):
+            return False
+        databases = renamed_databases(policy.databases, self._name, self._target_name)
+        ours, theirs = self._source.metastore.table(self._name, table), self._target.metastore.table(self._target_name, table)
+        if ours is None or theirs is None or not is_view(ours):
+            return False
+        if policy.renamed_views == "rewrite-or-warn":
+            with suppress(CannotRewrite):
+                rewritten(ours, databases)
+                return False  # then its text is to be another
+        roots = [root.uri for root in policy.source.roots]
+        return not any(shape_differences(expected_shape(ours, {}, policy.owners), table_shape(theirs), roots))
+
+
+def stays_left(reason: str) -> bool:
+    """Whether a table is held for good, since the source's has become one that is not replicated."""
+    return reason.startswith(LEFT_OUT_REASON)
