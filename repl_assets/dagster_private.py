@@ -14,6 +14,8 @@ On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` name
   :func:`delete_dynamic_partitions`) may do nothing: Dagster then keeps old rows, or keys are deleted one by one.
 - ``GrpcServerCodeLocationOrigin``, ``DagsterGrpcClient``: the sensor ``catalog`` asks its own code server to load the definitions
   again. Without them operators choose Reload in Dagster's Deployment page, as the sensor says.
+- ``DefinitionsLoadContext``, ``DefinitionsLoadType``: whether definitions are loaded, or reconstructed for a run. Without them
+  let the component read its catalog each time.
 - ``LaunchRunContext``, ``GrpcServerCodeLocation``, ``CheckRunHealthResult``, ``WorkerStatus``, ``GRPC_INFO_TAG``: what a run
   launcher gets and answers; look at ``DefaultRunLauncher``. ``execute_run_command``, ``ExecuteRunArgs``,
   ``RepositoryPythonOrigin``, ``recon_repository_from_origin``, ``serialize_value``, ``deserialize_value``: the command
@@ -28,6 +30,7 @@ from collections.abc import Sequence
 import dagster as dg
 from dagster._cli.api import execute_run_command
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
+from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.instance.utils import RUNLESS_RUN_ID
 from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, WorkerStatus
@@ -67,6 +70,8 @@ __all__ = [
     "AssetCheckExecutionsTable",
     "CheckRunHealthResult",
     "DagsterGrpcClient",
+    "DefinitionsLoadContext",
+    "DefinitionsLoadType",
     "ExecuteRunArgs",
     "GrpcServerCodeLocation",
     "GrpcServerCodeLocationOrigin",

@@ -17,6 +17,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect.databases import resolved
+from hive_replication.errors import BadRequest
 from hive_replication.load.replica.held_retries import delay
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
@@ -30,7 +31,8 @@ _DELAY = 2.0  # seconds: the tick that requests the reload ends first
 _RELOAD_TIMEOUT = 300  # seconds
 _RETRY_DELAY = (60.0, 3600.0)  # seconds after a reload that left the same change
 _SHOWN = 3
-_BY_HAND = "run dg utils refresh-defs-state, then Reload on Dagster's Deployment page"
+_GIVEN = 3  # reloads after which a database that has no assets yet is an error
+_BY_HAND = "restart Dagster's code server (its webserver and daemon where those start it), which reads the source again"
 _LOG = logging.getLogger("dagster")
 
 
@@ -95,6 +97,9 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
         found: what has changed.
         why_not: as for :func:`catalog_sensor`.
         now: seconds since the epoch.
+
+    Raises:
+        BadRequest: a new database has no assets, so nothing replicates it, and no reload gives it any.
     """
     if not found:
         context.update_cursor(_ASKED.dump_json(Asked()).decode())
@@ -102,20 +107,27 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
     shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
     origin = context.code_location_origin
     if not isinstance(origin, GrpcServerCodeLocationOrigin):
-        return dg.SkipReason(f"changed: {shown}; {_BY_HAND}")
+        return _not_reloaded(found, f"changed: {shown}; Dagster cannot reload the definitions from here: {_BY_HAND}")
     change = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
     asked = _read(context.cursor)
     asked = asked if asked.change == change else Asked(change)
     due = asked.time + delay(asked.attempts, _RETRY_DELAY) if asked.attempts else now
     if now < due:
-        return dg.SkipReason(
-            f"changed: {shown}; the definitions were reloaded, the next time is in {due - now:.0f} s; or {_BY_HAND}"
-        )
+        text = f"changed: {shown}; the definitions were reloaded, the next time is in {due - now:.0f} s; or {_BY_HAND}"
+        return _not_reloaded(found, text) if asked.attempts >= _GIVEN else dg.SkipReason(text)
     if reason := why_not():
-        return dg.SkipReason(f"changed: {shown}; the definitions are not reloaded: {reason}")
+        return _not_reloaded(found, f"changed: {shown}; the definitions are not reloaded: {reason}")
     context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
     _reload_soon(origin)
     return dg.SkipReason(f"changed: {shown}; the definitions are being reloaded")
+
+
+def _not_reloaded(found: Sequence[str], text: str) -> dg.SkipReason:
+    """What a tick says that helps nothing: tables are replicated all the same, new databases are not."""
+    new = [name[1:] for name in found if name.startswith("+") and "." not in name]
+    if new:
+        raise BadRequest(f"{', '.join(new[:_SHOWN])}: not replicated, as the definitions do not have it; {text}")
+    return dg.SkipReason(text)
 
 
 def _read(cursor: str | None) -> Asked:

@@ -199,7 +199,8 @@ def _advice(condition: Condition, lag: Lag) -> str:
         "failed over": f"hive-repl failover status {name}",
         "undone": f"hive-repl undo {target} --release lets it follow the source again",
         "paused": f"hive-repl resume {name} lets the sensors load it again",
-        "no replica": f"the sensor bootstraps it; by hand: hive-repl REPL DUMP {name}, then REPL LOAD",
+        "no replica": f"the sensor bootstraps it once Dagster has its assets (see the sensor catalog); by hand: hive-repl REPL "
+        f"DUMP {name}, then REPL LOAD",
         "bootstrap unfinished": "load its bootstrap dump again: it continues where it stopped",
         "gap": f"the next window recovers by itself; without Dagster: hive-repl recover {name}",
         "tables held": "see each table below",

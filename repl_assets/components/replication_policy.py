@@ -3,6 +3,8 @@
 # No postponed annotations here: Dagster reads those of the component's fields as types.
 import hashlib
 import logging
+import os
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Annotated, Any
 
 import dagster as dg
 from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
+from dagster.components.utils.project_paths import get_local_state_path
 from pydantic import ValidationError
 
 from hive_replication.connect.databases import resolved, with_databases
@@ -17,19 +20,21 @@ from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
+from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
 from sensors.catalog import catalog_sensor
 from sensors.notification_log.sensor import DAY, SensorSettings
 
 _LOG = logging.getLogger("dagster")
+_PATIENCE = 30  # seconds: a code server has 180 s to load all policies
 
 
 @dataclass
 class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
     """Replicates Hive databases: assets of databases and tables, checks, jobs, and the sensor on the notification log.
 
-    The policy is given here or in a file of its own. The catalog of its tables is the component's state: it is read when
-    ``dagster dev`` starts or reloads, and by ``dg utils refresh-defs-state``; while the source's metastore cannot be
-    reached, the last known one stays.
+    The policy is given here or in a file of its own. The catalog of its tables is the component's state: it is read whenever a
+    code server loads the definitions; while the source's metastore cannot be reached, the last known one stays. With another
+    ``defs_state`` than files, or with ``refresh_if_dev: false``, Dagster's own rules say when it is read.
     """
 
     policy_file: Annotated[
@@ -77,6 +82,28 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
                 raise BadRequest(f"the policy is not valid: {places}") from error
         return load_policy(Path(self.policy_file)) if self.policy_file else None
 
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Reads the catalog where the definitions are loaded, not only reconstructed for a run, and makes the definitions.
+
+        Dagster itself does so for ``dagster dev`` alone: elsewhere databases of patterns would never have assets.
+        """
+        config = self.defs_state_config
+        by_dagster = config.management_type.value != "LOCAL_FILESYSTEM" or bool(os.getenv("DAGSTER_IS_DEV_CLI"))
+        if by_dagster or not config.refresh_if_dev:
+            return super().build_defs(context)
+        try:
+            state = get_local_state_path(config.key, context.project_root)
+            kept = state.is_file() and os.access(state.parent, os.W_OK)  # else it is of an image's build, and old
+            if DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION or not kept:
+                self.write_state_to_path(state)
+            return super().build_defs(context)
+        except OSError as error:
+            _LOG.warning("the catalog cannot be kept, so each run reads it again: %s", error)
+        with tempfile.TemporaryDirectory() as folder:
+            state = Path(folder) / "state"
+            self.write_state_to_path(state)
+            return self.build_defs_from_state(context, state)
+
     def write_state_to_path(self, state_path: Path) -> None:
         """Reads the catalog; keeps the last known one where the source cannot be reached."""
         policy = self.settings()
@@ -86,14 +113,17 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
 
         try:
             with (
-                Metastore.of(policy.source, timeout=60, retries=2) as metastore,
+                Metastore.of(policy.source, timeout=_PATIENCE, retries=2) as metastore,
                 Metastore.of(policy.target, timeout=20, retries=1) as replica,
             ):
-                found = read_catalog(metastore, resolved(policy, metastore, patience=60), replica)
-                state_path.write_text(found.to_json(), encoding="utf-8")
+                found = read_catalog(metastore, resolved(policy, metastore, patience=_PATIENCE), replica)
         except ReplicationError as error:
             kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
+            return
+        written = state_path.with_name(f"{state_path.name}.{os.getpid()}")  # another process may be reading
+        written.write_text(found.to_json(), encoding="utf-8")
+        written.replace(state_path)
 
     def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:
         """Definitions from the policy and the catalog; none, with a warning, where no policy is named."""
@@ -164,5 +194,5 @@ def _known_catalog(policy: Policy, state_path: Path | None) -> Catalog:
             return Catalog.of_json(state_path.read_text(encoding="utf-8"))
     except ValueError as error:
         _LOG.warning("the stored catalog of policy %s is unreadable: %s", policy.name, error)
-    _LOG.warning("no catalog of policy %s yet, so its tables have no assets: dg utils refresh-defs-state reads it", policy.name)
+    _LOG.warning("no catalog of policy %s yet, so its tables have no assets", policy.name)
     return Catalog()

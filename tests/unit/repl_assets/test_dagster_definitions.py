@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -251,6 +253,70 @@ def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture
     made = component(policy=policy().model_dump(mode="json"))
     assert len(specs(made.build_defs_from_state(NO_CONTEXT, tmp_path / "state"))) == 3
     assert "unreadable" in log.text
+
+
+_LOADS = """
+import sys, pathlib
+import dagster as dg
+from repl_assets.components import replication_policy
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase
+from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
+databases = iter([["sales"], ["sales", "sales_b"], ["sales", "sales_b", "sales_c"]])
+made = lambda *_: Catalog(tuple(CatalogDatabase(name, "", "", "", (), ()) for name in next(databases)))
+replication_policy.read_catalog, replication_policy.resolved = made, lambda policy, *_, **__: policy
+def load(how):
+    DefinitionsLoadContext.set(DefinitionsLoadContext(how))
+    found = dg.load_from_defs_folder(path_within_project=pathlib.Path(sys.argv[1]))
+    print(*sorted(spec.key.path[-1] for spec in found.resolve_all_asset_specs() if spec.key.path[-1].endswith("__load")))
+load(DefinitionsLoadType.INITIALIZATION)
+load(DefinitionsLoadType.INITIALIZATION)
+load(DefinitionsLoadType.RECONSTRUCTION)
+"""
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["kept", "not writable"])
+def test_databases_of_patterns_get_assets_whenever_a_code_server_loads(writable: bool, tmp_path: Path) -> None:
+    """Not only those of ``dagster dev``. Runs take the catalog that was kept, or read it where none can be kept."""
+    given = policy().model_copy(update={"databases": {"sales*": "*"}}).model_dump(mode="json", exclude_defaults=True)
+    defs = tmp_path / "project" / "defs"
+    (defs / "one").mkdir(parents=True)
+    spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": {"policy": given}}
+    (defs / "one" / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    if not writable:
+        (defs / ".local_defs_state").touch()  # root writes to every directory, but makes none of a file
+    (tmp_path / "project" / "__init__.py").touch()
+    (tmp_path / "dg.toml").write_text('directory_type = "project"\n[project]\nroot_module = "project"\n', encoding="utf-8")
+    environment = {key: value for key, value in os.environ.items() if key != "DAGSTER_IS_DEV_CLI"}
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADS, str(defs)],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = "sales__load sales_b__load" + ("" if writable else " sales_c__load")
+    assert done.stdout.splitlines() == ["sales__load", "sales__load sales_b__load", last], done.stderr
+
+
+def test_definitions_load_from_an_installed_package(tmp_path: Path) -> None:
+    """Without the checkout's ``pyproject.toml`` above it: with all that goes into a wheel, and nothing else."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    data = [file for pattern in settings["package-data"]["repl_assets"] for file in (ROOT / "repl_assets").glob(pattern)]
+    for file in (*(ROOT / "repl_assets").rglob("*.py"), *data):
+        place = tmp_path / file.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump(policy().model_dump(mode="json")), encoding="utf-8")
+    code = "from repl_assets import definitions as made; print(made.__file__, len(list(made.defs().resolve_all_asset_specs())))"
+    for package in ("hive_replication", "sensors", "resources"):
+        (tmp_path / package).symlink_to(ROOT / package)
+    environment = {**os.environ, "HIVE_REPL_CONFIG": str(path), "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"{tmp_path / 'repl_assets/definitions.py'} 3\n", done.stderr
 
 
 def test_no_policy_is_no_definitions(log: pytest.LogCaptureFixture) -> None:

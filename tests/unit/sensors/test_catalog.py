@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from hive_replication.errors import BadRequest
 from hive_replication.policy import load_policy
 from repl_assets.components import ReplicationPolicy, replication_policy
 from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
@@ -46,15 +47,30 @@ def sensor(monkeypatch: pytest.MonkeyPatch) -> Sensor:
 
 
 def test_a_reload_that_changed_nothing_is_asked_again_with_growing_delay(sensor: Sensor) -> None:
-    assert sensor.tick("+sales2") == "changed: +sales2; the definitions are being reloaded"
-    assert sensor.tick("+sales2", later=30).startswith(
-        "changed: +sales2; the definitions were reloaded, the next time is in 30 s"
+    assert sensor.tick("+sales.new") == "changed: +sales.new; the definitions are being reloaded"
+    assert sensor.tick("+sales.new", later=30).startswith(
+        "changed: +sales.new; the definitions were reloaded, the next time is in 30 s"
     )
     assert sensor.reloads == 1
-    asked = [minute for minute in range(1, 600) if "being reloaded" in sensor.tick("+sales2")]
+    asked = [minute for minute in range(1, 600) if "being reloaded" in sensor.tick("+sales.new")]
     assert sensor.reloads == 1 + len(asked)
     assert asked[:4] == [1, 3, 7, 15]
     assert {after - before for before, after in pairwise(asked[6:])} == {60}, "at least once an hour"
+
+
+def test_a_new_database_that_no_reload_gives_assets_fails_the_tick(sensor: Sensor) -> None:
+    said = [sensor.tick("+sales2", "+sales.new", later=later) for later in (60, 61, 121)]
+    assert all("being reloaded" in one for one in said)
+    with pytest.raises(BadRequest, match=r"^sales2: not replicated, .*; or restart Dagster's code server"):
+        sensor.tick("+sales2", "+sales.new")
+    assert "being reloaded" in sensor.tick("+sales2", "+sales.new", later=300)
+
+
+def test_a_new_database_where_nothing_can_be_reloaded_fails_the_tick() -> None:
+    context = dg.SensorEvaluationContext(None, cursor=None, code_location_origin=None)
+    assert "Dagster cannot reload" in str(catalog.tick(context, ["+sales.new"], str, 0.0).skip_message)
+    with pytest.raises(BadRequest, match=r"^sales2: not replicated, .* restart Dagster's code server"):
+        catalog.tick(context, ["+sales2"], str, 0.0)
 
 
 def test_another_change_is_asked_at_once(sensor: Sensor) -> None:
@@ -71,7 +87,9 @@ def test_the_same_change_is_asked_again_after_it_was_level(sensor: Sensor) -> No
 
 def test_no_reload_while_the_policy_cannot_be_loaded(sensor: Sensor) -> None:
     sensor.why_not = "policy.yaml is not valid"
-    assert sensor.tick("+sales2").startswith("changed: +sales2; the definitions are not reloaded: policy.yaml is not valid")
+    assert sensor.tick("+sales.new").startswith("changed: +sales.new; the definitions are not reloaded: policy.yaml is not valid")
+    with pytest.raises(BadRequest, match=r"^sales2: not replicated, .* are not reloaded: policy.yaml is not valid"):
+        sensor.tick("+sales2")
     assert sensor.reloads == 0
     sensor.why_not = ""
     assert "being reloaded" in sensor.tick("+sales2", later=1)
