@@ -1,13 +1,14 @@
 """The job that frees space: old data, journals and dumps of replicas, and Dagster's own records of old runs."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
 
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.retention.sweep import Swept, sweep
 from hive_replication.policy import Policy
 from hive_replication.units import size, when
@@ -25,6 +26,7 @@ from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engin
 from repl_assets.typed import single_op_job
 
 DAY = 86_400.0
+_LOG = logging.getLogger("dagster")
 
 
 def retention_job_name(names: Names) -> str:
@@ -75,7 +77,7 @@ def retention_job(specs: Specs) -> dg.JobDefinition:
 
 
 def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple[str, Swept]], list[tuple[str, str]]]:
-    """Sweeps all databases; those that are being loaded, or do not exist yet, are left for the next run."""
+    """Sweeps all databases; those that are being loaded, do not exist yet, or cannot be swept are left for the next run."""
     swept: list[tuple[str, Swept]] = []
     left: list[tuple[str, str]] = []
     connection = engine.connection
@@ -83,7 +85,11 @@ def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple
         for name in sorted(set(policy.databases.values())):
             try:
                 swept += [(name, one) for one in sweep(connection.target, name, connection.store, dry_run=dry_run)]
-            except (BadRequest, Refused) as reason:
+            except Unreachable:
+                raise
+            except ReplicationError as reason:
+                if not isinstance(reason, BadRequest | Refused):
+                    _LOG.warning("%s is left for later: %s", name, reason)
                 left.append((name, str(reason)))
     return swept, left
 

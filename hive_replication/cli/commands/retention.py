@@ -11,7 +11,7 @@ from hive_replication.cli.arguments import DryRun
 from hive_replication.cli.completion import replicas
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, settings
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.units import size, size_figure
 
 Database = Annotated[
@@ -37,16 +37,19 @@ def retention(
     with shown() as progress:
         swept: list[tuple[str, Swept]] = []
         refused: dict[str, str] = {}
+        failed = False
         for name in names:
             try:
                 done = sweep(connection.target, name, connection.store, dry_run=dry_run, progress=progress)
                 swept += [(name, one) for one in done]
-            except BadRequest:  # not there yet
+            except Unreachable:
+                raise
+            except ReplicationError as error:  # of this database only
                 if database:
                     raise
-            except Refused as error:  # of this database only
-                if database:
-                    raise
+                if isinstance(error, BadRequest):  # not there yet
+                    continue
+                failed |= not isinstance(error, Refused)
                 refused[name] = str(error)
                 chosen.output.remark(f"{name}: {error}")
     rows = ((name, one.what, size_figure(one.size), one.path, one.problem or one.moved_to or "deleted") for name, one in swept)
@@ -61,3 +64,5 @@ def retention(
         raise typer.Exit(1)
     if left:
         raise ReplicationError(f"{len(left)} of these are left, the first is {left[0].path}: {left[0].problem}")
+    if failed:  # said above
+        raise typer.Exit(1)

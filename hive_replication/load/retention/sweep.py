@@ -25,7 +25,7 @@ from hive_replication.load.retention.removals import InUse, Removal, Removals, S
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress, Silent
-from hive_replication.storage import FileStatus, paths
+from hive_replication.storage import Denied, FileStatus, paths
 
 _LOG = logging.getLogger(__name__)
 
@@ -199,9 +199,17 @@ class _Sweeper:
 
     def _temporary(self) -> Iterator[FileStatus]:
         for child in self._progress.over(self._storage.ls(self._layout.location), "tables looked through"):
-            for file in self._storage.files(child.uri, hidden=True):
+            for file in self._readable(child.uri):
                 if is_temporary(file.uri) and file.modified < self._expiry:
                     yield file
+
+    def _readable(self, directory: str) -> list[FileStatus]:
+        """The files of a child of the database's directory; one that is not a replica's may be closed to this account."""
+        try:
+            return self._storage.files(directory, hidden=True)
+        except Denied as error:
+            _LOG.warning("%s is passed over: %s", directory, error, extra=about(self._database))
+            return []
 
     def _dropped(self) -> Iterator[Removal]:
         """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""

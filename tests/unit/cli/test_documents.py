@@ -19,6 +19,7 @@ from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.retention import sweep as sweeping
 from hive_replication.load.retention.sweep import Swept
 from hive_replication.observe import Report
+from hive_replication.storage import Denied
 
 SIDE = {"metastore": "thrift://127.0.0.1:1", "roots": [{"uri": "hdfs://127.0.0.1:1/"}]}
 
@@ -46,6 +47,22 @@ def test_retention_tells_what_is_left_and_who_is_refused(
     assert [(one["database"], one["problem"]) for one in found["done"]] == [("b", "it has snapshots")]
     assert run(["--config", config, "retention"]) == 1
     assert "1 of these are left, the first is hdfs://t/x: it has snapshots" in capsys.readouterr().err
+
+
+def test_retention_goes_on_after_a_database_that_cannot_be_swept(
+    config: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sweep(_: object, name: str, *__: object, **___: object) -> list[Swept]:
+        if name == "a":
+            raise Denied("hdfs://t/a: permission denied")
+        return [Swept("old data", "hdfs://t/x", "", 5)]
+
+    monkeypatch.setattr(sweeping, "sweep", sweep)
+    assert run(["--config", config, "--json", "retention"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["refused"], len(found["done"])) == ({"a": "hdfs://t/a: permission denied"}, 1)
+    assert run(["--config", config, "retention"]) == 1
+    assert "a: hdfs://t/a: permission denied" in capsys.readouterr().err
 
 
 def test_a_damaged_report_is_one_document(

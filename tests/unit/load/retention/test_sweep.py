@@ -28,7 +28,7 @@ from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, FileStatus, Storage
 from tests.bucket import bucket_storage
 
 DAY = 86_400.0
@@ -241,6 +241,19 @@ def impatient(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -
     monkeypatch.setattr(retention, "_HOLD", 0.0)
     own = SimpleNamespace(time=time.time, monotonic=lambda: next(clock) / 2, sleep=sleep)
     monkeypatch.setattr(retention, "time", own)
+
+
+def test_a_directory_that_must_not_be_read_keeps_nothing_else(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = [written(target, f"{name}/.f.0123456789abcdef.tmp", days=365) for name in ("a", "private", "z")]
+    files = Storage.files
+
+    def closed(storage: Storage, uri: str, **hidden: bool) -> list[FileStatus]:
+        if uri.endswith("/private"):
+            raise Denied(f"{uri}: permission denied")
+        return files(storage, uri, **hidden)
+
+    monkeypatch.setattr(Storage, "files", closed)
+    assert [one.path for one in sweep(target, "sales") if one.what == "temporary file"] == [old[0], old[2]]
 
 
 def test_the_lock_is_given_to_loads_in_between(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
