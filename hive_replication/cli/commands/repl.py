@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +12,10 @@ from hive_replication.cli import completion, result_fields
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.cli.words import statement
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, ReplicationError
 
 if TYPE_CHECKING:
+    from hive_replication import DumpResult
     from hive_replication.statements import ReplDump, ReplLoad, ReplStatus
 
 Words = Annotated[
@@ -58,25 +61,45 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
     names = sorted(connection.source.policy.databases) if parsed.database == EVERY else [named]
     if not names:
         raise BadRequest(result_fields.NO_DATABASES)
+    results: list[DumpResult] = []
+    failed: dict[str, ReplicationError | OSError] = {}
+
+    def rows() -> Iterator[tuple[str, int]]:
+        """The row of each dump as soon as it ends; one that fails keeps from no other."""
+        for name in names:
+            try:
+                made = dump(
+                    connection,
+                    name,
+                    from_evid=parsed.from_evid,
+                    to_evid=parsed.to_evid,
+                    batch=parsed.batch,
+                    replaces=parsed.replaces.of(parsed.database) if parsed.replaces else None,
+                    progress=progress,
+                )
+            except (ReplicationError, OSError) as error:
+                if parsed.database != EVERY:
+                    raise
+                failed[name] = error
+                continue
+            results.append(made)
+            yield made.directory, made.last_evid
+            sys.stdout.flush()
+
     with shown() as progress:
-        results = [
-            dump(
-                connection,
-                name,
-                from_evid=parsed.from_evid,
-                to_evid=parsed.to_evid,
-                batch=parsed.batch,
-                replaces=parsed.replaces.of(parsed.database) if parsed.replaces else None,
-                progress=progress,
-            )
-            for name in names
-        ]
+        if chosen.json:
+            list(rows())
+        else:
+            chosen.output.table(("dir-name", "last-evid"), rows(), None)
     for result in results:
         for table, reason in result.header.skipped.items():
             chosen.output.remark(f"left out: {result.header.scope.database}.{table}: {reason}")
+    chosen.output.remark(*(f"{name}: {error}" for name, error in failed.items()))
     data = [result_fields.dump_data(result) for result in results]
-    rows = [(result.directory, result.last_evid) for result in results]
-    chosen.output.table(("dir-name", "last-evid"), rows, {"dumps": data} if parsed.database == EVERY else data[0])
+    every = {"dumps": data, **({"failed": {name: str(error) for name, error in failed.items()}} if failed else {})}
+    chosen.output.data(every if parsed.database == EVERY else data[0])
+    if failed:
+        raise typer.Exit(max(getattr(error, "exit_code", ReplicationError.exit_code) for error in failed.values()))
 
 
 def _load(chosen: Settings, parsed: ReplLoad) -> None:

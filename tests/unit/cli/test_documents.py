@@ -13,7 +13,7 @@ import pytest
 import hive_replication
 from hive_replication.cli import settings
 from hive_replication.cli.main import run
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.records import Record
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.retention import sweep as sweeping
@@ -83,3 +83,35 @@ def test_a_damaged_report_is_one_document(
     assert json.loads(capsys.readouterr().out) == {"error": "the report is damaged", "exit_code": 1}
     assert run(["--config", config, "--json", "report", "1-2"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["rows"] == []
+
+
+def test_dumps_of_all_databases_are_told_where_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.yaml"
+    databases = {name: name for name in "abc"}
+    policy = {"source": SIDE, "target": SIDE, "dump_root": f"file://{tmp_path}/dumps", "databases": databases}
+    path.write_text(json.dumps(policy), encoding="utf-8")
+    errors: dict[str, ReplicationError] = {"b": BadRequest("the source has no database 'b'")}
+    told: list[str] = []
+
+    def dump(_: object, name: str, **__: object) -> Any:
+        told.append(capsys.readouterr().out)
+        if name in errors:
+            raise errors[name]
+        header = SimpleNamespace(kind="bootstrap", from_evid=None, skipped={}, scope=SimpleNamespace(database=name))
+        figures = dict.fromkeys(("tables", "partitions", "events", "files"), 0)
+        return SimpleNamespace(directory=f"hdfs://t/{name}", last_evid=7, header=header, **figures)
+
+    monkeypatch.setattr(hive_replication, "dump", dump)
+    assert run(["--config", str(path), "REPL", "DUMP", "*"]) == 2
+    said = capsys.readouterr()
+    assert [*told, said.out] == ["", "hdfs://t/a\t7\n", "", "hdfs://t/c\t7\n"], "each as it ends"
+    assert said.err == "b: the source has no database 'b'\n"
+    errors["c"] = ReplicationError("the log has a hole")
+    assert run(["--config", str(path), "--json", "REPL", "DUMP", "*"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert [one["directory"] for one in found["dumps"]] == ["hdfs://t/a"]
+    assert found["failed"] == {"b": "the source has no database 'b'", "c": "the log has a hole"}
+    assert run(["--config", str(path), "--json", "REPL", "DUMP", "b"]) == 2
+    assert json.loads(capsys.readouterr().out) == {"error": "the source has no database 'b'", "exit_code": 2}
