@@ -56,8 +56,10 @@ class Drift(Settings):
     """When to look for writes that leave no event (Dagster)."""
 
     every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
-    settle: float = Field(default=10.0, ge=0, description="Seconds between the two looks at what seems to have changed")
-    budget: float = Field(default=30.0, gt=0, description="Seconds for which one tick of the sensor looks")
+    # Dagster ends a tick after 60 s and drops what it found. Its last table may begin when the budget ends, and waits for the
+    # second look all the same: with longer ones drift would be found, and never repaired.
+    settle: float = Field(default=10.0, ge=0, le=15, description="Seconds between the two looks at what seems to have changed")
+    budget: float = Field(default=30.0, gt=0, le=40, description="Seconds for which one tick of the sensor looks")
     snapshots: bool = Field(
         default=False,
         description="Make HDFS snapshots at the source, where it allows them, and list only the directories that have changed "

@@ -102,6 +102,25 @@ def test_a_malformed_metastore_address_is_a_bad_request(tmp_path: Path) -> None:
         connect(load_policy(path))
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("drift: {budget: 41}", "drift.budget: Input should be less than or equal to 40"),
+        ("drift: {settle: 16}", "drift.settle: Input should be less than or equal to 15"),
+        ("drift: {settle: .inf}", "drift.settle: Input should be less than or equal to 15"),
+        ("drift: {settle: .nan}", "drift.settle: Input should be "),
+        ("drift: {budget: 40, settle: 15}", ""),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused_and_usual_ones_are_not(tmp_path: Path, settings: str, message: str) -> None:
+    path = written(tmp_path, f"{TEXT}{settings}\n")
+    if not message:
+        load_policy(path)
+        return
+    with pytest.raises(BadRequest, match=re.escape(message)):
+        load_policy(path)
+
+
 def test_the_manual_has_every_setting() -> None:
     manual = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
     settings = {*Policy.model_fields, *Root.model_fields, *(f"source.{name}" for name in Warehouse.model_fields)} - {
