@@ -34,6 +34,10 @@ class TableLag:
     held: str = ""
 
 
+#: What to do where a replica's state cannot be read.
+EDITED = "set the parameter back to what it was, or drop the replica and bootstrap it again: until then nothing is loaded"
+
+
 @dataclass(frozen=True, slots=True)
 class Lag:
     """The lag of one database.
@@ -52,6 +56,7 @@ class Lag:
         stopped: why an operator stopped it: failed over, paused or undone; else "".
         changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
+        unreadable: whether that is since the replica's state cannot be read (a parameter edited by hand): no load mends that.
         in_source: whether the source has the database; it is asked where the target has no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
         problem: which side does not answer, so that figures are not known, or "".
@@ -73,6 +78,7 @@ class Lag:
     changed: str = ""
     left: tuple[str, ...] = ()
     in_source: bool = True
+    unreadable: bool = False
 
     @property
     def lacks_replica(self) -> bool:

@@ -72,7 +72,7 @@ class LagReader:
         return tuple(
             self._lag(name, states[name], reaches[name], current, waiting[name])
             if name in states
-            else Lag(name, policy.target_of(name), None, current, None, None, gap=unreadable[name])
+            else Lag(name, policy.target_of(name), None, current, None, None, gap=unreadable[name], unreadable=True)
             for name in self._databases
         )
 
@@ -163,9 +163,8 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
         except Refused as error:
             unreadable = str(error)
         held, last = tuple(sorted(state.held.items())), state.last_id
-        found.append(
-            Lag(name, target_name, last, current, None, None, held, gap=unreadable, stopped=stopped(state), problem=problem)
-        )
+        known = Lag(name, target_name, last, current, None, None, held, gap=unreadable, stopped=stopped(state), problem=problem)
+        found.append(replace(known, unreadable=bool(unreadable)))
     return tuple(found)
 
 

@@ -43,6 +43,7 @@ HELD_TAG = "hive_replication/held"
 FILES_PROVEN = "files_proven"
 #: Name of the check that both sides hold the same, which windows and a schedule answer.
 SAME_OBJECTS = "same_objects"
+NO_STRAYS = "no_strays"
 
 _STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")

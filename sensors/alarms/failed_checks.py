@@ -13,6 +13,7 @@ import dagster as dg
 
 from repl_assets.catalog.keys import (
     NO_ALARMS,
+    NO_STRAYS,
     NOT_HELD,
     NOTHING_HELD,
     UP_TO_DATE,
@@ -101,6 +102,10 @@ def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
     check, why = key.check, " ".join((evaluation.description or "").split())[:_REASON]
     what = ".".join(map(hive_name, _path(key))).removesuffix("__load")
     advice = f"look at the check, then repair what differs: materialize it in Dagster, or hive-repl repair {what}"
+    if check.name == NO_STRAYS:
+        advice = (
+            "look at the list in the check: what waits to be dropped or is being loaded goes by itself; delete the rest by hand"
+        )
     title = f"the check {check.name} of {what} failed{f': {why}' if why else ''}"
     path = f"{asset_url(check.asset_key)}?view=checks&checkDetail={check.name}"
     return Alarm("failed check", _about(key), title, advice, path, database_of(check.asset_key))

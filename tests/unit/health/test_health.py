@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.connect import Reachable
 from hive_replication.connect.databases import PatternMatches
+from hive_replication.doctor.examine import _lags
 from hive_replication.health import advice_on
 from hive_replication.health.alarms import conditions, open_alarms
 from hive_replication.health.history import merged
@@ -123,4 +124,10 @@ def test_a_parameter_that_was_edited_by_hand_hides_no_other_database(down: bool,
     assert f"the parameter {APPLIED} of the database 'sales' is 'abc'" in sales.advice
     roles = [one.role.role for one in (sales, hr) if one.role]
     assert roles == ["not known", "replica" if down else "not known"]
-    assert [one.about for one in open_alarms(connection, reach)] == ["source", "sales"] if down else ["sales"]
+    alarms = open_alarms(connection, reach)
+    assert [one.about for one in alarms] == (["source", "sales"] if down else ["sales"])
+    assert "recover" not in alarms[-1].advice, "it refuses"
+    assert alarms[-1].advice.startswith("set the parameter back to what it was")
+    if not down:
+        _, (finding,) = _lags(connection)
+        assert (finding.verdict, finding.check, finding.advice) == ("error", "state of sales", alarms[-1].advice)

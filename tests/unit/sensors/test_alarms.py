@@ -316,6 +316,16 @@ def test_failed_checks(web: WebServer, watch: Watch) -> None:
     }
 
 
+def test_what_the_check_no_strays_finds_is_not_to_be_repaired(web: WebServer, watch: Watch) -> None:
+    strays = dg.AssetCheckKey(NAMES.database("sales", "load"), "no_strays")
+    watch.checks = [strays]
+    watch.answer(strays, passed=False)
+    watch.tick(WELL)
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert "repair" not in alarm["advice"]
+    assert "delete the rest by hand" in alarm["advice"]
+
+
 def test_a_check_that_cannot_decide_ends_no_alarm(web: WebServer, watch: Watch) -> None:
     same = dg.AssetCheckKey(NAMES.database("sales", "load"), "same_objects")
     rows = dg.AssetCheckKey(NAMES.tables("sales"), "row_counts")
