@@ -62,7 +62,7 @@ def _objects(policy: Policy | None, incomplete: str, *, source: bool) -> list[st
 
 
 def _names(policy: Policy) -> list[str]:
-    from hive_replication.policy.model import is_pattern
+    from hive_replication.policy.database_names import is_pattern
 
     return [name for name in policy.databases if not is_pattern(name)]
 

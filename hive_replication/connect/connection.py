@@ -14,6 +14,7 @@ from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
+from hive_replication.metastore.transport import addresses
 from hive_replication.policy import Policy
 from hive_replication.signing import signing_key
 from hive_replication.storage import Storage
@@ -57,6 +58,17 @@ def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CAL
     metastore = Metastore.of(policy.source, timeout=timeout, retries=retries, connections=policy.metastore_connections)
     policy, patterns = matched(policy, metastore)
     return connected(policy, metastore, patterns, timeout=timeout, retries=retries)
+
+
+def require_usable(policy: Policy) -> None:
+    """Makes sure that a policy names what can be connected to, as far as that shows without a server and a secret.
+
+    Raises:
+        BadRequest: an address of a metastore is malformed, or its dump root lies under no root of source or target.
+    """
+    for side in (policy.source, policy.target):
+        addresses(side.metastore)
+    dump_root(policy)
 
 
 def connected(

@@ -22,7 +22,7 @@ from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
-from hive_replication.policy.model import is_pattern
+from hive_replication.policy.database_names import is_pattern
 from hive_replication.storage import AlreadyExists, Denied, Storage
 
 _LOG = logging.getLogger(__name__)

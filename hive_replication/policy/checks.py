@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.warehouse import Settings
@@ -50,6 +50,12 @@ class Checks(Settings):
         default=None, description="When Dagster answers them for all tables: a cron expression in time_zone, e.g. 0 4 * * Sun"
     )
     sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
+
+    @model_validator(mode="after")
+    def _blocking_ones_run(self) -> Checks:
+        if absent := [name for name in self.blocking if name not in self.run]:
+            raise ValueError(f"blocking names {', '.join(absent)}, which run does not: a check that is not there blocks nothing")
+        return self
 
 
 class Drift(Settings):

@@ -23,6 +23,18 @@ def valid_hours(text: str) -> str:
     return text
 
 
+def quoted_time(time: object) -> object:
+    """The time of day as it is given, if YAML has not made a number of it.
+
+    Raises:
+        ValueError: it has.
+    """
+    if isinstance(time, int) and not isinstance(time, bool):
+        shown = f"{time // 60}:{time % 60:02}"
+        raise ValueError(f'YAML reads a time such as {shown} as the number {time}: put it in quotes, "{shown}"')  # noqa: TRY004
+    return time
+
+
 def valid_zone(name: str) -> str:
     """The name, if it is a time zone such as ``Europe/Berlin``.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from hive_replication.errors import BadRequest
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
-from hive_replication.policy.hours import valid_hours, valid_zone
+from hive_replication.policy.database_names import is_pattern, require_used, valid_databases
+from hive_replication.policy.hours import quoted_time, valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
@@ -28,29 +29,6 @@ Patterns = Annotated[tuple[str, ...], AfterValidator(valid_patterns)]
 RenamedViews = Literal["rewrite", "rewrite-or-warn", "warn", "hold"]
 #: What a load does with an object of the target that is in the way and no replica.
 ConflictPolicy = Literal["refuse", "adopt", "replace", "keep-aside"]
-
-
-def is_pattern(database: str) -> bool:
-    """Whether a name in ``databases`` is a shell pattern."""
-    return any(mark in database for mark in "*?[")
-
-
-def _databases(databases: dict[str, str]) -> dict[str, str]:
-    sources: dict[str, str] = {}
-    folded: dict[str, str] = {}
-    for source, target in ((source.lower(), target.lower()) for source, target in databases.items()):
-        for name in (source, target):
-            if "@" in name or "#" in name:
-                raise ValueError(f"{name!r} is no database of the catalog hive, the only one that is replicated")
-        if source in folded:
-            raise ValueError(f"{source!r} is named twice: Hive's names have no case")
-        if is_pattern(source) != ("*" in target) or target.count("*") > 1:
-            raise ValueError(f"{source!r}: {target!r}: a pattern needs one * in its target name, which stands for the source's")
-        if target in sources and not is_pattern(source):
-            raise ValueError(f"{sources[target]!r} and {source!r} have the same target {target!r}")
-        sources[target] = source
-        folded[source] = target
-    return folded
 
 
 def _filters(filters: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
@@ -77,7 +55,7 @@ class Policy(Settings):
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
     dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
-    databases: Annotated[dict[str, str], AfterValidator(_databases)] = Field(
+    databases: Annotated[dict[str, str], AfterValidator(valid_databases)] = Field(
         min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
     )
     new_databases: bool = Field(default=False, description="Patterns in databases also take in databases that are created later")
@@ -146,7 +124,7 @@ class Policy(Settings):
     retention_seconds: int = Field(
         default=7 * 86_400, ge=0, description="How long old data, journals and dumps are kept to go back; then retention deletes"
     )
-    retention_at: str | None = Field(
+    retention_at: Annotated[str | None, BeforeValidator(quoted_time)] = Field(
         default="03:00",
         pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
         description="Time of day, in time_zone, at which Dagster's job retention runs; never where null",
@@ -221,11 +199,10 @@ class Policy(Settings):
     )
 
     @model_validator(mode="after")
-    def _filters_of_its_databases(self) -> Policy:
-        """A name that is none of the policy's would filter nothing, unsaid."""
-        for name in self.partition_filters:
-            if not (is_pattern(name) or self.has_database(name)):
-                raise ValueError(f"partition_filters.{name}: no database of the policy has this name")
+    def _names_of_its_databases(self) -> Policy:
+        require_used("partition_filters", self.partition_filters, self.databases)
+        require_used("priorities", self.priorities, self.databases)
+        require_used("locations", self.locations, self.databases, on_target=True)
         return self
 
     @model_validator(mode="after")

@@ -26,6 +26,8 @@ _SECRET = re.compile(
 _NO_SECRET = re.compile(
     r"(provider|impl|class|path|file|location|algorithm|renewer|enabled|required|type|interval|uri)s?$", re.IGNORECASE
 )
+# Spark's settings that name secrets of Kubernetes, where they are mounted, and which of their keys a variable is.
+_OF_KUBERNETES = re.compile(r"spark\.kubernetes\.(container\.image\.pullSecrets|(driver|executor)\.(secrets|secretKeyRef)\..+)")
 _SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM, or in JSON
 _LIMIT = 64 * 1024  # bytes of a file with a secret
 
@@ -42,7 +44,7 @@ def as_reference(value: str) -> str:
 
 def names_secret(option: str) -> bool:
     """Whether an option of a file system, or a setting of Spark, is a secret by its name."""
-    return bool(_SECRET.search(option)) and not _NO_SECRET.search(option)
+    return bool(_SECRET.search(option)) and not (_NO_SECRET.search(option) or _OF_KUBERNETES.fullmatch(option))
 
 
 def only_references(options: dict[str, str]) -> dict[str, str]:
@@ -54,7 +56,8 @@ def only_references(options: dict[str, str]) -> dict[str, str]:
     for option, value in options.items():
         if is_reference(value):
             continue
-        if (names_secret(option) and value) or has_password(value) or _SECRET_IN_VALUE.search(value):
+        within = has_password(value) or (_SECRET_IN_VALUE.search(value) and not _OF_KUBERNETES.fullmatch(option))
+        if (names_secret(option) and value) or within:
             raise ValueError(
                 f"{option} is a secret, and the policy is stored and shown: write ${{env:NAME}} or ${{file:/path}} instead, "
                 "and set the variable or the file where hive-repl and Dagster run"

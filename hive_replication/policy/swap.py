@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hive_replication.errors import BadRequest
-from hive_replication.policy.model import Policy, is_pattern
+from hive_replication.policy.database_names import is_pattern
+from hive_replication.policy.model import Policy
 
 #: Directories on the old target, which mean nothing on the new one.
 _OF_THE_TARGET = ("locations", "external_root", "functions_root")

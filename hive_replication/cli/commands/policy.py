@@ -44,6 +44,7 @@ def init(
     """Writes a commented policy; prompts for what no option sets."""
     from pydantic import ValidationError
 
+    from hive_replication.connect.connection import require_usable
     from hive_replication.policy import Policy
     from hive_replication.policy.template import commented
 
@@ -63,6 +64,7 @@ def init(
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise BadRequest(f"no policy was written: {wrong}") from error
+    require_usable(policy)
     path.write_text(commented(policy), encoding="utf-8")
     print(f"{path} written; next: hive-repl doctor --config {path}", file=sys.stderr)
 
@@ -70,8 +72,11 @@ def init(
 @app.command()
 def check(context: typer.Context, config: Config = None, json: Json = False) -> None:
     """Reads the policy; names line, column and setting of each error."""
+    from hive_replication.connect.connection import require_usable
+
     chosen = settings(context, config, json)
     policy = chosen.policy()
+    require_usable(policy)
     rows = [(source, target) for source, target in policy.databases.items()]
     chosen.output.table(("database", "on target"), rows, {"valid": True, "policy": policy.model_dump(mode="json")})
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_replication.cli.main import run
 from hive_replication.connect import connect
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.errors import BadRequest, Refused
@@ -110,6 +111,23 @@ def test_a_malformed_metastore_address_is_a_bad_request(tmp_path: Path) -> None:
         ("drift: {settle: .inf}", "drift.settle: Input should be less than or equal to 15"),
         ("drift: {settle: .nan}", "drift.settle: Input should be "),
         ("drift: {budget: 40, settle: 15}", ""),
+        (
+            "locations: {sales: 'hdfs://target:8020/warehouse/x'}",
+            "locations.sales: no database of the policy has this name on the",
+        ),
+        ("locations: {Sales_Copy: 'hdfs://target:8020/warehouse/x'}", ""),
+        ("priorities: {sale: 3}", "priorities.sale: no database of the policy has this name; it has: sales"),
+        ("priorities: {Sales: 3, 'x*': 1}", ""),
+        ("checks: {run: [not_held], blocking: [nothing_held]}", "blocking names nothing_held, which run does not"),
+        ("checks: {run: [nothing_held], blocking: [nothing_held]}", ""),
+        ("retention_at: 13:00", 'YAML reads a time such as 13:00 as the number 780: put it in quotes, "13:00"'),
+        ("retention_at: '13:00'", ""),
+        ("retention_at: null", ""),
+        ("retention_at: 'noon'", "retention_at: String should match pattern"),
+        ("spark: {spark.kubernetes.container.image.pullSecrets: regcred}", ""),
+        ("spark: {spark.kubernetes.executor.secrets.keytab: /mount}", ""),
+        ("spark: {spark.kubernetes.driver.secretKeyRef.DB_PASSWORD: 'db-secret:password'}", ""),
+        ("spark: {spark.kubernetes.driverEnv.DB_PASSWORD: hunter2}", "is a secret, and the policy is stored and shown"),
     ],
 )
 def test_settings_that_would_do_nothing_are_refused_and_usual_ones_are_not(tmp_path: Path, settings: str, message: str) -> None:
@@ -119,6 +137,30 @@ def test_settings_that_would_do_nothing_are_refused_and_usual_ones_are_not(tmp_p
         return
     with pytest.raises(BadRequest, match=re.escape(message)):
         load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("thrift://source:9083", "http//x", "'http//x' is not a metastore"),
+        ("hdfs://target:8020/warehouse/dumps", "hdfs://elsewhere/dumps", "lies under none of its storage roots"),
+        ("", "", ""),
+    ],
+)
+def test_a_policy_is_checked_as_it_is_used(
+    tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    assert run(["--config", str(path), "policy", "check"]) == (2 if message else 0)
+    assert message in capsys.readouterr().err
+
+
+def test_patterns_have_locations_for_the_databases_that_they_may_take_in(tmp_path: Path) -> None:
+    text = TEXT.replace("{sales: sales_copy}", "{'fin_*': 'dr_*'}") + "locations: {%s: 'hdfs://target:8020/warehouse/x'}\n"
+    load_policy(written(tmp_path, text % "dr_fin_eu"))
+    with pytest.raises(BadRequest, match=r"locations\.fin_eu: no database"):
+        load_policy(written(tmp_path, text % "fin_eu"))
 
 
 def test_the_manual_has_every_setting() -> None:
@@ -158,7 +200,7 @@ def test_what_is_no_policy_is_one_clear_error(tmp_path: Path, text: bytes, messa
 
 def test_directories_of_databases(tmp_path: Path) -> None:
     """By names without case; each its own, on a store of the target."""
-    text = TEXT + "locations: {%s}\n"
+    text = TEXT.replace("{sales: sales_copy}", "{sales: copy, hr: a, fin: b}") + "locations: {%s}\n"
     made = load_policy(written(tmp_path, text % "Copy: hdfs://target:8020/warehouse/lake/"))
     assert made.locations == {"copy": "hdfs://target:8020/warehouse/lake"}
     below = "a: hdfs://target:8020/warehouse/x, b: hdfs://target:8020/warehouse/x/y"
