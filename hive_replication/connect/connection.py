@@ -46,7 +46,7 @@ def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CAL
 
     Args:
         policy: the policy.
-        timeout: seconds to wait for the answer of one call of a metastore.
+        timeout: seconds to wait for the answer of one call of a metastore, and of the storage of dumps.
         retries: attempts of one such call in all.
 
     Raises:
@@ -56,7 +56,7 @@ def connect(policy: Policy, *, timeout: float = CALL_TIMEOUT, retries: int = CAL
         Denied: which databases its patterns have must not be read there, or not be recorded.
     """
     metastore = Metastore.of(policy.source, timeout=timeout, retries=retries, connections=policy.metastore_connections)
-    policy, patterns = matched(policy, metastore)
+    policy, patterns = matched(policy, metastore, timeout)
     return connected(policy, metastore, patterns, timeout=timeout, retries=retries)
 
 

@@ -59,17 +59,16 @@ def resolved(policy: Policy, source: Metastore, patience: float) -> Policy:
         source: the source's metastore.
         patience: seconds to wait for the storage of dumps.
     """
-    if any(map(is_pattern, policy.databases)):
-        require_answers(Storage((dump_root(policy),)), patience)
-    return matched(policy, source)[0]
+    return matched(policy, source, patience)[0]
 
 
-def matched(policy: Policy, source: Metastore, *, record: bool = True) -> tuple[Policy, PatternMatches]:
+def matched(policy: Policy, source: Metastore, patience: float, *, record: bool = True) -> tuple[Policy, PatternMatches]:
     """The policy with the databases that its patterns stand for; itself where it has none, and then nothing is asked.
 
     Args:
         policy: the policy.
         source: the source's metastore.
+        patience: seconds to wait for the storage of dumps.
         record: whether databases that are taken in now are recorded; reports leave that to what replicates.
 
     Raises:
@@ -80,7 +79,7 @@ def matched(policy: Policy, source: Metastore, *, record: bool = True) -> tuple[
     if not any(map(is_pattern, policy.databases)):
         return policy, PatternMatches()
     root, there = dump_root(policy), source.databases()
-    taken = _recorded(policy, root, there) if record else _in_memory(policy, root, there)
+    taken = (_recorded if record else _in_memory)(policy, root, there, patience)
     policy, written = with_databases(policy, (name for names in taken.values() for name in names)), policy
     left_out = _left_out(written, there, policy.databases)
     for name, why in left_out.items():
@@ -88,10 +87,10 @@ def matched(policy: Policy, source: Metastore, *, record: bool = True) -> tuple[
     return policy, PatternMatches(taken, left_out)
 
 
-def _recorded(policy: Policy, root: Root, there: Iterable[str]) -> dict[str, list[str]]:
+def _recorded(policy: Policy, root: Root, there: Iterable[str], patience: float) -> dict[str, list[str]]:
     storage, place = Storage((root,)), _place(policy, root)
     while True:
-        number, known = _known(storage, place)
+        number, known = _known(storage, place, patience)
         taken = taken_in(policy, there, known)
         if taken == known:
             return taken
@@ -106,17 +105,21 @@ def _recorded(policy: Policy, root: Root, there: Iterable[str]) -> dict[str, lis
         return taken
 
 
-def _in_memory(policy: Policy, root: Root, there: Iterable[str]) -> dict[str, list[str]]:
+def _in_memory(policy: Policy, root: Root, there: Iterable[str], patience: float) -> dict[str, list[str]]:
     try:
-        _, known = _known(Storage((root,)), _place(policy, root))
+        _, known = _known(Storage((root,)), _place(policy, root), patience)
     except (Unreachable, Denied) as error:  # a report is to come all the same, and says of the dump root that it is down
         _LOG.warning("which databases the policy's patterns had is not known; they stand for all that match now: %s", error)
         known = {}
     return taken_in(policy, there, known)
 
 
-def matched_before(policy: Policy) -> tuple[Policy, PatternMatches]:
+def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatches]:
     """The policy with the databases that its patterns had when the source was asked last; the source is not asked.
+
+    Args:
+        policy: the policy.
+        patience: seconds to wait for the storage of dumps.
 
     Raises:
         BadRequest: the file of the databases is damaged.
@@ -126,7 +129,7 @@ def matched_before(policy: Policy) -> tuple[Policy, PatternMatches]:
     if not any(map(is_pattern, policy.databases)):
         return policy, PatternMatches()
     root = dump_root(policy)
-    _, known = _known(Storage((root,)), _place(policy, root))
+    _, known = _known(Storage((root,)), _place(policy, root), patience)
     return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
 
 
@@ -134,11 +137,12 @@ def _place(policy: Policy, root: Root) -> str:
     return f"{root.uri}.policies/{policy.name}"
 
 
-def _known(storage: Storage, place: str) -> tuple[int, dict[str, list[str]]]:
+def _known(storage: Storage, place: str, patience: float) -> tuple[int, dict[str, list[str]]]:
     """The newest number of a policy's files, and what that file says; before the first one, 0 and the file without a number.
 
     Earlier versions wrote only that one, in place: it may have been left half-written.
     """
+    require_answers(storage, patience)
     names = (status.uri.rpartition("/")[2].removesuffix(".json") for status in storage.ls(place))
     number = max((int(name) for name in names if _NUMBER.fullmatch(name)), default=0)
     uri = f"{place}/{number}.json" if number else f"{place}.json"

@@ -28,6 +28,26 @@ def require_answers(storage: Storage, seconds: float) -> None:
             _QUESTIONS.require_answer(storage, root, seconds)
 
 
+def require_reachable(storage: Storage, seconds: float) -> None:
+    """Makes sure that the stores of all roots answer, of whatever kind they are, if only that they deny what is asked.
+
+    Args:
+        storage: whose roots are asked.
+        seconds: to wait for an HDFS that takes connections and never answers.
+
+    Raises:
+        Unreachable: one does not answer, or cannot be reached.
+    """
+    require_answers(storage, seconds)
+    for root in storage.roots:
+        try:
+            storage.exists(root.uri)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError):  # whoever needs it says what is wrong
+            continue
+
+
 class _Questions:
     """One question to each root at a time: the client of HDFS waits for ever, and a thread that waits cannot be ended.
 

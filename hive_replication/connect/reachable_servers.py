@@ -62,11 +62,11 @@ def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
     found = reach(policy)
     if not found.source:
         metastore = Metastore.of(policy.source, connections=policy.metastore_connections)
-        policy, patterns = matched(policy, metastore, record=False)
+        policy, patterns = matched(policy, metastore, _TIMEOUT, record=False)
         return connected(policy, metastore, patterns), found
     patterns = PatternMatches()
     try:
-        policy, patterns = matched_before(policy)
+        policy, patterns = matched_before(policy, _TIMEOUT)
     except (Unreachable, Denied) as error:
         _LOG.info("the databases of patterns are left out: %s", error)
         policy = with_databases(policy, ())

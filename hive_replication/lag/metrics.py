@@ -1,4 +1,7 @@
-"""Lags as Prometheus metrics: read when scraped, at most once in some seconds."""
+"""Lags as Prometheus metrics: read when scraped, at most once in some seconds, and never waited for as long as a scrape may take.
+
+A scrape that takes too long is none, and no rule sees what it would have said: so servers that do not answer are noticed here.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,24 @@ from dataclasses import dataclass
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from hive_replication.connect import Connection
-from hive_replication.errors import ReplicationError
+from hive_replication.connect.connection import connected
+from hive_replication.connect.databases import matched, with_databases
+from hive_replication.connect.hanging_storage import require_answers, require_reachable
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.lag.compute_lag import Lag, TableLag
 from hive_replication.lag.reader import LagReader
 from hive_replication.load.journal.journal import finished_loads
+from hive_replication.metastore.client import Metastore
+from hive_replication.policy import Policy
 
 _LOG = logging.getLogger(__name__)
 
 _PREFIX = "hive_replication_"
-_MOST_EVENTS = 10_000  # of the log in one scrape, some 15 s; the next one continues
+_MOST_EVENTS = 10_000  # of the log in one reading, some 15 s; the next one continues
+_TIMEOUT, _ATTEMPTS = 15.0, 2  # seconds for the answer of one call, and how many
+_PATIENCE = 3.0  # seconds that a scrape waits for a reading: Prometheus waits 10 s by default
+_TOO_OLD = 60.0  # seconds after which figures that should have been read again are served no more
+_GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +43,68 @@ class _Observation:
     up: bool = False
 
 
+class _Reader:
+    """Reads a policy's lags again and again; its patterns may have other databases each time.
+
+    Args:
+        policy: the policy, as it is written.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        connections = policy.metastore_connections
+        self._metastore = Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS, connections=connections)
+        self._connect(with_databases(policy, ()))
+
+    def _connect(self, policy: Policy) -> None:
+        connection = connected(policy, self._metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)
+        self._target, self._dumps, self._resolved = connection.target, connection.store.storage, policy
+        self._lags = LagReader(connection.source, connection.target, most_events=_MOST_EVENTS)
+
+    def read(self) -> _Observation:
+        """What there is to tell now."""
+        try:
+            require_reachable(self._dumps, _TIMEOUT)  # nothing is replicated without it, nor known which databases patterns have
+            policy, _ = matched(self._policy, self._metastore, _TIMEOUT, record=False)
+            if policy != self._resolved:
+                self._connect(policy)
+            lags = self._lags.read()
+            return _Observation(lags, tuple(self._last_loads(lags)), up=True)
+        except ReplicationError as error:
+            _LOG.warning("the lag is not known: %s", error)
+            return _Observation()
+
+    def _last_loads(self, lags: Iterable[Lag]) -> Iterator[tuple[str, float]]:
+        target = self._target
+        require_answers(target.storage, _TIMEOUT)
+        for one in lags:
+            try:
+                found = target.metastore.database(one.target_database)
+                loads = finished_loads(target.storage, found.locationUri) if found and found.locationUri else []
+            except Unreachable:
+                raise
+            except (ReplicationError, OSError) as error:  # the others are told of all the same
+                _LOG.warning("when %s was loaded last is not known: %s", one.target_database, error)
+                continue
+            if loads:
+                yield one.database, max(load.time for load in loads)
+
+
 class LagCollector(Collector):
     """The metrics of one policy.
 
     Args:
-        connection: both sides.
+        policy: the policy.
         every: seconds for which the figures of one reading are served.
+
+    Raises:
+        BadRequest: see :func:`~hive_replication.connect.connect`; no server is called.
     """
 
-    def __init__(self, connection: Connection, every: float) -> None:
-        self._connection, self._every = connection, every
-        self._reader = LagReader(connection.source, connection.target, most_events=_MOST_EVENTS)
+    def __init__(self, policy: Policy, every: float) -> None:
+        self._policy, self._every = policy, every
         self._guard = threading.Lock()
+        self._reader, self._reading, self._began = _Reader(policy), threading.Thread(), float("-inf")
         self._last, self._observed = _Observation(), float("-inf")
         self._tables: set[tuple[str, str]] = set()
 
@@ -52,35 +113,38 @@ class LagCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All metrics; where a server does not answer only ``up``, which is 0."""
-        policy = self._connection.source.policy
+        """All metrics; where a server does not answer, or what was read is too old, only ``up``, which is 0."""
+        self._begin_if_due().join(_PATIENCE)
+        policy = self._policy
         with self._guard:
-            if time.monotonic() - self._observed >= self._every:
-                self._last, self._observed = self._ask(), time.monotonic()
-            last = self._last
-            self._tables |= {(one.database, table.table) for one in last.lags for table in one.tables}
+            fresh = time.monotonic() - self._observed < self._every + _TOO_OLD
+            last = self._last if fresh else _Observation()
             tables = sorted(self._tables)
-        yield _gauge("up", "Whether source and target answer", ["policy"], [([policy.name], float(last.up))])
+        yield _gauge("up", "Whether source, target and dump root answer", ["policy"], [([policy.name], float(last.up))])
         target = [([policy.name], float(policy.lag_target_seconds))]
         yield _gauge("lag_target_seconds", "How long an event may wait by the policy", ["policy"], target)
         yield from _databases(policy.name, last)
         yield from _tables(policy.name, last.lags, tables)
 
-    def _ask(self) -> _Observation:
-        try:
-            lags = self._reader.read()
-            return _Observation(lags, tuple(self._last_loads(lags)), up=True)
-        except ReplicationError as error:
-            _LOG.warning("the lag is not known: %s", error)
-            return _Observation()
+    def _begin_if_due(self) -> threading.Thread:
+        """The reading under way, a new one where it is time for that, or else the last one, which has ended."""
+        with self._guard:
+            now = time.monotonic()
+            given_up = self._reading.is_alive() and now - self._began > _GIVEN_UP
+            if given_up:
+                self._reader = _Reader(self._policy)
+            if given_up or (not self._reading.is_alive() and now - self._observed >= self._every):
+                self._reading = threading.Thread(target=self._read, args=(self._reader,), daemon=True, name="reads lags")
+                self._began = now
+                self._reading.start()
+            return self._reading
 
-    def _last_loads(self, lags: Iterable[Lag]) -> Iterator[tuple[str, float]]:
-        target = self._connection.target
-        for one in lags:
-            found = target.metastore.database(one.target_database)
-            loads = finished_loads(target.storage, found.locationUri) if found and found.locationUri else []
-            if loads:
-                yield one.database, max(load.time for load in loads)
+    def _read(self, reader: _Reader) -> None:
+        found = reader.read()
+        with self._guard:
+            if reader is self._reader:  # else it was given up
+                self._last, self._observed = found, time.monotonic()
+                self._tables |= {(one.database, table.table) for one in found.lags for table in one.tables}
 
 
 def _databases(policy: str, last: _Observation) -> Iterator[GaugeMetricFamily]:
@@ -103,6 +167,11 @@ def _databases(policy: str, last: _Observation) -> Iterator[GaugeMetricFamily]:
     yield gauge("held_tables", "Tables that are held", ((one.database, len(one.held)) for one in lags))
     yield gauge(
         "gap", "Whether the source's events cannot be applied to the replica", ((one.database, bool(one.gap)) for one in lags)
+    )
+    yield gauge(
+        "no_replica",
+        "Whether the target has no finished replica of a database that the source has",
+        ((one.database, one.lacks_replica) for one in lags),
     )
     yield gauge(
         "stopped", "Whether an operator paused the database or took it back", ((one.database, bool(one.stopped)) for one in lags)

@@ -28,7 +28,8 @@ def metrics(
 ) -> None:
     """Serves how far the replicas are behind as Prometheus metrics, at /metrics, until interrupted.
 
-    Both sides are called when the metrics are scraped. The page has no access control: let only Prometheus reach it.
+    Both sides are called when the metrics are scraped; if one does not answer, the page says so within seconds. It has no access
+    control: let only Prometheus reach it.
     """
     from prometheus_client import CollectorRegistry, start_http_server
 
@@ -36,7 +37,7 @@ def metrics(
 
     chosen = settings(context, config, json)
     registry = CollectorRegistry()
-    registry.register(LagCollector(chosen.connect(), every))
+    registry.register(LagCollector(chosen.policy(), every))
     try:
         server, thread = start_http_server(port, address, registry)
     except OSError as error:

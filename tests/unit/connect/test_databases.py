@@ -95,7 +95,7 @@ def kept(tmp_path: Path) -> Policy:
 
 def found(made: Policy, *names: str) -> list[str]:
     source: Any = Source(*names)
-    return sorted(matched(made, source)[0].databases)
+    return sorted(matched(made, source, 5.0)[0].databases)
 
 
 def test_the_databases_of_a_policy_are_remembered(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
     place = tmp_path / "dumps/.policies/default"
     place.mkdir(parents=True)
     (place / "1.json").write_text('{"s*": ["s1", "sdr"]}', encoding="utf-8")
-    found, patterns = matched(made, source)
+    found, patterns = matched(made, source, 5.0)
     assert (found.databases, patterns.databases) == ({"finance": "sdr", "s1": "s1"}, {"s*": ["s1"]})
     assert list(patterns.left_out) == ["sdr"]
     assert "the source database sdr is left out: its name on the target would be 'sdr', which is that of 'finance'" in caplog.text
@@ -136,11 +136,11 @@ def test_reports_record_nothing_and_come_without_the_storage_of_dumps(
 ) -> None:
     made = kept(tmp_path)
     source: Any = Source("s1")
-    assert list(matched(made, source, record=False)[0].databases) == ["s1"]
+    assert list(matched(made, source, 5.0, record=False)[0].databases) == ["s1"]
     assert not (tmp_path / "dumps").exists()
     for problem in (Unreachable("the storage root cannot be reached"), Denied("the account x may not")):
         monkeypatch.setattr(Storage, "ls", raising(problem))
-        assert list(matched(made, source, record=False)[0].databases) == ["s1"]
+        assert list(matched(made, source, 5.0, record=False)[0].databases) == ["s1"]
         assert str(problem) in caplog.text
         monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable())
         monkeypatch.setattr(Metastore, "databases", lambda *_: ["s1"])
