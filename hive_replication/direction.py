@@ -57,7 +57,7 @@ def failover_open(policy: Policy, name: str, *, force: bool = False) -> Failover
         Refused: the source answers, so that a planned failover loses nothing; or a load runs.
         Unreachable: the target does not answer.
     """
-    connection, reach = connect_reachable(policy)
+    connection, reach = connect_reachable(policy, name.lower())
     database, target = _both(connection, name)
     with recorded(connection, "failover open", target, None) as notes:
         done = failover.start_unplanned(connection, database, reach, force=force)
@@ -76,7 +76,7 @@ def failover_finish(policy: Policy, name: str) -> FailoverStatus:
         Refused: no failover is ready, or the source was written since.
         Unreachable: a side does not answer.
     """
-    connection, reach = connect_reachable(policy)
+    connection, reach = connect_reachable(policy, name.lower())
     database, target = _both(connection, name)
     with recorded(connection, "failover finish", target, None) as notes:
         done = failover.finish(connection, database, reach)
@@ -86,7 +86,7 @@ def failover_finish(policy: Policy, name: str) -> FailoverStatus:
 
 def failover_rollback(policy: Policy, name: str) -> FailoverStatus:
     """Takes back a failover whose target is not open; replication goes on. Arguments and errors as :func:`failover_finish`."""
-    connection, reach = connect_reachable(policy)
+    connection, reach = connect_reachable(policy, name.lower())
     database, target = _both(connection, name)
     with recorded(connection, "failover rollback", target, None):
         return failover.rollback(connection, database, reach)
@@ -151,11 +151,11 @@ def failover_status(policy: Policy, name: str) -> FailoverStatus:
         BadRequest: the policy has no such database.
         Unreachable: the target does not answer.
     """
-    connection, reach = connect_reachable(policy)
+    connection, reach = connect_reachable(policy, name.lower())
     return failover.status(connection, _both(connection, name)[0], reach)
 
 
 def failover_plan(policy: Policy, name: str) -> FailoverPlan:
     """What a failover would take now, and what would be lost. Arguments and errors as :func:`failover_status`."""
-    connection, reach = connect_reachable(policy)
+    connection, reach = connect_reachable(policy, name.lower())
     return failover.plan(connection, _both(connection, name)[0], reach)

@@ -50,7 +50,8 @@ def policy_status(policy: Policy, name: str | None = None) -> PolicyStatus:
     Raises:
         BadRequest: the policy has no such database.
     """
-    return health.policy_status(*connect_reachable(policy), name.lower() if name else None)
+    database = name.lower() if name else None
+    return health.policy_status(*connect_reachable(policy, database), database)
 
 
 def alarms(policy: Policy) -> tuple[Alarm, ...]:

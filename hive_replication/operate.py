@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection
+from hive_replication.connect.hanging_storage import require_answers
 from hive_replication.copy.tasks import Copier
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.privileges.replicate import PrivilegeReport, Replica, replicate_privileges
 from hive_replication.load.records import Record, RecordStore
@@ -31,6 +33,9 @@ from hive_replication.statements import parse_name
 from hive_replication.units import when
 from hive_replication.verify import TableComparison, compare_database
 
+_LOG = logging.getLogger(__name__)
+
+_PATIENCE = 30.0  # seconds to wait for the storage of dumps, for a record of what is done already
 _MOST_PARTITIONS = 500  # repaired one by one; if more differ, the whole table is compared and repaired
 
 
@@ -255,18 +260,27 @@ class Notes:
 @contextmanager
 def recorded(connection: Connection, action: Action, database: str, table: str | None) -> Generator[Notes]:
     """Records an action when it ends; one that changed nothing leaves no record."""
-    store, notes = connection.store, Notes((table,) if table else ())
-    records = RecordStore(store.storage, store.root, database)
+    notes = Notes((table,) if table else ())
     record = Record(new_token(), action, database, actor(), 0.0)
     try:
         yield notes
     except (BadRequest, Refused):  # nothing was begun
         raise
     except ReplicationError as error:
-        records.keep(replace(record, time=time.time(), outcome="failed", tables=notes.tables, text=str(error)))
+        _keep(connection, replace(record, time=time.time(), outcome="failed", tables=notes.tables, text=str(error)))
         raise
     if notes.changed:
-        records.keep(replace(record, time=time.time(), tables=notes.tables, to_evid=notes.to_evid, text=notes.text))
+        _keep(connection, replace(record, time=time.time(), tables=notes.tables, to_evid=notes.to_evid, text=notes.text))
+
+
+def _keep(connection: Connection, record: Record) -> None:
+    store = connection.store
+    try:
+        require_answers(store.storage, _PATIENCE)
+    except Unreachable as error:
+        _LOG.warning("the record of the %s could not be kept: %s", record.action, error)
+        return
+    RecordStore(store.storage, store.root, record.database).keep(record)
 
 
 def _state(target: Target, database: str) -> ReplicaState:

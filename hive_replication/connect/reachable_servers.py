@@ -51,10 +51,14 @@ def reach(policy: Policy) -> Reachable:
         return Reachable(*threads.map(_problem, (policy.source, policy.target)))
 
 
-def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
+def connect_reachable(policy: Policy, name: str | None = None) -> tuple[Connection, Reachable]:
     """Connects the sides of a policy where a side, or the storage of dumps, may be down. Nothing is recorded.
 
-    Without the source its patterns have the databases that they had last.
+    Without the source its patterns have the databases that they had last; without the storage of dumps, too, the one asked for.
+
+    Args:
+        policy: the policy.
+        name: the source database that is asked for, in small letters; all of the policy where None.
 
     Raises:
         BadRequest: see :func:`~hive_replication.connect.connect`.
@@ -69,7 +73,7 @@ def connect_reachable(policy: Policy) -> tuple[Connection, Reachable]:
         policy, patterns = matched_before(policy, _TIMEOUT)
     except (Unreachable, Denied) as error:
         _LOG.info("the databases of patterns are left out: %s", error)
-        policy = with_databases(policy, ())
+        policy = with_databases(policy, (name,) if name and policy.has_database(name) else ())
     return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS), patterns), found
 
 

@@ -136,6 +136,8 @@ class Sides:
             raise BadRequest(
                 f"the target database {self.target_name!r} is no finished replica of {self.name!r}: nothing can fail over"
             )
+        if self.source is None and state.source.rpartition("/")[2] != self.name:
+            raise Refused(f"the target database {self.target_name!r} is a replica of {state.source}, not of a {self.name!r}")
         if self.source is not None and state.source != self.source_identity:
             raise Refused(
                 f"the target database {self.target_name!r} is a replica of {state.source}, not of {self.source_identity}"

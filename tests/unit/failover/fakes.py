@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
 
 from hive_replication.connect import Connection
 from hive_replication.dump.source import Source
@@ -84,3 +88,10 @@ def connected(source: Side, target: Side, conflicts: ConflictPolicy = "refuse") 
     written: Any = SimpleNamespace(metastore=target, storage=None, policy=made, identity=target.uri)
     written.within_filters = {"db": written}.get
     return cast("Connection", SimpleNamespace(source=read, target=written, copier=None))
+
+
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else loads: no lock of a metastore is asked for."""
+    lock = nullcontext(SimpleNamespace(check=lambda: None))
+    for module in ("failover.sides", "failover.finish", "failover.reverse", "load.replica.parameter_lock", "load.undo.undo"):
+        monkeypatch.setattr(import_module(f"hive_replication.{module}"), "MetastoreLock", lambda *_, **__: lock)

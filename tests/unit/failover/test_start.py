@@ -21,26 +21,12 @@ from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, Fail
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.verify import TableComparison
-from tests.unit.failover.fakes import Side, connected, log
+from tests.unit.failover.fakes import Side, connected, log, without_locks
 from tests.unit.load.replica.test_view_rewriting import view
 
 CREATE, INSERT = ("create", 0, 0, 0), ("insert", 0, 0, 0)
-parameter_lock = import_module("hive_replication.load.replica.parameter_lock")
 starting, finishing = (import_module(f"hive_replication.failover.{name}") for name in ("start", "finish"))
 LEVEL = ReplicaState("thrift://a:1/db", 2)
-
-
-class Lock:
-    """Nobody else loads."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.check = lambda: None
-
-    def __enter__(self) -> Lock:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 class Comparison:
@@ -58,9 +44,8 @@ class Comparison:
 
 @pytest.fixture(autouse=True)
 def comparison(monkeypatch: pytest.MonkeyPatch) -> Comparison:
-    for module in (sides, finishing, parameter_lock):
-        monkeypatch.setattr(module, "MetastoreLock", Lock)
-    monkeypatch.setattr(finishing, "remove_snapshots", Lock)
+    without_locks(monkeypatch)
+    monkeypatch.setattr(finishing, "remove_snapshots", Mock())
     monkeypatch.setattr(starting, "compare_database", made := Comparison())
     return made
 

@@ -13,10 +13,8 @@ import pytest
 
 from hive_replication import failover
 from hive_replication.errors import BadRequest, Refused
-from hive_replication.failover import sides
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
-from hive_replication.load.replica import parameter_lock
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.load.source_history import forgotten
@@ -26,8 +24,7 @@ from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from tests import model
 from tests.faults import Killed
-from tests.unit.failover.fakes import Side, connected, log
-from tests.unit.failover.test_start import Lock
+from tests.unit.failover.fakes import Side, connected, log, without_locks
 
 reversing = import_module("hive_replication.failover.reverse")
 A = model.NAMES[0]
@@ -40,8 +37,7 @@ def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No journal has what was written since: tables would be brought to a state that never was."""
-    for module in (reversing, parameter_lock, undoing):
-        monkeypatch.setattr(module, "MetastoreLock", Lock)
+    without_locks(monkeypatch)
     old = Side(parameters=CLOSED.parameters(), uri="thrift://b:1", location=f"{tmp_path.as_uri()}/db.db")
     connection: Any = connected(Side(parameters=OPENED.parameters()), old)
     target, storage = connection.target, Storage((Root(uri=tmp_path.as_uri()),))
@@ -79,8 +75,7 @@ def test_nothing_is_undone_to_a_load_from_before_the_database_was_a_source(
 
 @pytest.fixture
 def unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (reversing, parameter_lock, sides):
-        monkeypatch.setattr(module, "MetastoreLock", Lock)
+    without_locks(monkeypatch)
 
 
 REPLICA = ReplicaState("thrift://a:1/db", 2).parameters()
