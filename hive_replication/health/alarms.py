@@ -10,6 +10,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on
+from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import EDITED, Lag, lags_reachable
 from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON
 from hive_replication.policy import Policy
@@ -17,6 +18,7 @@ from hive_replication.units import count, duration
 
 _MOST_HELD = 20  # tables of a database with alarms of their own; more get one alarm together
 _REASON = 300  # characters
+_DOCTOR = "hive-repl doctor shows what to change"
 #: Beginnings of reasons for which tables are held though nothing of them failed.
 _NOT_FAILED = (UNDONE_REASON, RELEASED_REASON, PASSED_REASON)
 
@@ -51,20 +53,33 @@ def open_alarms(connection: Connection, reach: Reachable) -> tuple[Alarm, ...]:
         connection: both sides.
         reach: which of them answer.
     """
+    kept = KeptRecords.of(connection)
     try:
         lags = lags_reachable(connection, reach)
         behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
         setting = connection.source.metastore.config_value
         short = list(short_retention(setting, behind)) if behind and not reach.source else []
     except ReplicationError as error:
-        return (unreachable("source or target", str(error)),)
-    found = [unreachable(side, why) for side, why in reach.problems().items()]
-    return (*found, *conditions(lags, short, connection.source.policy))
+        return (unreachable("source or target", str(error)), *without_dumps(kept))
+    return (*of_servers(reach, kept), *conditions(lags, short, connection.source.policy, kept.lost(lags)))
+
+
+def of_servers(reach: Reachable, kept: KeptRecords) -> Iterator[Alarm]:
+    """The alarms of servers and dump root that do not answer."""
+    for side, why in reach.problems().items():
+        yield unreachable(side, why)
+    yield from without_dumps(kept)
+
+
+def without_dumps(kept: KeptRecords) -> Iterator[Alarm]:
+    """The alarm of a dump root that does not answer."""
+    if kept.problem:
+        yield Alarm("unreachable", "dump root", f"nothing can be replicated: {kept.problem}", _DOCTOR)
 
 
 def unreachable(about: str, why: str) -> Alarm:
     """The alarm of servers that do not answer."""
-    return Alarm("unreachable", about, f"the lag is not known: {why}", "hive-repl doctor shows what to change")
+    return Alarm("unreachable", about, f"the lag is not known: {why}", _DOCTOR)
 
 
 def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, replicas: Collection[str] = ()) -> Iterator[Alarm]:
@@ -74,7 +89,7 @@ def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, re
         lags: of all databases.
         short: the doctor's findings about retention at the source.
         policy: the policy.
-        replicas: databases that had a replica at an earlier observation.
+        replicas: databases that had a replica at an earlier observation, or by their records.
     """
     for one in lags:
         if one.lacks_replica and one.database in replicas:

@@ -261,6 +261,15 @@ def test_a_side_that_is_down_is_told_at_once_beside_the_other(warehouse: Warehou
         assert time.monotonic() - began < 20
 
 
+def test_a_replica_that_was_dropped_on_the_target_is_an_alarm(warehouse: Warehouse, shell: Shell) -> None:
+    assert shell("alarms")["alarms"] == [], "it is yet to come"
+    filled(warehouse)
+    assert shell("alarms")["alarms"] == []
+    warehouse.connection.target.metastore.drop_database(warehouse.database, cascade=True, delete_data=True)
+    (alarm,) = shell("alarms", code=1)["alarms"]
+    assert alarm["title"].startswith(f"{warehouse.database} has no replica any more")
+
+
 def test_a_released_table_is_caught_up_by_the_next_tick(sensor: Sensor, tmp_path: Path) -> None:
     warehouse = sensor.warehouse
     name = warehouse.database

@@ -12,8 +12,8 @@ from hive_replication.cli.settings import Config, Json, settings
 def alarms(context: typer.Context, config: Config = None, json: Json = False) -> None:
     """Shows what needs attention now, and what to do.
 
-    Servers that do not answer, lag above the policy's target, held tables, gaps, and lag that comes close to the time for which
-    the source keeps events. Failed runs and checks are Dagster's, and shown there.
+    Servers that do not answer, lag above the policy's target, held tables, gaps, replicas that are gone, and lag that comes close
+    to the time for which the source keeps events. Failed runs and checks are Dagster's, and shown there.
 
     Exit code 1 if there are any.
     """

@@ -33,6 +33,7 @@ _WINDOW = re.compile(r"(?:(\d+)|bootstrap|repair|recovery)-(\d+)")
 _CHUNK = 1 << 20  # bytes
 _SMALL = 4 << 20  # bytes that are sent in one request
 _MOST = 1 << 20  # bytes of a record
+_BOOTSTRAPS = 100  # the newest, which are read where there was no window
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,14 @@ class RecordStore:
     def newest(self, most: int | None = None) -> list[Record]:
         """The newest records, the newest first; those that cannot be read are left out."""
         return self._records(self.names()[:most])
+
+    def had_replica(self) -> bool:
+        """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
+        names = self.names()
+        if any(_WINDOW.fullmatch(one.what) and not one.what.startswith("bootstrap-") for one in names):
+            return True
+        bootstraps = self._records([one for one in names if one.what.startswith("bootstrap-")][:_BOOTSTRAPS])
+        return any(record.action == "bootstrap" and record.outcome != "failed" for record in bootstraps)
 
     def find(self, window: str) -> list[Record]:
         """The loads of a window, the newest first.
