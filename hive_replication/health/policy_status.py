@@ -10,9 +10,10 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.health.advice import advice_on
-from hive_replication.health.alarms import Alarm, conditions, unreachable
+from hive_replication.health.alarms import Alarm, conditions, of_servers
+from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
-from hive_replication.load.records import Record, RecordStore
+from hive_replication.load.records import Record
 from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
 from hive_replication.storage.failures import plain
@@ -29,8 +30,6 @@ Condition = Literal[
     "bootstrap unfinished",
     "unknown",
 ]
-_LOADS = frozenset({"window", "bootstrap", "table", "repair", "recovery", "catch-up"})
-_RECENT = 20  # records that are read to find the last load
 _MOST_EXCLUDED = 1_000  # names of excluded tables
 
 
@@ -127,13 +126,14 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
         known = ", ".join(sorted(policy.databases)) or "none"
         raise BadRequest(f"the policy {policy.name!r} has no database {database!r}; it has: {known}")
     lags = lags_reachable(connection, reach, None if database is None else [database])
-    found = tuple(_database(connection, reach, one) for one in lags)
-    alarms = (*(unreachable(side, why) for side, why in reach.problems().items()), *conditions(lags, (), policy))
+    kept = KeptRecords.of(connection)
+    found = tuple(_database(connection, reach, one, kept) for one in lags)
+    alarms = (*of_servers(reach, kept), *conditions(lags, (), policy, kept.lost(lags)))
     left_out = connection.patterns.left_out if database is None else dict[str, str]()
     return PolicyStatus(policy.name, found, alarms, reach.problems(), left_out)
 
 
-def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseStatus:
+def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptRecords) -> DatabaseStatus:
     policy, target = connection.source.policy, connection.target
     state, unreadable = ReplicaState(), ""
     try:
@@ -153,7 +153,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag) -> DatabaseSta
         state.undone,
         excluded,
         unfollowed,
-        last_load(connection, lag.target_database),
+        kept.last_load(lag.target_database),
         None if reach.target else _role(connection, lag, reach),
     )
 
@@ -238,13 +238,3 @@ def _names(ask: Callable[[], list[str]]) -> list[str]:
         return ask()
     except ReplicationError:  # no such database there
         return []
-
-
-def last_load(connection: Connection, target_database: str) -> Record | None:
-    """The record of the last load of a target database; None if none is kept or the dump root does not answer."""
-    store = connection.store
-    try:
-        found = RecordStore(store.storage, store.root, target_database).newest(_RECENT)
-    except (ReplicationError, OSError):
-        return None
-    return next((record for record in found if record.action in _LOADS), None)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hive_replication.connect import Reachable, reachable_servers
+from hive_replication.connect import Reachable, connect_reachable, reachable_servers
 from hive_replication.connect.connection import connected
 from hive_replication.errors import Unreachable
-from hive_replication.health import open_alarms
+from hive_replication.health import history, kept_records, open_alarms, policy_status
 from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
+from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Storage
 from tests.lags import POLICY
@@ -89,8 +93,34 @@ def test_a_replica_that_is_gone_is_an_alarm_by_its_records(
     del replicas["dr"]
     found = open_alarms(connection, Reachable())
     assert [one.kind for one in found] == alarms
+    assert found == policy_status(connection, Reachable()).alarms
     for alarm in found:
         assert alarm.title == "sales has no replica any more: none is in dr on the target"
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Policy]:
+    """A policy with a pattern, the NameNode of whose dump root takes connections and never answers."""
+    for module, patience in ((reachable_servers, "_TIMEOUT"), (kept_records, "_PATIENCE"), (history_module, "_PATIENCE")):
+        monkeypatch.setattr(module, patience, 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/dumps"
+        target = POLICY.target.model_copy(update={"roots": (Root(uri=root),)})
+        yield POLICY.model_copy(update={"target": target, "dump_root": root, "databases": {"s*": "*"}})
+
+
+def test_reports_do_not_wait_for_a_dump_root_that_hangs(silent: Policy, replicas: dict[str, dict[str, str]]) -> None:
+    replicas |= {f"s{number}": LEVEL for number in range(40)}
+    began = time.monotonic()
+    connection, reach = connect_reachable(silent)
+    status, alarms = policy_status(connection, reach), open_alarms(connection, reach)
+    assert time.monotonic() - began < 20
+    assert [one.last_load for one in status.databases] == [None] * 40
+    assert status.alarms == alarms
+    assert [(one.kind, one.about) for one in alarms] == [("unreachable", "dump root")]
+    assert "nothing can be replicated: hdfs://127.0.0.1:" in alarms[0].title
+    with pytest.raises(Unreachable, match="has not answered"):
+        history(connection, "s1")
 
 
 def test_a_dump_root_that_is_down_is_an_alarm_beside_a_side_that_is(
