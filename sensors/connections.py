@@ -9,7 +9,7 @@ from __future__ import annotations
 import dagster as dg
 
 from hive_replication.connect import Connection
-from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.connect.hanging_storage import require_answers, require_reachable
 from repl_assets.catalog.keys import Names
 from repl_assets.steps.engine import connection_resource
 
@@ -28,12 +28,12 @@ def connect_for_tick(context: dg.SensorEvaluationContext, names: Names) -> Conne
 
 
 def require_dump_root(connection: Connection) -> None:
-    """Makes sure, before a tick reads from the dump root, that its HDFS answers.
+    """Makes sure, before a tick reads from the dump root, that its store answers.
 
     Raises:
         Unreachable: it does not.
     """
-    require_answers(connection.store.storage, TIMEOUT)
+    require_reachable(connection.store.storage, TIMEOUT)
 
 
 def require_data(connection: Connection) -> None:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -453,20 +454,39 @@ def test_several_alarms_are_one_notice(watch: Watch, web: WebServer, mail: MailS
     assert len(web.posted) == 2
 
 
-def test_a_tick_has_the_engines_messages() -> None:
+def test_a_tick_has_the_engines_messages(tmp_path: Path) -> None:
+    policy = POLICY.model_copy(update={"dump_root": f"file://{tmp_path}"})
+
     class Reader(KeptReader):
         def read(self, connection: Connection) -> Sequence[Lag]:
-            assert connection.source.policy == POLICY
+            assert connection.source.policy == policy
             logging.getLogger("hive_replication.lag").warning("the log has a hole")
             return [WELL]
 
-    resources = {NAMES.connection: ReplicationConnection.of(POLICY)}
+    resources = {NAMES.connection: ReplicationConnection.of(policy)}
     handler, seen = logging.Handler(), list[str]()
     handler.emit = lambda record: seen.append(record.getMessage())  # type: ignore[method-assign]
     with dg.DagsterInstance.ephemeral() as instance, dg.build_sensor_context(instance, resources=resources) as context:
         context.log.addHandler(handler)
-        alarm_sensor(POLICY, Reader()).evaluate_tick(context)
+        alarm_sensor(policy, Reader()).evaluate_tick(context)
     assert seen == ["the log has a hole"]
+
+
+def test_a_dump_root_that_refuses_connections_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run fails while none can begin."""
+
+    class Reader(KeptReader):
+        def read(self, connection: Connection) -> Sequence[Lag]:
+            return [WELL]
+
+    def refused(*_: object) -> bool:
+        raise Unreachable("the storage root cannot be reached: connection refused")
+
+    monkeypatch.setattr("hive_replication.storage.Storage.exists", refused)
+    resources = {NAMES.connection: ReplicationConnection.of(POLICY)}
+    with dg.DagsterInstance.ephemeral() as instance, dg.build_sensor_context(instance, resources=resources) as context:
+        said = alarm_sensor(POLICY, Reader()).evaluate_tick(context)
+    assert said.skip_message == "1 alarm: unreachable: dump root"
 
 
 def test_a_cursor_of_an_earlier_version_does_not_notify_again() -> None:
