@@ -77,7 +77,7 @@ def _partitions(source: Source, target: Target, database: str, name: str, table:
 
 def _paths(target: Target, name: str, location: str) -> Iterator[Stray]:
     journal = Journal(target.storage, location)
-    old = old_directories(journal.lanes_of(journal.entries()))
+    old = old_directories(journal.places_of(journal.entries()))
     live = live_locations(target.metastore, name, old)
     for child in target.storage.ls(location):
         if is_hidden(paths.name(child.uri)):

@@ -36,6 +36,7 @@ from hive_replication.load.report import Held
 from hive_replication.logs import about
 from hive_replication.parallel import Call, settle
 from hive_replication.progress import Progress
+from hive_replication.storage import TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -241,8 +242,11 @@ class Executor:
         except (ReplicationError, OSError) as error:
             run.failed(due[0], error)
             return
-        self._journal.lane(record)
-        run.recorded = True
+        try:
+            self._journal.lane(record)
+            run.recorded = True
+        except TooLarge as error:
+            run.failed(due[0], error)
 
     def _flip(self, run: LaneRun) -> None:
         """Carries out a lane group by group, and a group that fails one operation at a time, so that only the rest is held."""

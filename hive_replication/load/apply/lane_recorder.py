@@ -10,8 +10,10 @@ from hive_replication.load.apply.placement import FlipMode, LanePlacement
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.names_trail import NamesTrail
+from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import Partition, Table, directory_of
+from hive_replication.metastore.statistics import with_claims
+from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
 
 
@@ -27,14 +29,14 @@ def lane_record(storage: Storage, known: KnownObjects, lane: LanePlacement, oper
     recorder = _StepRecorder()
     for number, operation in enumerate(operations):
         recorder.step(operation, lane.directories.get((number, ""), ""))
-    view = known.view(recorder.wanted)
+    view, claims = known.view(recorder.wanted), not any(isinstance(one, SetStatistics | DeleteStatistics) for one in operations)
     tables, partitions = view.tables, dict[str, dict[str, Partition | None]]()
     for name, table in tables.items():
         wanted = recorder.wanted[name]
         if table.partitionKeys and wanted != set():
             partitions[name] = dict.fromkeys(sorted(wanted or ()))
     for (name, part), found in view.partitions.items():
-        partitions[name][part] = found
+        partitions[name][part] = found if claims else _without_claims(found)
     locations = _LocationTrail(tables, partitions)
     for number, operation in enumerate(operations):
         locations.follow(lane, number, operation)
@@ -48,6 +50,13 @@ def lane_record(storage: Storage, known: KnownObjects, lane: LanePlacement, oper
         tuple(dict.fromkeys(locations.left)),
         tuple(locations.placed),
     )
+
+
+def _without_claims(image: Partition) -> Partition:
+    """Of a lane that writes statistics, which an undo does not put back; not every file of a split record has the steps."""
+    image = copy_of(image)
+    image.parameters = with_claims(image.parameters or {}, ())
+    return image
 
 
 @dataclass

@@ -1,10 +1,10 @@
 """The journal of a target database: what each load is about to change, written before it does.
 
-Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with one file per lane: its operations, the
-images that the objects it touches had before, and the directories that it leaves behind. The suffix of the directory says what
-became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some tables only), ``.undone`` or
-``.former`` (done, before a failover made the database a source for a time). The undo of a table leaves a ``.part`` without lanes:
-it tells where the table stood.
+Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with a file per lane, of a large one
+several: its operations, the images that the objects it touches had before, and the directories that it leaves behind. The
+suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
+tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time). The undo of a table
+leaves a ``.part`` without lanes: it tells where the table stood.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
 from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
-from hive_replication.load.journal.lane_record import MOST, LaneRecord, record_of, record_text
+from hive_replication.load.journal.lane_record import MOST, LaneRecord, record_of, record_texts
 from hive_replication.load.layout.directories import Layout, new_token, token_time
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -99,14 +100,28 @@ class Journal:
 
     def lanes(self, entry: Entry) -> list[LaneFile]:
         """The lanes of a load in the order in which they were written."""
-        found = [status.uri for status in self._storage.ls(entry.directory)]
-        lanes = [uri for uri in found if _LANE.fullmatch(paths.name(uri))]
-        return [self._lane(uri) for uri in sorted(lanes, key=lambda uri: int(paths.name(uri).partition(".")[0]))]
+        return list(self._read(entry))
 
     def lanes_of(self, entries: Iterable[Entry]) -> list[tuple[Entry, list[LaneFile]]]:
         """The lanes of many loads, read in parallel."""
         entries = list(entries)
         return list(zip(entries, self._storage.threads.map(self.lanes, entries), strict=True))
+
+    def places_of(self, entries: Iterable[Entry]) -> list[tuple[Entry, list[LaneFile]]]:
+        """The lanes of many loads with nothing but the directories that they left and placed: no image stays in memory."""
+        entries = list(entries)
+        return list(zip(entries, self._storage.threads.map(self._places, entries), strict=True))
+
+    def _places(self, entry: Entry) -> list[LaneFile]:
+        return [
+            replace(lane, record=LaneRecord(lane.record.names, (), left=lane.record.left, placed=lane.record.placed))
+            for lane in self._read(entry)
+        ]
+
+    def _read(self, entry: Entry) -> Iterator[LaneFile]:
+        found = [status.uri for status in self._storage.ls(entry.directory)]
+        lanes = [uri for uri in found if _LANE.fullmatch(paths.name(uri))]
+        return map(self._lane, sorted(lanes, key=lambda uri: int(paths.name(uri).partition(".")[0])))
 
     def _lane(self, uri: str) -> LaneFile:
         return LaneFile(uri, record_of(self._storage.read(uri, most=MOST)), uri.endswith(".undone"))
@@ -162,9 +177,11 @@ class Journal:
     def kept(self) -> Locations:
         """Directories that an undo may need; read once."""
         if self._kept is None:
-            lanes = [lane for _, lanes in self.lanes_of(self.entries()) for lane in lanes if not lane.undone]
-            self._kept = Locations(directory for lane in lanes for directory in lane.record.kept)
+            self._kept = Locations(chain.from_iterable(self._storage.threads.map(self._kept_of, self.entries())))
         return self._kept
+
+    def _kept_of(self, entry: Entry) -> list[str]:
+        return [directory for lane in self._read(entry) if not lane.undone for directory in lane.record.kept]
 
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
         """The journal of a new load; writes nothing yet."""
@@ -188,8 +205,13 @@ class JournalWriter:
         return f"{self._root}/{self._from}-{self._to}-{self.token}"
 
     def lane(self, record: LaneRecord) -> None:
-        """Writes what a lane is about to change. Threads may share the journal."""
-        self._storage.write_once(f"{self._directory}/{next(self._numbers)}.json", record_text(record))
+        """Writes what a lane is about to change, much in several files. Threads may share the journal.
+
+        Raises:
+            TooLarge: it cannot be split into files that can be read again.
+        """
+        for text in record_texts(record):
+            self._storage.write_once(f"{self._directory}/{next(self._numbers)}.json", text)
 
     def database(self, image: Database) -> None:
         """Writes the database's properties, the first time only."""

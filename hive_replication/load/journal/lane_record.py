@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,10 +13,11 @@ from hive_replication.bounded_json import MIB, parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Partition, Table, directory_of
+from hive_replication.storage import TooLarge
 
 Image = TypeVar("Image", Table, Partition)
-#: Bytes of one file of the journal.
-MOST = 64 * MIB
+#: Bytes of one file of the journal, and those above which the record of a lane is split.
+MOST, PART = 64 * MIB, 8 * MIB
 _Evid = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
@@ -99,6 +100,48 @@ class LaneRecord:
         """The directories in ``left`` whose data was visible before the lane."""
         images = [*self.tables.values(), *(part for parts in self.partitions.values() for part in parts.values() if part)]
         return set(map(directory_of, images)) & set(self.left)
+
+
+def record_texts(record: LaneRecord) -> Iterator[bytes]:
+    """A lane's record as texts of one file each, in the order in which they are written; most have one.
+
+    A table that is dropped leaves the images of all its partitions. They, and places, go to records of their own before that
+    with the steps and tables: an undo, which takes the last one first, has the table again when it gets to its partitions.
+
+    Raises:
+        TooLarge: what cannot be split is more than a file of the journal may have.
+    """
+    text = record_text(record)
+    if len(text) > PART and (pieces := _pieces(record, 1 + len(text) // PART)):
+        for piece in pieces:
+            yield from record_texts(piece)
+    elif len(text) > MOST:
+        raise TooLarge(
+            f"the journal would have {len(text):,} bytes in one file about {', '.join(record.names[:5])}, and {MOST:,} are read: "
+            "load fewer events at a time (max_events of the policy)"
+        )
+    else:
+        yield text
+
+
+def _pieces(record: LaneRecord, number: int) -> list[LaneRecord]:
+    """Up to so many records that say together what one says; none where it cannot be split."""
+    images = [(table, name, part) for table, parts in record.partitions.items() for name, part in parts.items()]
+    files, leaving = list(record.files.items()), set(record.left)
+    ours = {directory_of(part) for _, _, part in images if part}
+    found: list[LaneRecord] = []
+    for begin in range(number):
+        mine, own = dict[str, dict[str, Partition | None]](), slice(begin, None, number)
+        for table, name, part in images[own]:
+            mine.setdefault(table, {})[name] = part
+        places = {directory_of(part) for parts in mine.values() for part in parts.values() if part}
+        left = tuple(sorted(places & leaving))  # with the image that tells that there was data
+        found.append(LaneRecord(record.names, (), {}, mine, dict(files[own]), left, record.placed[own]))
+    tables = set(map(directory_of, record.tables.values()))
+    rest = tuple(place for place in record.left if place not in ours or place in tables)
+    found.append(replace(record, partitions={}, files={}, left=rest, placed=()))
+    found = [one for one in found if one != LaneRecord(record.names, ())]
+    return found if len(found) > 1 else []
 
 
 def record_text(record: LaneRecord) -> bytes:

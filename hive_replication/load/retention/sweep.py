@@ -96,7 +96,7 @@ class _Sweeper:
             return
         entries = self._journal.entries()
         self._undone = _undone(entries)
-        left = old_directories(self._journal.lanes_of(entries))
+        left = old_directories(self._journal.places_of(entries))
         expired = [entry for entry in entries if token_time(entry.token) < self._expiry]
         points = [entry for entry in expired if entry.status == "done"]
         # Loads of some tables after the last one, undos of tables, and what loads and undos left unfinished belong to what can be

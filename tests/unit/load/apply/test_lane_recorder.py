@@ -35,7 +35,9 @@ class Metastore:
         places = {"ds=1": f"{BASE}/p/ds=1", "ds=2": f"{BASE}/.repl/7-0/ds=2"}
         for name in places if names is None else names:
             if name in places:
-                yield Partition(values=[name.removeprefix("ds=")], sd=StorageDescriptor(location=places[name]))
+                claims = {"COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}
+                sd = StorageDescriptor(location=places[name])
+                yield Partition(values=[name.removeprefix("ds=")], sd=sd, parameters=claims)
 
 
 class Storage:
@@ -107,3 +109,4 @@ def test_partitions_that_get_statistics_only_are_recorded() -> None:
     found = record(SetStatistics(5, "p", (change, Columns("", (), ""))), DeleteStatistics(6, "p", "ds=2", "a"))
     assert {name: sorted(parts) for name, parts in found.partitions.items()} == {"p": ["ds=1", "ds=2"]}
     assert [step.partitions for step in found.steps] == [("ds=1",), ("ds=2",)]
+    assert [part.parameters for part in found.partitions["p"].values() if part] == [{}, {}]

@@ -2,10 +2,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from hive_replication.load.journal import journal as journal_module
+from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal
-from hive_replication.load.journal.lane_record import LaneRecord
+from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.retention.sweep import old_directories
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table, directory_of
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, TooLarge
 
 
 def test_lanes_are_read_in_the_order_they_were_written(tmp_path: Path) -> None:
@@ -18,3 +24,54 @@ def test_lanes_are_read_in_the_order_they_were_written(tmp_path: Path) -> None:
     (entry,) = journal.entries()
     assert (entry.status, entry.to_evid) == ("done", 9)
     assert [lane.record.names for lane in journal.lanes(entry)] == [(f"t{number}",) for number in range(12)]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a journal may have 8 kB."""
+    for module in (journal_module, lane_record):
+        monkeypatch.setattr(module, "MOST", 8_000)
+    monkeypatch.setattr(lane_record, "PART", 4_000)
+
+
+def dropped(base: str) -> LaneRecord:
+    """A table that is dropped with 300 partitions, every third of them elsewhere."""
+    places = [f"{base}/{'.repl/7-1' if number % 3 == 0 else 't'}/ds={number}" for number in range(300)]
+    parts = {f"ds={one.rpartition('=')[2]}": Partition([one], "db", "t", sd=StorageDescriptor(location=one)) for one in places}
+    table = Table("t", "db", sd=StorageDescriptor(location=f"{base}/t"), partitionKeys=[FieldSchema("ds", "string", "")])
+    steps = (Step("DropTable", 9, "t", origin="t"),)
+    left = (f"{base}/t", *(place for place in places if "/.repl/" in place), f"{base}/of an attempt")
+    return LaneRecord(("t",), steps, {"t": table}, {"t": parts}, {}, left, tuple(places))
+
+
+@pytest.mark.usefixtures("small")
+def test_the_images_of_many_partitions_go_to_files_that_can_be_read_again(tmp_path: Path) -> None:
+    """Above 64 MiB no file was: directories that exist were used no longer, and nothing was swept or undone."""
+    base = f"{tmp_path.as_uri()}/db.db"
+    journal, record = Journal(Storage((Root(uri=tmp_path.as_uri()),)), base), dropped(base)
+    writer = journal.begin(1, 9)
+    writer.lane(record)
+    writer.lane(LaneRecord(("u",), ()))
+    writer.done(9)
+    (entry,) = journal.entries()
+    *pieces, last, other = [lane.record for lane in journal.lanes(entry)]
+    assert len(pieces) > 20
+    assert (last.steps, list(last.tables), other.names) == (record.steps, ["t"], ("u",))
+    assert all((one.names, one.steps, dict(one.tables)) == (("t",), (), {}) for one in pieces)
+    images = [(name, directory_of(part)) for one in pieces for name, part in one.partitions["t"].items()]
+    assert (len(images), dict(images)) == (300, {name: directory_of(part) for name, part in record.partitions["t"].items()})
+    assert sorted(place for one in (*pieces, last) for place in one.placed) == sorted(record.placed)
+    kept = [place for one in (*pieces, last) for place in one.kept]
+    assert sorted(kept) == sorted(record.kept)
+    assert all(journal.kept().contains(place) for place in record.kept)
+    assert old_directories(journal.places_of([entry])).keys() == set(record.left)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_cannot_be_split_is_not_written(tmp_path: Path) -> None:
+    """It would be read by no later load."""
+    journal = Journal(Storage((Root(uri=tmp_path.as_uri()),)), f"{tmp_path.as_uri()}/db.db")
+    names = tuple(f"ds={number}" for number in range(2_000))
+    with pytest.raises(TooLarge, match="in one file about t, and 8,000 are read"):
+        journal.begin(1, 9).lane(LaneRecord(("t",), (Step("DropPartitions", 9, "t", partitions=names),)))
+    assert journal.entries() == []

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout
@@ -324,7 +325,9 @@ def test_a_foreign_table_that_a_load_adopted_or_replaced_comes_back(windows: _Re
 
 def _partition(replica: _Replica, day: str, evid: int, *, ours: bool = True) -> Partition:
     parameters = {SOURCE: OURS, LAST_ID: str(evid)} if ours else {}
-    return Partition([day], "db", "t", sd=StorageDescriptor(location=f"{replica.location}/t/ds={day}"), parameters=parameters)
+    return Partition(
+        [day], "db", "t", sd=StorageDescriptor(location=f"{replica.location}/t/ds={day}", parameters={}), parameters=parameters
+    )
 
 
 def test_files_that_joined_a_table_elsewhere_are_taken_back(replica: _Replica) -> None:
@@ -339,6 +342,27 @@ def test_files_that_joined_a_table_elsewhere_are_taken_back(replica: _Replica) -
     replica.load(1400, 1500, (record, {"t": after}))
     undo(replica.target, "db", None, 1400)
     assert (replica.stands, list(storage.named_files(place))) == ({"t": 1400}, ["a"])
+
+
+@pytest.mark.parametrize("survived", [-1, 1, 2, 3])
+def test_a_dropped_table_with_more_partitions_than_a_file_of_the_journal_holds_comes_back(
+    replica: _Replica, monkeypatch: pytest.MonkeyPatch, survived: int
+) -> None:
+    """Also where the undo is killed between its files, and run again."""
+    monkeypatch.setattr(lane_record, "PART", 4_000)
+    table, parts = replica.table("t", 1400, keys=("ds",)), [_partition(replica, str(day), 1400) for day in range(40)]
+    replica.load(0, 1400, (LaneRecord(("t",), (Step("CreateTable", 1400, "t"),)), {"t": table}))
+    images = {f"ds={part.values[0]}": part for part in parts}
+    replica.metastore.parts["t"] = {}
+    step = Step("DropTable", 1450, "t", origin="t")
+    record = LaneRecord(("t",), (step,), {"t": table}, {"t": images}, {}, (f"{replica.location}/t",))
+    replica.target.storage.mkdirs(f"{replica.location}/t")
+    replica.load(1400, 1500, (record, {"t": None}))
+    assert len(replica.journal.lanes(replica.journal.entries()[-1])) > 4
+    if survived > 0:
+        assert _left_unfinished(replica, survived)
+    undo(replica.target, "db", None, 1400)
+    assert (replica.stands, replica.metastore.parts["t"]) == ({"t": 1400}, images)
 
 
 def test_partitions_of_users_are_neither_changed_nor_dropped(windows: _Replica) -> None:
