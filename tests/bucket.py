@@ -13,6 +13,7 @@ from fsspec.spec import AbstractFileSystem
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 from hive_replication.storage import storage as storage_module
+from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.object_store_backend import FsspecBackend
 
 
@@ -79,7 +80,14 @@ class _Bucket(AbstractFileSystem):
 
 def bucket_storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     """A storage whose only root is a new bucket."""
+    return storage_with_bucket(monkeypatch)
+
+
+def storage_with_bucket(monkeypatch: pytest.MonkeyPatch, *others: str) -> Storage:
+    """A storage whose roots are a new bucket and others, of stores that are there."""
     backend = FsspecBackend("memory", "bucket", {})
     backend._files = _Bucket()  # type: ignore[assignment]
-    monkeypatch.setattr(storage_module, "connect_backend", lambda *_: backend)
-    return Storage((Root(uri="memory://bucket/"),))
+    monkeypatch.setattr(
+        storage_module, "connect_backend", lambda scheme, *rest: backend if scheme == "memory" else connect_backend(scheme, *rest)
+    )
+    return Storage((Root(uri="memory://bucket/"), *(Root(uri=other) for other in others)))

@@ -13,6 +13,7 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.placement import FlipMode
+from hive_replication.load.layout.file_moves import move_file
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.fingerprint import with_fingerprint
 from hive_replication.load.replica.hive4_translation import keep_translation
@@ -61,7 +62,7 @@ def with_data(
         if place:  # else a new sub-directory would be open to all
             below = (file.relative for file in operation.content.files if file.subdir)
             _places(storage, live, directory, (one for one in below if storage.exists(f"{directory}/{one}")), place)
-        _append(storage, directory, live, operation)
+        _append(storage, directory, live, operation, shown, place)
     elif flips:
         storage.mkdirs(directory)
     if mode == "union":
@@ -138,14 +139,20 @@ def _access(storage: Storage, directory: str) -> Access | None:
     return storage.about_access(directory, lambda store, path: store.read(path))
 
 
-def _append(storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData) -> None:
+def _append(
+    storage: Storage, staged: str, live: str, operation: op.ReplaceData | op.AppendData, shown: str, like: Place | None
+) -> None:
     """Moves the staged files to the live directory, one after another."""
     for file in operation.content.files:
         source, place = f"{staged}/{file.relative}", f"{live}/{file.relative}"
         if not storage.exists(source):
             continue  # in place already, as the placement found
         if not storage.exists(place):
-            storage.rename(source, place)
+
+            def access(file: FileRef = file) -> Place | None:
+                return _places(storage, live, staged, [file.relative], like).get(file.subdir) if like else None
+
+            move_file(storage, source, place, shown=shown, evid=operation.evid, access=access)
         elif _same(storage, source, place):
             storage.delete(source)
         else:

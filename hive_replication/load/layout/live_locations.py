@@ -44,6 +44,14 @@ class Locations:
         index = bisect_left(self._sorted, f"{path}/")
         return index < len(self._sorted) and self._sorted[index].startswith(f"{path}/")
 
+    def within(self, directory: str) -> Iterator[str]:
+        """The places at or below a directory, but none that lies below another one of them."""
+        above = ""
+        for place in self._sorted:
+            if place.startswith(f"{directory}/") and not (above and place.startswith(above)):
+                above = place
+                yield place.rstrip("/")
+
     def unused_parts(self, storage: Storage, path: str) -> Iterator[str]:
         """The path itself if it is not in use, otherwise the largest subdirectories and files of it that are not."""
         if self.contains(path):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.copy.preserve import Preserve
+from hive_replication.load.layout.file_moves import move_file
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.access import Access, effective
 from hive_replication.storage.effective_access import EffectiveAccess
@@ -36,11 +37,19 @@ class ProtectedMoves:
         Raises:
             Denied: the directory that it goes to is somebody else's, and would let more people read it.
         """
+        self._prepare(path, place)
+        self._storage.rename(path, place)
+
+    def move_file(self, file: str, place: str) -> None:
+        """The same of a file, which is copied where it cannot be renamed: to another store, or another encryption zone."""
+        self._prepare(file, place)
+        move_file(self._storage, file, place, shown=file)
+
+    def _prepare(self, path: str, place: str) -> None:
         way = paths.parent(path), paths.parent(place)
         if way not in self._protected:
             self._protect(*way)
             self._protected.add(way)
-        self._storage.rename(path, place)
 
     def _protect(self, origin: str, directory: str) -> None:
         above = list(self._left_behind(origin, directory))

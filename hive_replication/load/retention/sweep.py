@@ -117,7 +117,8 @@ class _Sweeper:
         ]
         rest += [self._removals.deletion("journal", entry.directory) for entry in expired if entry not in kept]
         rest += self._unused("staging", self._staged(), live, needed)
-        rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in self._temporary()]
+        temporary = (*self._temporary(), *self._temporary_outside(live))
+        rest += [self._removals.deletion("temporary file", file.uri, known=file.size) for file in temporary]
         rest += self._dropped()
         if store is not None and self._state.source:
             rest += self._dumps(store)
@@ -204,12 +205,20 @@ class _Sweeper:
                     yield file
 
     def _readable(self, directory: str) -> list[FileStatus]:
-        """The files of a child of the database's directory; one that is not a replica's may be closed to this account."""
+        """The files of a directory; one that is not a replica's may be closed to this account."""
         try:
             return self._storage.files(directory, hidden=True)
         except Denied as error:
             _LOG.warning("%s is passed over: %s", directory, error, extra=about(self._database))
             return []
+
+    def _temporary_outside(self, live: Locations) -> Iterator[FileStatus]:
+        """Those of the database's tables below ``external_root``."""
+        root = _normal((self._target.policy.external_root or "").rstrip("/"))
+        outside = [place for place in live.within(root) if not self._layout.holds(place)] if root else []
+        for place in self._progress.over(outside, "external tables looked through"):
+            files = self._readable(place)
+            yield from (file for file in files if is_temporary(file.uri) and file.modified < self._expiry)
 
     def _dropped(self) -> Iterator[Removal]:
         """Directories of this database from before a drop; one without a time in its name is renamed, and kept from now on."""

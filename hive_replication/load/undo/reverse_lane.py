@@ -66,7 +66,8 @@ class OldDataLocator:
     def retire(self, token: str, file: str) -> None:
         """Retires a file at once, for a token of its directory's own."""
         layout = self._layout
-        self._moves.move(file, layout.retired(token, file) if layout.holds(file) else layout.retired_from_outside(token, file))
+        kept = layout.retired(token, file) if layout.holds(file) else layout.retired_from_outside(token, file)
+        self._moves.move_file(file, kept)
 
 
 class LaneReverser:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hive_replication.errors import Refused
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
@@ -28,7 +28,8 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, NoChecksum, Storage
+from hive_replication.storage import FileChecksum, NoChecksum, Storage, paths
+from tests.bucket import storage_with_bucket
 
 TABLES = 40
 NOWHERE = SimpleNamespace(external_root=None)
@@ -329,3 +330,46 @@ def test_a_truncation_is_not_written_outside(storage: Storage, base: str) -> Non
     metastore.locations["t"] = f"{base}/t"
     leave_base(target, "sales", "t", "", 5)
     assert [file.uri for file in storage.files(f"{base}/t", hidden=True)] == [f"{base}/t/base_0000005/_metadata_acid"]
+
+
+def test_files_are_added_to_a_table_on_another_store(tmp_path: Path, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``external_root`` may be a bucket: what is staged beside the database is copied there, since it cannot be renamed."""
+    storage = storage_with_bucket(monkeypatch, tmp_path.as_uri())
+    boundary = TargetBoundary(replica(Metastore({}), storage, external_root="memory://bucket/ext"), "sales", base)
+    _added(storage, boundary, base, "memory://bucket/ext/t")
+
+
+@pytest.mark.parametrize("message", ["{} can't be moved into an encryption zone.", "{} is on fire"])
+def test_files_are_added_to_a_table_in_an_encryption_zone(
+    storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch, message: str
+) -> None:
+    rename = storage.rename
+
+    def zoned(source: str, target: str) -> None:
+        if target.startswith(f"{base}/t/") and not source.startswith(f"{base}/t/"):
+            raise ReplicationError(message.format(source))
+        rename(source, target)
+
+    monkeypatch.setattr(storage, "rename", zoned)
+    monkeypatch.setattr(storage, "checksum", lambda _: None)
+    boundary = TargetBoundary(replica(Metastore({}), storage), "sales", base)
+    if "zone" in message:
+        _added(storage, boundary, base, f"{base}/t")
+    else:
+        with pytest.raises(ReplicationError, match="is on fire"):
+            _added(storage, boundary, base, f"{base}/t")
+
+
+def _added(storage: Storage, boundary: TargetBoundary, base: str, live: str) -> None:
+    """Adds two files, of which a killed load had copied one already."""
+    for file in (f"{live}/one", f"{live}/two", f"{base}/.repl/7-1/two", f"{base}/.repl/7-1/three"):
+        storage.write(file, paths.name(file).encode())
+    current = Table(tableName="t", dbName="sales", sd=StorageDescriptor(location=live))
+    insert = op.AppendData(7, "t", "", None, content("two", "three"))
+    with_data(storage, boundary, current, insert, "sales.t", f"{base}/.repl/7-1", "append")
+    assert {name: storage.read(f"{live}/{name}") for name in storage.named_files(live)} == {
+        "one": b"one",
+        "two": b"two",
+        "three": b"three",
+    }
+    assert storage.files(f"{base}/.repl", hidden=True) == []

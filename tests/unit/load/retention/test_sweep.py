@@ -290,6 +290,25 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     assert [target.storage.exists(one) for one in directories] == [True, True, False]
 
 
+def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this database's tables alone, and what has another name is theirs."""
+    root = f"{metastore(target).warehouse}/ext"
+    target = replace(target, policy=target.policy.model_copy(update={"external_root": f"{root}/"}))
+    metastore(target).held = {"x": f"{root}/x", "y": f"{root}/x/y", "elsewhere": "s3://other/z"}
+    for file in (name := f".f.{'0' * 16}.tmp", f"ds=1/{name}", f"y/{name}", ".f.tmp", "f"):
+        target.storage.write(f"{root}/x/{file}", b"123")
+    target.storage.write(f"{root}/theirs/{name}", b"123")
+    assert sweep(target, "sales") == []
+    after(monkeypatch, 400)
+    wanted = {f"{root}/x/{file}" for file in (name, f"ds=1/{name}", f"y/{name}")}
+    assert {one.path for one in sweep(target, "sales")} == wanted
+    assert {one.uri for one in target.storage.files(root, hidden=True)} == {
+        f"{root}/theirs/{name}",
+        f"{root}/x/.f.tmp",
+        f"{root}/x/f",
+    }
+
+
 def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     root = target.policy.dump_root
     store = TreeStore(Storage((Root(uri=root),)), root)

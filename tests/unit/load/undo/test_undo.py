@@ -24,6 +24,7 @@ from hive_replication.load.undo.undo import release, undo
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
+from tests.bucket import storage_with_bucket
 from tests.faults import Killed
 
 OURS = "uuid/db"
@@ -363,6 +364,23 @@ def test_a_dropped_table_with_more_partitions_than_a_file_of_the_journal_holds_c
         assert _left_unfinished(replica, survived)
     undo(replica.target, "db", None, 1400)
     assert (replica.stands, replica.metastore.parts["t"]) == ({"t": 1400}, images)
+
+
+def test_files_that_joined_a_table_on_another_store_are_taken_back(
+    replica: _Replica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, storage = "memory://bucket/ext/t", storage_with_bucket(monkeypatch, tmp_path.as_uri())
+    replica.target.storage, replica.journal = storage, Journal(storage, replica.location)  # type: ignore[misc]
+    before, after = replica.table("t", 1400), replica.table("t", 1450)
+    before.sd.location = after.sd.location = place
+    for name in "ab":
+        storage.write(f"{place}/{name}", name.encode())
+    replica.load(0, 1400, (LaneRecord(("t",), (Step("CreateTable", 1400, "t", directory=place),)), {"t": before}))
+    record = LaneRecord(("t",), (Step("AppendData", 1450, "t"),), {"t": before}, files={place: ("a",)})
+    replica.load(1400, 1500, (record, {"t": after}))
+    undo(replica.target, "db", None, 1400)
+    assert (replica.stands, list(storage.named_files(place))) == ({"t": 1400}, ["a"])
+    assert [storage.read(one.uri) for one in storage.files(Layout(replica.location).retired_root, hidden=True)] == [b"b"]
 
 
 def test_partitions_of_users_are_neither_changed_nor_dropped(windows: _Replica) -> None:
