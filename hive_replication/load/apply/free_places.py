@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations.base import Content
+from hive_replication.load.replica.target import Target
 from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
+_BEGINNING = 1 << 20  # bytes that are read where checksums decide nothing; most files of a retry are the wanted ones
 
 
 class FreePlaces:
     """The places of one target database.
 
     Args:
-        storage: the target's.
+        target: the target side.
         layout: the database's directories.
         kept: returns the directories that an undo may need, which are never used again. Called only if a directory exists.
     """
 
-    def __init__(self, storage: Storage, layout: Layout, kept: Callable[[], Locations]) -> None:
-        self._storage, self._layout, self._kept = storage, layout, kept
+    def __init__(self, target: Target, layout: Layout, kept: Callable[[], Locations]) -> None:
+        self._target, self._storage, self._layout, self._kept = target, target.storage, layout, kept
 
     def is_free(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:
         """Whether a directory is absent, or may be used as :meth:`has_only` says."""
         return not self._storage.exists(directory) or self.has_only(directory, wanted, parts=parts)
 
     def has_only(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:
-        """Whether an existing directory is empty, or contains nothing but wanted files with the right checksums.
+        """Whether an existing directory is empty, or contains nothing but wanted files, or what may be such.
+
+        The copier proves them before anything is made of them.
 
         Args:
             directory: of a table or partition.
@@ -42,7 +47,10 @@ class FreePlaces:
             return False
         found = self._storage.named_files(directory)
         others = {name for name in found.keys() - wanted.keys() if not (parts and "=" in name.split("/")[0])}
-        return not others and all(self._is_same(found[name], wanted[name]) for name in found.keys() & wanted.keys())
+        if others:
+            return False
+        there = sorted(found.keys() & wanted.keys())
+        return all(self._storage.threads.map(lambda name: self._may_be(found[name], wanted[name]), there))
 
     def staging(self, content: Content, partition: str, wanted: Wanted, live: str = "", *, parts: bool = False) -> str:
         """The staging directory for a content, which is not where it is ``live``; ``parts`` as for :meth:`has_only`."""
@@ -66,11 +74,36 @@ class FreePlaces:
         there = self._storage.threads.map(self._storage.exists, roots)
         return {root for root, exists in zip(roots, there, strict=True) if exists}
 
-    def _is_same(self, status: FileStatus, file: FileRef) -> bool:
-        if not file.checksum:
+    def _may_be(self, status: FileStatus, file: FileRef) -> bool:
+        """Whether a file is the wanted one by its checksum, or where that decides nothing may be it.
+
+        In encryption zones, with erasure coding or odd blocks, and between stores without checksums, no replica has the checksum
+        that was recorded.
+        """
+        try:
+            found = self._storage.checksum(status.uri)
+        except NoChecksum:  # of lost blocks
             return False
-        found = checksum_of(self._storage, status.uri)
-        return found is not None and found.value == file.checksum
+        return (found is not None and found.value == file.checksum) or self.looks_like(status, file)
+
+    def looks_like(self, status: FileStatus, file: FileRef) -> bool:
+        """Whether a file of the target has the size and the beginning of a source's file, or of that in cmroot."""
+        source = self._target.source_storage
+        for uri in filter(None, (file.uri, file.cm_uri)):
+            there = source.status(uri)
+            if there is not None and there.size == status.size:
+                return _beginning(source, uri) == _beginning(self._storage, status.uri)
+        return False
+
+
+def _beginning(storage: Storage, uri: str) -> bytes:
+    read = b""
+    with suppress(FileNotFoundError):  # gone meanwhile: the copier looks again
+        for piece in storage.stream(uri, _BEGINNING):
+            read += piece
+            if len(read) >= _BEGINNING:
+                break
+    return read[:_BEGINNING]
 
 
 def checksum_of(storage: Storage, uri: str) -> FileChecksum | None:

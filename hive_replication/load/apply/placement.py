@@ -126,7 +126,7 @@ class Placer:
     def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations], known: KnownObjects) -> None:
         self._target, self._database, self._layout = target, database, Layout(location)
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
-        self._free = FreePlaces(target.storage, self._layout, kept)
+        self._free = FreePlaces(target, self._layout, kept)
         self._taken = TakenPlaces(target, database)
 
     def place(self, lane: LanePlan) -> LanePlacement:
@@ -227,17 +227,19 @@ class Placer:
         live = directory_of(thing)
         wanted = {file.relative: file for file in operation.content.files}
         mode: FlipMode = "append" if isinstance(operation, op.AppendData) else "replace"
-        present: dict[str, CopyResult] = {}
+        present, proving = dict[str, CopyResult](), dict[str, CopyTask]()
         found = self._target.storage.named_files(live) if live else {}
         if live and thing and files_changed(thing, found, wanted):
             placed.changed.append(UnexpectedObject(self._shown(operation, operation.partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
             present = self._present(operation, wanted, found)
+            if isinstance(operation, op.AppendData):
+                proving = self._unproven(operation, wanted, found, present)
             if mode == "replace" and len(present) == len(found):
                 mode = "same" if len(present) == len(wanted) else "append"
         if mode == "replace":
             present = {}
-        if mode == "append" and self._target.policy.append == "atomic" and len(present) < len(wanted):
+        if mode == "append" and self._target.policy.append == "atomic" and len(present) + len(proving) < len(wanted):
             mode = "union"
         if live and mode != "replace":
             self._boundary.require_within(live, self._shown(operation, operation.partition))
@@ -245,9 +247,11 @@ class Placer:
         if mode in ("append", "same"):
             placed.live[number, operation.partition] = live
         placed.present.extend(present.values())
-        missing = {name: file for name, file in wanted.items() if name not in present}
+        placed.tasks.extend(((number, operation.partition), task) for task in proving.values())
+        there = present.keys() | proving.keys()
+        missing = {name: file for name, file in wanted.items() if name not in there}
         directory = self._free.staging(operation.content, operation.partition, missing, live)
-        self._copy_to(placed, number, operation.partition, operation, operation.content, directory, present)
+        self._copy_to(placed, number, operation.partition, operation, operation.content, directory, there)
 
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
         """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
@@ -271,6 +275,21 @@ class Placer:
                 proof = Proof(checksum.algorithm, checksum.value, recorded=True)
                 results[name] = CopyResult(task, "present", status.size, proof, attempts=0)
         return results
+
+    def _unproven(
+        self,
+        operation: op.AppendData,
+        wanted: Mapping[str, FileRef],
+        found: Mapping[str, FileStatus],
+        present: Container[str],
+    ) -> dict[str, CopyTask]:
+        """Files that an earlier attempt may have added, where checksums decide nothing: the copier proves them there."""
+        shown, events = self._shown(operation, operation.partition), operation.content.events(operation.evid)
+        return {
+            name: CopyTask(wanted[name], found[name].uri, events[wanted[name]], shown, found[name].size)
+            for name in sorted(wanted.keys() & found.keys())
+            if name not in present and self._free.looks_like(found[name], wanted[name])
+        }
 
     def _copy_to(
         self,

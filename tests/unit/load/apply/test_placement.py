@@ -28,10 +28,22 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, NoChecksum, Storage, paths
+from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage, paths
 from tests.bucket import storage_with_bucket
 
+
+class Source:
+    """Files with their names as content."""
+
+    def status(self, uri: str) -> FileStatus:
+        return FileStatus(uri, len(paths.name(uri)), False, 0.0)
+
+    def stream(self, uri: str, _: int) -> Iterator[bytes]:
+        return iter([paths.name(uri).encode()])
+
+
 TABLES = 40
+SOURCE = Source()
 NOWHERE = SimpleNamespace(external_root=None)
 
 
@@ -173,7 +185,7 @@ def placed(
 ) -> dict[DataKey, str]:
     """Where a lane of table t puts its data; the target has some tables already, or partitions of t."""
     metastore = Metastore(tables or {}, parts)
-    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE)  # type: ignore[assignment]
+    target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE, source_storage=SOURCE)  # type: ignore[assignment]
     placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
     return placer.place(LanePlan(("t",), 0, operations)).directories
 
@@ -243,6 +255,43 @@ def test_a_copy_whose_blocks_are_lost_is_in_the_way_of_no_other(storage: Storage
     assert placed(storage, base, creation(base, "one")) == {(0, ""): f"{base}/.repl/7-1"}
 
 
+@pytest.fixture(params=["no checksums", "others"])
+def undecided(storage: Storage, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Storage:
+    """Of a store without checksums, or where no copy has the one that was recorded, as in an encryption zone."""
+    others = {"no checksums": None, "others": FileChecksum("content", "of other blocks")}
+    monkeypatch.setattr(storage, "checksum", lambda _: others[request.param])
+    return storage
+
+
+def test_a_retry_uses_what_was_copied_where_checksums_decide_nothing(undecided: Storage, base: str) -> None:
+    """It was taken for a stranger's: each retry copied everything once more, and left the first copy where it was."""
+    for name in ("one", "two"):
+        undecided.write(f"{base}/t/{name}", name.encode())
+    assert placed(undecided, base, creation(base, "one", "two", "three")) == {(0, ""): f"{base}/t"}
+    for name in ("one", "two"):
+        undecided.write(f"{base}/t/ds=1/{name}", name.encode())
+    assert placed(undecided, base, addition(1, "one", "two", "three")) == {(0, "ds=1"): f"{base}/t/ds=1"}
+
+
+@pytest.mark.parametrize("content", [b"six", b"another"])
+def test_other_content_is_no_earlier_copy(undecided: Storage, base: str, content: bytes) -> None:
+    undecided.write(f"{base}/t/one", content)
+    assert placed(undecided, base, creation(base, "one", "two")) == {(0, ""): f"{base}/.repl/7-1"}
+
+
+def test_files_that_were_added_are_proven_and_not_copied_again(undecided: Storage, base: str) -> None:
+    undecided.write(f"{base}/t/one", b"one")
+    undecided.write(f"{base}/t/two", b"six")
+    metastore = Metastore({"t": f"{base}/t"})
+    target = replica(metastore, undecided)
+    placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
+    added = op.AppendData(7, "t", "", None, content("one", "two", "three"))  # type: ignore[arg-type]
+    found = placer.place(LanePlan(("t",), 0, (added,)))
+    assert found.modes == {(0, ""): "append"}
+    staged = [f"{base}/.repl/7-1/{name}" for name in ("two", "three")]
+    assert [task.target for _, task in found.tasks] == [f"{base}/t/one", *staged]
+
+
 def lost(storage: Storage, uri: str) -> None:
     """HDFS has no checksum of the file any more."""
     known = storage.checksum
@@ -261,7 +310,9 @@ BESIDE = SimpleNamespace(external_root=None, functions_root=None, append="in_pla
 def replica(metastore: Metastore, storage: Storage, **settings: object) -> Target:
     """A target side whose database may lie where the metastore puts it, and whose tables are replicas."""
     policy = SimpleNamespace(**{**vars(BESIDE), **settings})
-    return SimpleNamespace(metastore=metastore, storage=storage, policy=policy, default_locations=lambda *_: ())  # type: ignore[return-value]
+    return SimpleNamespace(  # type: ignore[return-value]
+        metastore=metastore, storage=storage, source_storage=SOURCE, policy=policy, default_locations=lambda *_: ()
+    )
 
 
 @pytest.mark.parametrize("append", ["in_place", "atomic"])
