@@ -92,13 +92,13 @@ class _Copying:
         database, _, name = task.object_name.partition("/")[0].rpartition(".")
         self.about = about(database or None, name, task.evid)
         self._task = task
-        self._source = source
-        self._target = target
+        self._source, self._target = source, target
         self._executor = executor
         self._read = read
         self._at_once = at_once
         self._recorded = task.file.checksum
         self._access: Access | None = None  # that the replica should have
+        self._mode: int | None = None  # with which it is made
         self._attempts = 0
 
     def run(self) -> CopyResult | CopyFailure:
@@ -164,8 +164,8 @@ class _Copying:
         self._access = place and place.wanted(self._source, status)
         try:
             proof, size = self._reproduced(uri, status, temporary) or self._observed(uri, status, temporary)
-            if place and self._access:
-                place.finish(self._source, uri, self._target, temporary, self._access)
+            if place and self._access and self._mode is not None:
+                place.finish(self._source, uri, self._target, temporary, self._access, self._mode)
             self._target.rename(temporary, self._task.target)
         except AlreadyExists:
             # A speculative twin was faster, or somebody else took the name.
@@ -268,7 +268,7 @@ class _Copying:
     def _write(self, status: FileStatus, temporary: str, chunks: Iterator[bytes], block_size: int | None = None) -> int:
         """Writes the content of a candidate; how many bytes there were."""
         self._attempts += 1
-        mode = self._task.place.first_mode(self._access) if self._task.place and self._access else None
+        mode = self._mode = self._task.place.first_mode(self._access) if self._task.place and self._access else None
         if not (self._at_once and status.size <= _SMALL):
             return self._target.create(temporary, chunks, block_size=block_size, mode=mode)
         data = b"".join(chunks)

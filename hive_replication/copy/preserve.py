@@ -184,7 +184,7 @@ class Place:
         same = (goal.owner, goal.group) == (self.new.owner, self.new.group) and not (goal.has_acl or self.new.has_acl)
         return goal.mode if same else goal.private().mode
 
-    def finish(self, source: Storage, origin: str, storage: Storage, uri: str, wanted: Access) -> None:
+    def finish(self, source: Storage, origin: str, storage: Storage, uri: str, wanted: Access, mode: int) -> None:
         """Gives a file that was made with :meth:`first_mode` the rest.
 
         Args:
@@ -193,7 +193,8 @@ class Place:
             storage: of the replica.
             uri: of the replica.
             wanted: what it should have.
+            mode: with which it was made; by now it could be another, since other threads learn what is refused.
         """
         self.preserve.give_xattrs(source, origin, storage, uri)  # while the file is the account's
-        first = Access.of_mode(self.new.owner, self.new.group, self.first_mode(wanted))
+        first = Access.of_mode(self.new.owner, self.new.group, mode)
         self.preserve.give(storage, uri, wanted, replace(first, default=self.new.default), is_dir=False)

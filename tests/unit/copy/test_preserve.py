@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from hive_replication.copy.preserve import Preserve
+from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.errors import ReplicationError
 from hive_replication.storage import Storage
 from hive_replication.storage.access import Access, AclEntry
@@ -115,6 +115,21 @@ def test_a_directory_is_open_to_all_only_with_its_sticky_bit() -> None:
     Preserve.of(["owner", "group", "mode", "acl"]).give(files, f"{ROOT}/t", wanted, present, is_dir=True)
     assert seen[-1] == wanted
     assert [one for one in seen if one.other & 2 and not one.sticky] == []
+
+
+@pytest.mark.parametrize("refused", [":owner", ":group finance"])
+def test_a_file_that_was_made_before_others_learned_what_is_refused_gets_its_mode(refused: str) -> None:
+    """It stayed for its owner alone, as it was made."""
+    files, new = GuardedFiles({}), Access("repl", "staff", 6, 0, 0)
+    wanted = Access("etl" if refused == ":owner" else "repl", "staff" if refused == ":owner" else "finance", 6, 4, 4)
+    place = Place(Preserve.of(["owner", "group", "mode"]), new)
+    mode = place.first_mode(wanted)
+    files.access[f"{ROOT}/f"] = Access.of_mode("repl", "staff", mode)
+    assert mode == 0o600
+    place.preserve.refused[refused] = "may not"
+    storage = cast("Storage", files)
+    place.finish(storage, f"{ROOT}/origin", storage, f"{ROOT}/f", wanted, mode)
+    assert files.access[f"{ROOT}/f"].mode == 0o644
 
 
 class _Web:
