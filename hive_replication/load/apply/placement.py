@@ -127,10 +127,10 @@ class Placer:
         self._target, self._database, self._layout = target, database, Layout(location)
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
         self._free = FreePlaces(target, self._layout, kept)
-        self._taken = TakenPlaces(target, database)
+        self._taken = TakenPlaces(target, database, self._layout.location)
 
     def place(self, lane: LanePlan) -> LanePlacement:
-        """Chooses the directories for a lane's data; changes nothing."""
+        """Chooses the directories for a lane's data; changes nothing but marks of whose they are below ``external_root``."""
         state = _LaneState(LanePlacement(lane), self._before(lane), files_of_commits(lane.operations))
         changes: list[_Change] = []
         for number, operation in enumerate(lane.operations):
@@ -174,7 +174,8 @@ class Placer:
         wanted |= state.committed.get((number, ""), {})
         directory, content, partitioned = operation.plain, operation.content, bool(operation.image.partitionKeys)
         self._boundary.require_free(directory, self._shown(operation, ""))
-        usable = content.plain and self._free.is_free(directory, wanted) and not self._taken.is_a_tables(directory)
+        free = content.plain and self._free.is_free(directory, wanted) and not self._taken.is_a_tables(directory)
+        usable = free and self._taken.owns(directory)
         staged = self._free.staged(content, "", wanted, parts=partitioned) if usable else ""
         if staged and not self._taken.is_a_tables(staged):
             directory = staged
@@ -220,7 +221,8 @@ class Placer:
     def _takes_own(self, own: str, owner: tuple[str, str], wanted: Mapping[str, FileRef]) -> bool:
         """Whether a partition at a location of its own gets that on the target: nobody else has it, or is about to get it."""
         self._boundary.require_free(own, object_name(self._database, *owner))
-        return self._free.is_free(own, wanted) and not self._taken.is_live(own) and self._taken.claim(own, owner)
+        free = self._free.is_free(own, wanted) and not self._taken.is_live(own)
+        return free and self._taken.claim(own, owner) and self._taken.owns(own)
 
     def _place_change(self, placed: LanePlacement, change: _Change) -> None:
         number, operation, thing = change

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 
+from hive_replication.load.layout.directories import owner_mark
 from hive_replication.load.layout.live_locations import all_tables, live_locations
 from hive_replication.load.replica.target import Target
+from hive_replication.logs import about
 from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
-from hive_replication.storage import paths
+from hive_replication.storage import AlreadyExists, Denied, paths
+
+_LOG = logging.getLogger(__name__)
+_MOST = 16 << 10  # bytes of a mark
 
 #: Table and partition name, "" for the table itself.
 Owner = tuple[str, str]
@@ -21,10 +28,11 @@ class TakenPlaces:
     Args:
         target: the target side.
         database: its database.
+        location: the database's directory, which tells it from all others that share an ``external_root``.
     """
 
-    def __init__(self, target: Target, database: str) -> None:
-        self._target, self._database = target, database
+    def __init__(self, target: Target, database: str, location: str) -> None:
+        self._target, self._database, self._location = target, database, location
         self._tables: frozenset[str] | None = None
         self._live = Call(partial(live_locations, target.metastore, database))
         self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
@@ -84,6 +92,31 @@ class TakenPlaces:
             self._claimed[directory] = owner
             self._above.update(above)
             return True
+
+    def owns(self, directory: str) -> bool:
+        """Takes a directory for the database for good; False if it was given to a table of another one.
+
+        Below ``external_root`` a path tells nothing of the store that it had at the source: two databases, also of two policies,
+        may have tables of one path.
+        """
+        if not self._is_beside(directory):
+            return True
+        mark = owner_mark(str(self._target.policy.external_root), directory)
+        with suppress(FileNotFoundError):
+            return self._is_ours(mark)
+        try:
+            self._target.storage.write_once(mark, self._location.encode())
+        except AlreadyExists:
+            return self._is_ours(mark)
+        except Denied as error:  # of another account
+            _LOG.warning("nothing keeps %s from tables of other databases: %s", directory, error, extra=about(self._database))
+        return True
+
+    def _is_ours(self, mark: str) -> bool:
+        try:
+            return self._target.storage.read(mark, most=_MOST).decode(errors="replace").rstrip("/") == self._location.rstrip("/")
+        except Denied:
+            return False
 
     def _is_beside(self, directory: str) -> bool:
         root = self._target.policy.external_root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import time
@@ -138,6 +139,17 @@ def staging_name(evid: int, number: int, *, transactional: bool) -> str:
     is ``repl-<evid>-<n>``, beside the tables.
     """
     return f"{_OPEN if transactional else ''}{evid}-{number}"
+
+
+def owner_mark(external_root: str, directory: str) -> str:
+    """The file that says which database a directory below ``external_root`` was given to, where several have one root.
+
+    Args:
+        external_root: of the policy.
+        directory: of a table, or of a partition with a place of its own.
+    """
+    name = hashlib.sha256(directory.encode()).hexdigest()[:32]
+    return f"{external_root.rstrip('/')}/{HIDDEN}/owners/{name}"
 
 
 def is_staging(directory: str) -> bool:

@@ -17,6 +17,7 @@ from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import FlipMode, Placer
+from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
@@ -28,7 +29,7 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Storage, paths
+from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, Storage, paths
 from tests.bucket import storage_with_bucket
 
 
@@ -424,3 +425,37 @@ def _added(storage: Storage, boundary: TargetBoundary, base: str, live: str) -> 
         "three": b"three",
     }
     assert storage.files(f"{base}/.repl", hidden=True) == []
+
+
+def test_tables_of_two_databases_with_one_path_get_two_directories(storage: Storage, base: str) -> None:
+    """``s3://a/data/x`` and ``s3://b/data/x``: as long as the one was empty both got one, and what one got showed in both."""
+    root = f"{base.removesuffix('sales.db')}ext"
+    place = f"{root}/data/x"
+    table = op.CreateTable(7, "t", Table(tableName="t", partitionKeys=[]), content("one"), place)
+    parts = Partition(values=["1"], sd=StorageDescriptor(location=f"{root}/days/1"))
+    own = op.AddPartitions(7, "t", (op.NewPartition("ds=1", parts, content("one")),))
+
+    def given(database: str, *operations: op.Operation) -> list[str]:
+        target, where = replica(Metastore({}), storage, external_root=root), f"{base.removesuffix('sales.db')}{database}.db"
+        known = KnownObjects(target.metastore, database, ReplicaState())
+        placer = Placer(target, database, where, lambda: Locations(()), known)
+        return list(placer.place(LanePlan(("t",), 0, operations)).directories.values())
+
+    for _ in range(2):
+        assert given("sales", table) == [place]
+        assert given("sales", own) == [f"{root}/days/1"]
+    assert given("hr", table) == [f"{base.removesuffix('sales.db')}hr.db/.repl/7-1"]
+    assert given("hr", own) == [f"{base.removesuffix('sales.db')}hr.db/t/ds=1"]
+    assert given("sales", table) == [place]
+
+
+def test_a_mark_that_may_not_be_written_holds_nothing(storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another policy's account may have made the directory of the marks."""
+    root = f"{base.removesuffix('sales.db')}ext"
+
+    def denied(uri: str, _: bytes) -> None:
+        raise Denied(f"{uri}: permission denied")
+
+    monkeypatch.setattr(storage, "write_once", denied)
+    taken = TakenPlaces(replica(Metastore({}), storage, external_root=root), "sales", base)
+    assert taken.owns(f"{root}/x")
