@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(f"{PACKAGE}.spark")  # as the engine's, whose messages go to a run's log
 _POLL = 0.2  # seconds between two looks for answers
+_FEW = 1_000  # files that the driver copies itself where Spark did not
 
 _DEFAULTS = {
     "spark.master": "local[2]",
@@ -149,7 +150,7 @@ class _SparkCopier:
         self._bandwidth = bandwidth
 
     def copy(self, tasks: Iterable[CopyTask]) -> Iterator[CopyResult | CopyFailure]:
-        """Copies and proves each file; answers come as the Spark tasks end.
+        """Copies and proves each file; answers come as the Spark tasks end, the last ones of a job that fails from the driver.
 
         Raises:
             BadRequest: no Java, or a secret cannot be read.
@@ -163,8 +164,17 @@ class _SparkCopier:
         for answer in job.answers():
             waiting.pop(answer.task.target, None)
             yield answer
-        # What was copied is found present next time.
-        yield from (CopyFailure(task, f"the Spark job failed: {job.error}") for task in waiting.values())
+        yield from self._unanswered(list(waiting.values()), job.error)
+
+    def _unanswered(self, tasks: list[CopyTask], error: str) -> Iterator[CopyResult | CopyFailure]:
+        """Answers for a job that failed: no table is held for files that nobody tried, or for those of other tables."""
+        if not tasks:
+            return
+        if len(tasks) > _FEW:  # what was copied is found present next time, so there are fewer then
+            yield from (CopyFailure(task, f"the Spark job failed: {error}", "unreachable") for task in tasks)
+            return
+        _LOG.warning("the Spark job failed: %s; its last %d files are copied by the driver", error, len(tasks))
+        yield from self._worker.limited(self._bandwidth).copy(tasks)
 
     def _job(self, packs: list[list[CopyTask]]) -> "_Job":
         context = self._resource.spark_context()

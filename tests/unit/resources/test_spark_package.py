@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hive_replication.copy.tasks import CopyTask
+from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
@@ -83,3 +84,50 @@ def test_a_context_that_takes_no_job_is_an_error_of_replication(
     storage = Storage((Root(uri=tmp_path.as_uri()),))
     with pytest.raises(ReplicationError, match=r"the Spark job failed: the context was stopped$"):
         list(copier.copier(storage, storage, description="Repl#db").copy([TASK]))
+
+
+class Failing(Context):
+    """Its job ends with an error, after one of its files."""
+
+    def __init__(self, answered: int) -> None:
+        super().__init__()
+        self._answered, self._told = answered, SimpleNamespace(value=[])
+
+    def parallelize(self, partitions: list[list[list[CopyTask]]], _: int) -> Any:  # type: ignore[override]
+        def run(_: object) -> None:
+            tasks = [task for partition in partitions for some in partition for task in some]
+            proof = Proof("CRC32C", "", recorded=False)
+            self._told.value = [CopyResult(task, "source", 1, proof, 1) for task in tasks[: self._answered]]
+            raise ValueError("Job aborted: ExecutorLostFailure\nat org.apache.spark")
+
+        return SimpleNamespace(foreachPartition=run)
+
+    def accumulator(self, *_: object) -> Any:
+        return self._told
+
+    def setJobGroup(self, *_: object, **__: object) -> None:  # noqa: N802 (Spark's name)
+        pass
+
+
+@pytest.mark.parametrize("few", [3, 2])
+def test_a_job_that_fails_holds_no_table_for_files_that_nobody_tried(
+    copier: SparkCopier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, few: int
+) -> None:
+    """Each table of the window was held for what one file, or the loss of the executors, did to the job."""
+    monkeypatch.setattr(PolicySpark, "spark_context", Failing(1))
+    monkeypatch.setattr(spark_copier, "_FEW", few)
+    source, target = (tmp_path / name for name in ("source", "target"))
+    source.mkdir()
+    for name in "abc":
+        (source / name).write_text(name)
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    tasks = [CopyTask(FileRef(f"{source.as_uri()}/{name}"), f"{target.as_uri()}/{name}", 1, f"db.{name}", 1) for name in "abcd"]
+    answers = list(copier.copier(storage, storage, description="Repl#db").copy(tasks))
+    assert sorted(answer.task.object_name for answer in answers) == ["db.a", "db.b", "db.c", "db.d"]
+    failures = [answer for answer in answers if isinstance(answer, CopyFailure)]
+    if few < 3:
+        assert {one.kind for one in failures} == {"unreachable"}
+        assert all("the Spark job failed: Job aborted: ExecutorLostFailure" in one.reason for one in failures)
+    else:
+        assert {one.kind for one in failures} == {"gone"}  # d, which is nowhere
+        assert len(list(target.iterdir())) >= 2
