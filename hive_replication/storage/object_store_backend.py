@@ -22,6 +22,7 @@ from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 _LOG = logging.getLogger(__name__)
 # Where file systems tell when an object was written: local files and gcsfs, s3fs, adlfs, webdav.
 _MODIFIED = ("mtime", "LastModified", "last_modified", "modified")
+_AZURE = frozenset({"abfs", "abfss", "az"})
 
 
 class _FileSystem(Protocol):
@@ -42,7 +43,7 @@ class FsspecBackend:
 
     Args:
         scheme: fsspec's protocol, e.g. ``file`` or ``s3``.
-        authority: the bucket, "" for local files.
+        authority: the bucket, "" for local files; Azure's container, perhaps with ``@`` and the account's host.
         options: of the fsspec class, e.g. ``endpoint_url`` for S3.
     """
 
@@ -52,7 +53,10 @@ class FsspecBackend:
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
-        self._prefix = authority
+        # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
+        self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
+        if account and "connection_string" not in options:
+            options = {"account_name": account.partition(".")[0], **options}
         make = cast("Any", fsspec).filesystem
         self._files = cast("_FileSystem", make(scheme, use_listings_cache=False, skip_instance_cache=True, **options))
 
@@ -66,7 +70,9 @@ class FsspecBackend:
 
     def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:  # noqa: ARG002 (a prefix is read whole or not at all)
         """All files below a directory."""
-        self._files.info(self._key(path))  # find() says nothing about an absent directory.
+        info = self._files.info(self._key(path))  # find() says nothing about an absent directory.
+        if info["type"] != "directory":  # adlfs finds a list of names then
+            return [self._status(info)]
         return [self._status(info) for info in self._files.find(self._key(path), detail=True).values()]
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:

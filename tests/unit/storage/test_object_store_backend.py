@@ -14,8 +14,9 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from hive_replication.errors import Refused
 from hive_replication.policy import Root
-from hive_replication.storage import AlreadyExists, Storage
+from hive_replication.storage import AlreadyExists, Storage, object_store_backend
 from hive_replication.storage.object_store_backend import FsspecBackend
+from tests.bucket import _Bucket
 
 
 class _Upload(AbstractBufferedFile):
@@ -152,3 +153,27 @@ def test_the_time_of_an_object_is_found_whatever_its_file_system_calls_it(
 def test_an_object_of_unknown_age_is_never_old(store: FsspecBackend) -> None:
     began = time.time()
     assert store._status({"name": "bucket/a", "size": 1, "type": "file"}).modified >= began
+
+
+@pytest.mark.parametrize("account", ["@acc.dfs.core.windows.net", ""])
+@pytest.mark.parametrize("scheme", ["abfs", "abfss"])
+def test_names_of_azure_begin_with_the_container(monkeypatch: pytest.MonkeyPatch, scheme: str, account: str) -> None:
+    """Every URI of a listing lay outside of the roots where its root named the account, as Hive's URIs do."""
+    made: list[dict[str, str]] = []
+    files = _Bucket()  # which, unlike adlfs, takes no name with an account
+
+    def filesystem(_: str, **options: Any) -> _Bucket:
+        made.append({name: value for name, value in options.items() if isinstance(value, str)})
+        return files
+
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", filesystem)
+    root = f"{scheme}://data{account}"
+    storage = Storage((Root(uri=f"{root}/w", options={"location_mode": "primary"}),))
+    storage.write(f"{root}/w/t/f", b"123")
+    storage.rename(f"{root}/w/t/f", f"{root}/w/t/ds=1/g")
+    assert list(files.objects) == ["data/w/t/ds=1/g"]
+    assert [one.uri for one in storage.ls(f"{root}/w/t")] == [f"{root}/w/t/ds=1"]
+    assert [one.uri for one in storage.files(f"{root}/w")] == [f"{root}/w/t/ds=1/g"]
+    assert [one.uri for one in storage.files(f"{root}/w/t/ds=1/g")] == [f"{root}/w/t/ds=1/g"]
+    assert storage.read(f"{root}/w/t/ds=1/g") == b"123"
+    assert made == [{"account_name": "acc", "location_mode": "primary"} if account else {"location_mode": "primary"}]
