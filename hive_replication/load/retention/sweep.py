@@ -89,7 +89,7 @@ class _Sweeper:
         """Removals in two rounds, of which the second is prepared after the first is carried out. Takes no lock."""
         reports = [] if store is None else list(self._reports(store))
         if not self._exists:
-            dropped = [*self._dropped(), *reports]
+            dropped = [*self._dropped(), *(self._dumps(store) if store is not None else ()), *reports]
             if not dropped:
                 raise BadRequest(f"the target has no database {self._database!r}")
             yield dropped
@@ -233,7 +233,7 @@ class _Sweeper:
                     yield self._removals.deletion("dropped database", uri, unused=True)
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
-        """Dumps that are loaded, and unfinished dumps of long ago."""
+        """Dumps that are loaded, or of a database that is gone, and unfinished dumps of long ago."""
         names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
         for directory in (one for name in names for one in store.dumps(name)):
             try:
@@ -245,7 +245,8 @@ class _Sweeper:
 
             def is_due(in_use: InUse, directory: str = directory, source: str = source, end: int = end) -> bool:
                 state = in_use.state
-                return source == state.source and covers(state.last_id, end) and state.checkpoint != directory
+                loaded = source == state.source and covers(state.last_id, end)
+                return (loaded or not state.source) and state.checkpoint != directory
 
             if is_due(InUse(Locations(()), self._state)) and header.created < self._expiry:
                 yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))

@@ -290,6 +290,31 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     assert [target.storage.exists(one) for one in directories] == [True, True, False]
 
 
+@pytest.mark.parametrize("begun_again", [False, True], ids=["gone", "begun again meanwhile"])
+def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
+    target: Target, monkeypatch: pytest.MonkeyPatch, begun_again: bool
+) -> None:
+    """They stayed for good, unfinished ones as well."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 1, 9, 0, "", time.time())
+    dump = store.create(Scope("sales")).finish(header).directory
+    store.create(Scope("sales"))
+    metastore(target).found = None
+    with pytest.raises(BadRequest, match="the target has no database"):
+        sweep(target, "sales", store)
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    if begun_again:  # when the lock is taken
+        state = replace(ReplicaState("uuid/sales"), checkpoint=dump).parameters()
+        found = iter([None])
+        again = Database(name="sales", locationUri=location(target), parameters=state)
+        monkeypatch.setattr(metastore(target), "database", lambda _: next(found, again))
+    assert {one.what for one in sweep(target, "sales", store)} <= {"dump"}
+    assert target.storage.exists(dump) == begun_again
+    if not begun_again:
+        assert store.dumps("sales") == store.unfinished("sales", time.time() + 1) == []
+
+
 def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of this database's tables alone, and what has another name is theirs."""
     root = f"{metastore(target).warehouse}/ext"
