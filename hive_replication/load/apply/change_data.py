@@ -145,9 +145,12 @@ def _append(
     """Moves the staged files to the live directory, one after another."""
     for file in operation.content.files:
         source, place = f"{staged}/{file.relative}", f"{live}/{file.relative}"
-        if not storage.exists(source):
+        staged_now, placed = storage.exists(source), storage.exists(place)
+        if not staged_now:
+            if not placed:
+                raise ReplicationError(f"{place}, which event {operation.evid} adds, is neither there nor staged")
             continue  # in place already, as the placement found
-        if not storage.exists(place):
+        if not placed:
 
             def access(file: FileRef = file) -> Place | None:
                 return _places(storage, live, staged, [file.relative], like).get(file.subdir) if like else None

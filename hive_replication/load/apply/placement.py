@@ -8,7 +8,7 @@ comes first: the plain path may be free by now only because that attempt has dro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal
@@ -16,7 +16,9 @@ from typing import Literal
 from hive_replication.copy.preserve import Place
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
 from hive_replication.events.files import FileRef
+from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
+from hive_replication.load.apply.content_in_lane import ContentInLane
 from hive_replication.load.apply.free_places import FreePlaces, checksum_of
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import Layout
@@ -132,7 +134,7 @@ class Placer:
     def place(self, lane: LanePlan) -> LanePlacement:
         """Chooses the directories for a lane's data; changes nothing but marks of whose they are below ``external_root``."""
         state = _LaneState(LanePlacement(lane), self._before(lane), files_of_commits(lane.operations))
-        changes: list[_Change] = []
+        changes: dict[ObjectName | int, list[_Change]] = {}  # those of an object together, by its name before the lane
         for number, operation in enumerate(lane.operations):
             match operation:
                 case op.CreateTable() if operation.plain:
@@ -140,7 +142,9 @@ class Placer:
                 case op.AddPartitions():
                     self._place_partitions(state, number, operation)
                 case op.ReplaceData() | op.AppendData():
-                    changes.append((number, operation, state.changed(operation)))
+                    thing = state.changed(operation)
+                    origin = state.trail.before(operation.table, operation.partition) if thing else number
+                    changes.setdefault(origin, []).append((number, operation, thing))
                 case ReplayCommit():
                     self._place_writes(state, number, operation)
                 case op.CustomOperation():
@@ -151,7 +155,7 @@ class Placer:
                     if any(content.files for _, content in operation.contents):
                         raise AssertionError(f"no place for the files of {operation.kind}")
             state.follow(number, operation)
-        list(self._target.storage.threads.map(partial(self._place_change, state.placed), changes))
+        list(self._target.storage.threads.map(partial(self._place_changes, state.placed), changes.values()))
         return state.placed
 
     def _before(self, lane: LanePlan) -> TargetView:
@@ -224,24 +228,33 @@ class Placer:
         free = self._free.is_free(own, wanted) and not self._taken.is_live(own)
         return free and self._taken.claim(own, owner) and self._taken.owns(own)
 
-    def _place_change(self, placed: LanePlacement, change: _Change) -> None:
+    def _place_changes(self, placed: LanePlacement, changes: Iterable[_Change]) -> None:
+        """The changes of one object, in order: each but the first finds what those before it leave."""
+        content = ContentInLane()
+        for change in changes:
+            self._place_change(placed, change, content)
+
+    def _place_change(self, placed: LanePlacement, change: _Change, content: ContentInLane) -> None:
         number, operation, thing = change
         live = directory_of(thing)
         wanted = {file.relative: file for file in operation.content.files}
         mode: FlipMode = "append" if isinstance(operation, op.AppendData) else "replace"
-        present, proving = dict[str, CopyResult](), dict[str, CopyTask]()
-        found = self._target.storage.named_files(live) if live else {}
-        if live and thing and files_changed(thing, found, wanted):
+        present, proving, brought = dict[str, CopyResult](), dict[str, CopyTask](), set[str]()
+        found = self._target.storage.named_files(live) if live and not content.replaced else {}
+        if live and thing and not content.replaced and files_changed(thing, found, wanted):
             placed.changed.append(UnexpectedObject(self._shown(operation, operation.partition), "files added or removed"))
         if live and (isinstance(operation, op.AppendData) or operation.compare):
-            present = self._present(operation, wanted, found)
-            if isinstance(operation, op.AppendData):
-                proving = self._unproven(operation, wanted, found, present)
-            if mode == "replace" and len(present) == len(found):
-                mode = "same" if len(present) == len(wanted) else "append"
+            tasks, brought = self._there(operation, content.others(wanted), found), content.brought(wanted)
+            present = self._present(tasks)
+            if isinstance(operation, op.AppendData):  # where checksums decide nothing the copier proves what looks like it
+                others = {name: task for name, task in tasks.items() if name not in present}
+                proving = {name: task for name, task in others.items() if self._free.looks_like(found[name], task.file)}
+            if mode == "replace" and len(present) + len(brought) == content.size(found):
+                mode = "same" if len(present) + len(brought) == len(wanted) else "append"
         if mode == "replace":
-            present = {}
-        if mode == "append" and self._target.policy.append == "atomic" and len(present) + len(proving) < len(wanted):
+            present, brought = {}, set()
+        there = present.keys() | proving.keys() | brought
+        if mode == "append" and self._target.policy.append == "atomic" and len(there) < len(wanted):
             mode = "union"
         if live and mode != "replace":
             self._boundary.require_within(live, self._shown(operation, operation.partition))
@@ -250,10 +263,10 @@ class Placer:
             placed.live[number, operation.partition] = live
         placed.present.extend(present.values())
         placed.tasks.extend(((number, operation.partition), task) for task in proving.values())
-        there = present.keys() | proving.keys()
         missing = {name: file for name, file in wanted.items() if name not in there}
         directory = self._free.staging(operation.content, operation.partition, missing, live)
         self._copy_to(placed, number, operation.partition, operation, operation.content, directory, there)
+        content.follow(wanted, replaces=isinstance(operation, op.ReplaceData))
 
     def _place_writes(self, state: _LaneState, number: int, operation: ReplayCommit) -> None:
         """Writes of a transaction go to the directory of their table or partition: nobody reads them before the commit."""
@@ -263,35 +276,25 @@ class Placer:
                 shown = object_name(self._database, one.table, one.partition)
                 self._copy_to(state.placed, number, one.key, operation, one.content, directory, shown=shown)
 
-    def _present(
+    def _there(
         self, operation: op.ReplaceData | op.AppendData, wanted: Mapping[str, FileRef], found: Mapping[str, FileStatus]
-    ) -> dict[str, CopyResult]:
-        """The wanted files that are in the live directory already, proven."""
-        shown = self._shown(operation, operation.partition)
-        results: dict[str, CopyResult] = {}
-        events = operation.content.events(operation.evid)
-        for name in wanted.keys() & found.keys():
-            status, checksum = found[name], checksum_of(self._target.storage, found[name].uri)
-            if checksum is not None and checksum.value == wanted[name].checksum:
-                task = CopyTask(wanted[name], status.uri, events[wanted[name]], shown, status.size)
-                proof = Proof(checksum.algorithm, checksum.value, recorded=True)
-                results[name] = CopyResult(task, "present", status.size, proof, attempts=0)
-        return results
-
-    def _unproven(
-        self,
-        operation: op.AppendData,
-        wanted: Mapping[str, FileRef],
-        found: Mapping[str, FileStatus],
-        present: Container[str],
     ) -> dict[str, CopyTask]:
-        """Files that an earlier attempt may have added, where checksums decide nothing: the copier proves them there."""
+        """The wanted files whose names are in the live directory already, which an earlier attempt may have added."""
         shown, events = self._shown(operation, operation.partition), operation.content.events(operation.evid)
         return {
             name: CopyTask(wanted[name], found[name].uri, events[wanted[name]], shown, found[name].size)
             for name in sorted(wanted.keys() & found.keys())
-            if name not in present and self._free.looks_like(found[name], wanted[name])
         }
+
+    def _present(self, tasks: Mapping[str, CopyTask]) -> dict[str, CopyResult]:
+        """Those that are proven by their checksums."""
+        results: dict[str, CopyResult] = {}
+        for name, task in tasks.items():
+            checksum = checksum_of(self._target.storage, task.target)
+            if checksum is not None and checksum.value == task.file.checksum:
+                proof = Proof(checksum.algorithm, checksum.value, recorded=True)
+                results[name] = CopyResult(task, "present", task.size, proof, attempts=0)
+        return results
 
     def _copy_to(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from hive_replication.errors import Refused, ReplicationError
-from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created
 from hive_replication.load.apply.change_data import with_data
 from hive_replication.load.apply.commit_places import DataKey
@@ -27,51 +26,13 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, Storage, paths
+from hive_replication.storage import Denied, FileChecksum, NoChecksum, Storage, paths
 from tests.bucket import storage_with_bucket
-
-
-class Source:
-    """Files with their names as content."""
-
-    def status(self, uri: str) -> FileStatus:
-        return FileStatus(uri, len(paths.name(uri)), False, 0.0)
-
-    def stream(self, uri: str, _: int) -> Iterator[bytes]:
-        return iter([paths.name(uri).encode()])
-
+from tests.unit.load.apply.fakes import NOWHERE, SOURCE, Metastore, content, replica
 
 TABLES = 40
-SOURCE = Source()
-NOWHERE = SimpleNamespace(external_root=None)
-
-
-class Metastore:
-    """Counts the tables that it hands out."""
-
-    def __init__(self, locations: dict[str, str], parts: Sequence[Partition] = ()) -> None:
-        self.locations, self.parts, self.read = locations, parts, Counter[str]()
-        self.keys: list[FieldSchema] = []
-
-    def database(self, name: str) -> Database:
-        return Database(name=name, locationUri=self.locations["t"].rpartition("/")[0].replace("hr.db", "sales.db"))
-
-    def table(self, database: str, name: str) -> Table:
-        return next(self.tables(database, [name]))
-
-    def table_names(self, _: str) -> list[str]:
-        return sorted(self.locations)
-
-    def tables(self, _: str, names: Iterable[str]) -> Iterator[Table]:
-        for name in names:
-            if name in self.locations:
-                self.read[name] += 1
-                yield Table(tableName=name, sd=StorageDescriptor(location=self.locations[name]), partitionKeys=self.keys)
-
-    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> list[Partition]:
-        return list(self.parts)
 
 
 def test_a_restarted_bootstrap_reads_the_tables_once(tmp_path: Path) -> None:
@@ -168,19 +129,6 @@ def test_reading_the_partitions_of_a_table_keeps_no_other_lane_waiting(tmp_path:
     assert asked == {f"{base}/{table}{name}": 1 for table in ("slow", "quick") for name in ("", "/ds=1")}
 
 
-@pytest.fixture
-def base(tmp_path: Path) -> str:
-    return f"{tmp_path.as_uri()}/sales.db"
-
-
-@pytest.fixture
-def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """Of a local root, with checksums as HDFS has them: the content."""
-    storage = Storage((Root(uri=tmp_path.as_uri()),))
-    monkeypatch.setattr(storage, "checksum", lambda uri: FileChecksum("content", storage.read(uri).decode()))
-    return storage
-
-
 def placed(
     storage: Storage, base: str, *operations: op.Operation, tables: dict[str, str] | None = None, parts: Sequence[Partition] = ()
 ) -> dict[DataKey, str]:
@@ -189,11 +137,6 @@ def placed(
     target: Target = SimpleNamespace(metastore=metastore, storage=storage, policy=NOWHERE, source_storage=SOURCE)  # type: ignore[assignment]
     placer = Placer(target, "sales", base, lambda: Locations(()), KnownObjects(metastore, "sales", ReplicaState()))  # type: ignore[arg-type]
     return placer.place(LanePlan(("t",), 0, operations)).directories
-
-
-def content(*files: str) -> op.Content:
-    """Files with their names as content."""
-    return op.Content(tuple(FileRef(f"hdfs://src/t/{name}", name) for name in files), staging_name(7, 1, transactional=False))
 
 
 def creation(base: str, *files: str, keys: Iterable[str] = ()) -> op.CreateTable:
@@ -303,17 +246,6 @@ def lost(storage: Storage, uri: str) -> None:
         return known(asked)
 
     storage.checksum = checksum  # type: ignore[method-assign]
-
-
-BESIDE = SimpleNamespace(external_root=None, functions_root=None, append="in_place", target=SimpleNamespace(paths=()))
-
-
-def replica(metastore: Metastore, storage: Storage, **settings: object) -> Target:
-    """A target side whose database may lie where the metastore puts it, and whose tables are replicas."""
-    policy = SimpleNamespace(**{**vars(BESIDE), **settings})
-    return SimpleNamespace(  # type: ignore[return-value]
-        metastore=metastore, storage=storage, source_storage=SOURCE, policy=policy, default_locations=lambda *_: ()
-    )
 
 
 @pytest.mark.parametrize("append", ["in_place", "atomic"])
