@@ -3,7 +3,8 @@
 Why this is correct. The newest event id b is read first, then all tables are compared. The dump that follows starts at b and
 leaves out the equal tables, except those with an event after b; it is consistent at event e. A table that is left out had no
 event from b to e, so it is the same at e as when it was compared, and equal to its replica. Every other table of the source at e
-is in the dump, and tables in neither are dropped from the target. Events after e are then applied as usual.
+is in the dump, and tables in neither are dropped from the target. Events after e are then applied as usual. The end of a
+transaction is an event of no table: transactional tables that have an open one after b, or on the target, do not count as equal.
 
 Nothing else may change the replica between the comparison and the load: a token in its state makes sure of that (see
 ``load.source_history``). If a recovery is killed, the gap remains, and the next recovery finds fewer differences.

@@ -10,6 +10,7 @@ from hive_replication.dump.source import Source
 from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.state import is_ours
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.progress import Progress
 from hive_replication.verify import TableComparison, compare_database
 
@@ -33,6 +34,8 @@ class TableFinding:
 def survey(source: Source, target: Target, database: str, evid: int, *, progress: Progress | None = None) -> list[TableFinding]:
     """Compares all tables: metadata, partitions, and each file by checksum.
 
+    Transactional tables that a transaction is writing to count as different: they are dumped when it has ended.
+
     Args:
         source: the source side.
         target: the target side.
@@ -48,10 +51,25 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
     replicas = target.metastore.tables(name, target.metastore.table_names(name))
     ours = {table.tableName.lower() for table in replicas if is_ours(table, identity)}
     on_source = set(source.metastore.table_names(database))
-    return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid))
+    transactional = sorted(table.tableName.lower() for table in replicas if is_transactional(table))
+    written = _written(source, target, database, [one for one in transactional if one in ours & on_source])
+    return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid, written))
 
 
-def _findings(compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int) -> Iterator[TableFinding]:
+def _written(source: Source, target: Target, database: str, tables: list[str]) -> set[str]:
+    """Transactional tables that no comparison finds equal: a transaction that has a write id of them is open on either side.
+
+    Its end is an event of no database: a dump that begins after its write id was given out would leave it out with the table. One
+    that has ended at the source, of which the replica was not told, is open on the target only.
+    """
+    sides = (source.metastore, database), (target.metastore, target.policy.target_of(database))
+    seen = [metastore.write_ids(name, tables) for metastore, name in sides] if tables else []
+    return {table for side in seen for table, write_ids in side.items() if write_ids.open}
+
+
+def _findings(
+    compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int, written: set[str]
+) -> Iterator[TableFinding]:
     for found in compared:
         if is_function(found.table):
             continue  # a recovery's dump has all functions
@@ -63,5 +81,7 @@ def _findings(compared: Iterator[TableComparison], ours: set[str], on_source: se
             yield TableFinding(found.table, "differs", found.differences)
         elif found.last_id > evid:
             yield TableFinding(found.table, "differs", (f"state id {found.last_id} is of another history",))
+        elif found.table in written:
+            yield TableFinding(found.table, "differs", ("a transaction that writes to it is open",))
         else:
             yield TableFinding(found.table, "equal")

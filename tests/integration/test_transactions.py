@@ -25,7 +25,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import copy_of
 from hive_replication.policy.acid import Acid
-from hive_replication.recover import UNFINISHED, Gap, dump_recovery, recover
+from hive_replication.recover import UNFINISHED, Gap, TableFinding, dump_recovery, recover, survey
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
 from hive_replication.verify import TableComparison, compare_database
@@ -570,6 +570,44 @@ def test_a_recovery_leaves_what_is_equal(ledger: Ledger) -> None:
     assert ledger.replicate().held == ()
     for table in "ab":
         assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table)
+
+
+@pytest.mark.parametrize("ended", ["commit", "abort"])
+def test_a_recovery_has_the_end_of_a_transaction_that_was_open_when_tables_were_compared(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    """The replica knows its write id; its end is no event of the table, which is equal until then."""
+    connection = ledger.connection
+    writer = ledger.begin()
+    writer.insert("a", "1\n")
+    writer.commit()
+    writer = ledger.begin()
+    writer.insert("a", "2\n")
+    assert ledger.replicate().held == ()
+    target = connection.target
+    assert target.metastore.write_ids(ledger.database, ["a"])["a"].open
+    database = copy_of(target.metastore.database(ledger.database))
+    assert database is not None
+    database.parameters = with_state(database.parameters, replace(replica_state(database), applied_hash="another history"))
+    target.metastore.alter_database(ledger.database, database)
+    compared = survey
+
+    def then_ended(*args: Any, **named: Any) -> list[TableFinding]:
+        found = compared(*args, **named)
+        getattr(writer, ended)()
+        return found
+
+    monkeypatch.setattr("hive_replication.recover.command.survey", then_ended)
+    recovery = recover(connection.source, target, connection.store, connection.copier, ledger.database)
+    assert recovery is not None
+    assert [one.table for one in recovery.different] == ["a"]
+    assert ledger.replicate().held == ()
+    assert ledger.files(source=False, table="a") == ledger.files(source=True, table="a")
+    later = ledger.begin()
+    later.insert("a", "3\n")
+    later.commit()
+    assert ledger.replicate().held == ()
+    assert comparison(ledger).differences == ()
 
 
 def test_a_target_without_transaction_tables_refuses(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

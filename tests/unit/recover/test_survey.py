@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.load.replica.state import SOURCE
 from hive_replication.metastore.types import Table
 from hive_replication.recover import survey as surveyed
@@ -48,3 +49,30 @@ def test_only_equal_replicas_of_this_source_and_history_stay(monkeypatch: pytest
         "foreign": "missing",
         "surplus": "surplus",
     }
+
+
+@pytest.mark.parametrize("open_at", ["source", "target", ""])
+def test_a_table_that_a_transaction_is_writing_to_does_not_count_as_equal(monkeypatch: pytest.MonkeyPatch, open_at: str) -> None:
+    """The end of the transaction is an event of no table: with the table it would be left out of the dump."""
+    monkeypatch.setattr(
+        import_module("hive_replication.recover.survey"),
+        "compare_database",
+        lambda *_, **__: iter([TableComparison("written"), TableComparison("quiet"), TableComparison("plain")]),
+    )
+    replicas = [replica(name) for name in ("written", "quiet", "plain", "foreign")]
+    for table in (*replicas[:2], replicas[3]):
+        table.parameters["transactional"] = "true"
+    replicas[3].parameters[SOURCE] = "other/db"
+
+    def metastore(name: str, database: str) -> Any:
+        def write_ids(asked: str, tables: list[str]) -> dict[str, WriteIds]:
+            assert (asked, tables) == (database, ["quiet", "written"])
+            return {"quiet": WriteIds(3), "written": WriteIds(3, frozenset({3} if open_at == name else ()))}
+
+        names = [one.tableName for one in replicas]
+        return SimpleNamespace(table_names=lambda _: names, tables=lambda *_: replicas, write_ids=write_ids)
+
+    source: Any = SimpleNamespace(identity="s", metastore=metastore("source", "db"))
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=lambda _: "copy"), metastore=metastore("target", "copy"))
+    found = {one.table: one.state for one in surveyed(source, target, "db", EVID)}
+    assert found == {"written": "differs" if open_at else "equal", "quiet": "equal", "plain": "equal"}
