@@ -8,8 +8,8 @@ it has more files than the message names, or may have.
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -145,32 +145,60 @@ class EventFiles:
         return found
 
 
+@dataclass
+class _Later:
+    """What happens to a table after a point of the log: names of files of INSERTs, and partitions ("": the table) made anew."""
+
+    uris: set[str] = field(default_factory=set[str])
+    anew: set[str] = field(default_factory=set[str])
+
+    def without(self, group: FileGroup) -> FileGroup:
+        """A listing as it was at that point: nothing is known of what a later event replaces, which is gone from there."""
+        if group.partition in self.anew:
+            return replace(group, files=(), listed=False)
+        return replace(group, files=tuple(file for file in group.files if file.uri not in self.uris))
+
+    def precede(self, event: r.Event) -> None:
+        """Goes back over an event of the table, except one of its names."""
+        match event:
+            case r.Insert():
+                self.uris.update(file.uri for file in event.files)
+                self.anew |= {event.partition_name} if event.replace else set[str]()
+            case r.AlterTable(truncate=True):
+                self.anew.add("")
+            case r.AlterPartition():
+                self.anew |= {one.after_name for one in event.changes if event.truncate}
+                for one in (change for change in event.changes if change.rename):
+                    moved = {one.before_name} if one.after_name in self.anew else set[str]()
+                    self.anew = self.anew - {one.before_name, one.after_name} | moved
+            case r.AddPartition():
+                self.anew -= {one.name for one in event.partitions}
+            case _:
+                pass
+
+
 def without_later_files(events: Sequence[r.Event | None], groups: Sequence[tuple[FileGroup, ...]]) -> list[tuple[FileGroup, ...]]:
     """Groups of events without listed files that a later INSERT of their table names: those were not there yet (pure).
 
+    What a later event overwrites or truncates is not listed any more: its event counts as one of metadata, not of no files.
     What is written into another table at the same directory is left: no event of its own table brings it.
     """
-    later: dict[str, set[str]] = {}  # by the table's name at this point, going back in time
+    later: dict[str, _Later] = {}  # by the table's name at this point, going back in time
     found: list[tuple[FileGroup, ...]] = []
     for event, own in zip(reversed(events), reversed(groups), strict=True):
-        names = event.names if event else ()
-        brought = later.get(names[-1], set[str]()) if names else set[str]()
-        found.append(tuple(_without(group, brought) if group.listed else group for group in own))
+        known = later.setdefault(event.names[-1], _Later()) if event and event.names else _Later()
+        found.append(tuple(known.without(group) if group.listed else group for group in own))
         match event:
-            case r.Insert():
-                later.setdefault(event.table, set()).update(file.uri for file in event.files)
             case r.AlterTable(rename=True):
                 before, after = event.names
-                later[before] = later.pop(after, set())
+                later[before] = later.pop(after)
             case r.CreateTable():
-                later.pop(event.table, None)
+                later.pop(event.table)
+            case r.Event():
+                known.precede(event)
             case _:
                 pass
     return found[::-1]
-
-
-def _without(group: FileGroup, uris: Container[str]) -> FileGroup:
-    return replace(group, files=tuple(file for file in group.files if file.uri not in uris))
 
 
 def _with_named(found: FileGroup | Lookup, group: FileGroup) -> FileGroup:

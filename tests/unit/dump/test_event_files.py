@@ -10,7 +10,7 @@ from hive_replication.dump.incremental.event_files import without_later_files
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import decode, notification
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import StorageDescriptor, Table
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 from hive_replication.progress import Silent
 from tests import model
 from tests.messages import row
@@ -47,6 +47,44 @@ def test_a_listing_has_what_is_written_into_another_table_at_its_directory() -> 
 def test_a_listing_has_files_of_earlier_inserts() -> None:
     listed, named = FileGroup("", (FIRST, SECOND), listed=True), FileGroup("", (SECOND,))
     assert without_later_files([insert(SECOND), altered()], [(named,), (listed,)]) == [(named,), (listed,)]
+
+
+def of_partition(kind: str, name: str = "p=0", after: str = "", *, files: tuple[FileRef, ...] = (SECOND,)) -> r.Event:
+    """An event of a partition: Hive 4.1 tells nothing of what it was before an ALTER_PARTITIONS."""
+    part = Partition(sd=StorageDescriptor(location=f"hdfs://s/new/{name}"))
+    match kind:
+        case "append" | "overwrite":
+            return r.Insert(7, 8, "INSERT", "db", "t", Table(), part, name, replace=kind == "overwrite", files=files)
+        case "add":
+            return r.AddPartition(7, 8, "ADD_PARTITION", "db", "t", Table(), (r.AddedPartition(name, part, files),))
+        case "drop":
+            return r.DropPartition(7, 8, "DROP_PARTITION", "db", "t", Table(), (name,))
+        case _:
+            changed = r.ChangedPartition(name, after or name, None, part)
+            return r.AlterPartition(7, 8, "ALTER_PARTITIONS", "db", "t", Table(), (changed,), truncate=kind == "truncate")
+
+
+LISTED, UNKNOWN = FileGroup("p=0", (FIRST, SECOND), listed=True), FileGroup("p=0", ())
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ([of_partition("append")], FileGroup("p=0", (FIRST,), listed=True)),
+        ([of_partition("overwrite")], UNKNOWN),
+        ([of_partition("overwrite", files=())], UNKNOWN),
+        ([of_partition("truncate"), of_partition("append")], UNKNOWN),
+        ([of_partition("overwrite", "p=1")], FileGroup("p=0", (FIRST,), listed=True)),
+        ([of_partition("alter", "p=0", "p=1"), of_partition("overwrite", "p=1")], UNKNOWN),
+        ([of_partition("alter", "p=0", "p=1"), of_partition("add", files=()), of_partition("overwrite", files=())], LISTED),
+        ([of_partition("drop"), of_partition("add", files=()), of_partition("overwrite", files=())], LISTED),
+        ([altered("t", "u"), insert(SECOND, table="u")], FileGroup("p=0", (FIRST,), listed=True)),
+    ],
+)
+def test_a_listing_is_none_of_what_a_later_event_replaces(later: list[r.Event], expected: FileGroup) -> None:
+    """What is left of it without the later files is not what the partition held: the replica's would be emptied for nothing."""
+    events = [of_partition("alter"), *later]
+    assert without_later_files(events, [(LISTED,), *((),) * len(later)])[0] == (expected,)
 
 
 def test_what_a_message_names_stays() -> None:
