@@ -6,6 +6,9 @@ event from b to e, so it is the same at e as when it was compared, and equal to 
 is in the dump, and tables in neither are dropped from the target. Events after e are then applied as usual. The end of a
 transaction is an event of no table: transactional tables that have an open one after b, or on the target, do not count as equal.
 
+Where a bootstrap or a recovery failed for some tables, and nothing else is the matter, b is the event that the replica has
+applied, and all others count as equal without a comparison: none but those of later events are read.
+
 Nothing else may change the replica between the comparison and the load: a token in its state makes sure of that (see
 ``load.source_history``). If a recovery is killed, the gap remains, and the next recovery finds fewer differences.
 """
@@ -21,18 +24,19 @@ from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
-from hive_replication.errors import BadRequest, Refused
+from hive_replication.errors import BadRequest, MissingEvents, Refused
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.ownership import refuse_undone
 from hive_replication.load.replica.parameter_lock import parameter_lock
+from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.progress import Progress
-from hive_replication.recover.gap import Gap, find_gap
-from hive_replication.recover.survey import TableFinding, survey
+from hive_replication.recover.gap import UNFINISHED, Gap, find_gap
+from hive_replication.recover.survey import TableFinding, survey, unfinished
 from hive_replication.statements import ReplDump, ReplLoad
 
 _LOG = logging.getLogger(__name__)
@@ -92,8 +96,7 @@ def recover(
     if gap is None:
         return None
     if dry_run:
-        evid = source.metastore.current_event_id()
-        return Recovery(database, gap, tuple(survey(source, target, database, evid, progress=progress)))
+        return Recovery(database, gap, _looked(source, target, database, gap, progress).tables)
     made, dump = dump_recovery(source, target, store, database, gap, progress=progress)
     statement = ReplLoad(dump.directory, target.policy.target_of(database))
     load = repl_load(target, statement, store, copier, source=source.metastore, progress=progress)
@@ -123,13 +126,42 @@ def dump_recovery(
         )
     token = secrets.token_hex(8)
     _mark(target, target.policy.target_of(database), token)
+    found = _looked(source, target, database, gap, progress)
+    try:
+        dump = repl_dump(source, ReplDump(database), store, known=found.known(token), progress=progress)
+    except MissingEvents as error:
+        if gap.kind != UNFINISHED:
+            raise
+        gap = Gap("missing events", gap.applied, str(error))
+        found = _looked(source, target, database, gap, progress)
+        dump = repl_dump(source, ReplDump(database), store, known=found.known(token), progress=progress)
+    return Recovery(database, gap, found.tables, dump), dump
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What was found of the tables, and the event at which the equal ones stand at least."""
+
+    evid: int
+    tables: tuple[TableFinding, ...]
+
+    def known(self, token: str) -> Known:
+        return Known(self.evid, frozenset(table.table for table in self.tables if table.state == "equal"), token)
+
+
+def _looked(source: Source, target: Target, database: str, gap: Gap, progress: Progress | None) -> _Looked:
+    """Compares all tables; where nothing but unfinished tables is the matter, the others are taken as events have made them."""
+    state = replica_state(target.metastore.database(target.policy.target_of(database)))
+    if gap.kind == UNFINISHED and state.scope and not changed(state, source.policy, database):
+        evid, tables = state.applied or 0, unfinished(source, target, database, state)
+        _LOG.warning("the tables that are not in the replica yet are dumped: %s", gap.reason, extra=about(database, evid=evid))
+        return _Looked(evid, tuple(tables))
     evid = source.metastore.current_event_id()
     _LOG.warning("the replica is compared with its source: %s", gap.reason, extra=about(database, evid=evid))
-    tables = tuple(survey(source, target, database, evid, progress=progress))
-    equal = frozenset(table.table for table in tables if table.state == "equal")
-    _LOG.info("%d of %d tables are equal and not dumped", len(equal), len(tables), extra=about(database, evid=evid))
-    dump = repl_dump(source, ReplDump(database), store, known=Known(evid, equal, token), progress=progress)
-    return Recovery(database, gap, tables, dump), dump
+    tables = survey(source, target, database, evid, progress=progress)
+    equal = sum(table.state == "equal" for table in tables)
+    _LOG.info("%d of %d tables are equal and not dumped", equal, len(tables), extra=about(database, evid=evid))
+    return _Looked(evid, tuple(tables))
 
 
 def _mark(target: Target, database: str, token: str) -> None:

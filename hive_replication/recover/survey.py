@@ -8,11 +8,13 @@ from typing import Literal
 
 from hive_replication.dump.source import Source
 from hive_replication.events.event_records import is_function
-from hive_replication.load.replica.state import is_ours
+from hive_replication.load.replica.state import ReplicaState, is_ours
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.progress import Progress
 from hive_replication.verify import TableComparison, compare_database
+
+_OPEN = "a transaction that writes to it is open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,8 @@ class TableFinding:
 
     Args:
         table: source name.
-        state: ``equal`` (it stays), ``differs`` (it is repaired file by file), ``missing`` (it is bootstrapped),
-            ``surplus`` (the source does not have it: it is dropped).
+        state: ``equal`` (it stays; of :func:`unfinished` without a comparison), ``differs`` (it is repaired file by file),
+            ``missing`` (it is bootstrapped), ``surplus`` (the source does not have it: it is dropped).
         differences: the first of them, one sentence each.
     """
 
@@ -56,6 +58,35 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
     return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid, written))
 
 
+def unfinished(source: Source, target: Target, database: str, state: ReplicaState) -> list[TableFinding]:
+    """What a recovery of unfinished tables finds without a comparison: all other replicas are as events have made them.
+
+    They count as equal at the applied event: a dump that folds the events after it leaves out those that none of these concern.
+
+    Args:
+        source: the source side.
+        target: the target side.
+        database: source database.
+        state: of its replica.
+    """
+    name = target.policy.target_of(database)
+    replicas = {table.tableName.lower(): table for table in target.metastore.tables(name, target.metastore.table_names(name))}
+    whole = {
+        table: image
+        for table, image in replicas.items()
+        if source.policy.includes(table)
+        and is_ours(image, f"{source.identity}/{database}")
+        and not (table in state.held or state.is_stale(image))
+    }
+    written = _written(source, target, database, sorted(table for table, image in whole.items() if is_transactional(image)))
+    held = {table: (reason,) for table, reason in state.held.items() if not (is_function(table) or state.waits(table))}
+    left = {**dict.fromkeys(written, (_OPEN,)), **held}
+    return [
+        *(TableFinding(table, "equal") for table in sorted(whole.keys() - written)),
+        *(TableFinding(table, "differs" if table in replicas else "missing", reasons) for table, reasons in sorted(left.items())),
+    ]
+
+
 def _written(source: Source, target: Target, database: str, tables: list[str]) -> set[str]:
     """Transactional tables that no comparison finds equal: a transaction that has a write id of them is open on either side.
 
@@ -82,6 +113,6 @@ def _findings(
         elif found.last_id > evid:
             yield TableFinding(found.table, "differs", (f"state id {found.last_id} is of another history",))
         elif found.table in written:
-            yield TableFinding(found.table, "differs", ("a transaction that writes to it is open",))
+            yield TableFinding(found.table, "differs", (_OPEN,))
         else:
             yield TableFinding(found.table, "equal")

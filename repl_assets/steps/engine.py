@@ -140,7 +140,8 @@ class Engine:
             return self._recover(database, gap)
 
     def _recover(self, database: str, gap: Gap) -> tuple[DumpResult, Recovery]:
-        self.log.warning("comparing the database with its source, and dumping what differs: %s", gap.reason)
+        what = "what is missing is dumped" if gap.kind == UNFINISHED else "the database is compared, and what differs is dumped"
+        self.log.warning("%s: %s", what, gap.reason)
         connection = self.connection
         found, dump = dump_recovery(
             connection.source, connection.target, connection.store, database, gap, progress=LoggedProgress(self.log)
