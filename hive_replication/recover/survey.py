@@ -94,7 +94,7 @@ def _written(source: Source, target: Target, database: str, tables: list[str]) -
     that has ended at the source, of which the replica was not told, is open on the target only.
     """
     sides = (source.metastore, database), (target.metastore, target.policy.target_of(database))
-    seen = [metastore.write_ids(name, tables) for metastore, name in sides] if tables else []
+    seen = [metastore.write_ids(name, tables) for metastore, name in sides] if tables and source.acid else []
     return {table for side in seen for table, write_ids in side.items() if write_ids.open}
 
 

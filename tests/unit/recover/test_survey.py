@@ -72,7 +72,7 @@ def test_a_table_that_a_transaction_is_writing_to_does_not_count_as_equal(monkey
         names = [one.tableName for one in replicas]
         return SimpleNamespace(table_names=lambda _: names, tables=lambda *_: replicas, write_ids=write_ids)
 
-    source: Any = SimpleNamespace(identity="s", metastore=metastore("source", "db"))
+    source: Any = SimpleNamespace(identity="s", acid=True, metastore=metastore("source", "db"))
     target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=lambda _: "copy"), metastore=metastore("target", "copy"))
     found = {one.table: one.state for one in surveyed(source, target, "db", EVID)}
     assert found == {"written": "differs" if open_at else "equal", "quiet": "equal", "plain": "equal"}
