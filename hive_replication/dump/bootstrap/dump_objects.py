@@ -29,7 +29,9 @@ from hive_replication.progress import Progress
 
 _LOG = logging.getLogger(__name__)
 
+# Rounds in which tables are read again, and those in which directories are listed, each for what the one before took.
 _ROUNDS = 20
+_LISTINGS = 1000
 
 
 def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Progress, known: Known | None = None) -> DumpResult:
@@ -121,9 +123,14 @@ def _put_functions(source: Source, reader: ObjectReader, fold: Fold, boundary: S
 
 
 def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold, begin: int) -> int:
-    """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too."""
+    """Folds the events of the dump's time; what a rename left unknown is read, and the events of that time folded, too.
+
+    Raises:
+        ReplicationError: in each round there is something new to read, or to list.
+    """
     folded = seen = begin
-    for _ in range(_ROUNDS):
+    reads = 0
+    for _ in range(_LISTINGS):
         end = source.metastore.current_event_id()
         most = source.policy.max_message_bytes
         for row in notifications(source.metastore, folded, end, most, scope.database):
@@ -144,11 +151,13 @@ def _consolidate(source: Source, scope: Scope, reader: ObjectReader, fold: Fold,
         unlisted, fold.unlisted = fold.unlisted, set()
         if not unread and not unlisted and seen <= folded:
             return folded
+        reads += bool(unread or seen > folded)
+        if reads == _ROUNDS:
+            raise ReplicationError(f"tables of {scope} are renamed faster than they can be read; dump again at a quieter time")
         for name in sorted(unread):
             reader.read(name)
-        for table, partition in sorted(unlisted):
-            reader.relist(table, partition)
-    raise ReplicationError(f"tables of {scope} are renamed faster than they can be read; dump again at a quieter time")
+        reader.relist(unlisted)
+    raise ReplicationError(f"data of {scope} comes, without its files in the log, faster than it can be listed; dump again later")
 
 
 def _read_again(source: Source, reader: ObjectReader, fold: Fold, table: str) -> None:

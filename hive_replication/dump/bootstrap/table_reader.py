@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -154,20 +154,28 @@ class ObjectReader:
             attached = (with_statistics(found[one], statistics.get(one, ())) for one in names)
             yield batch[-1], [PartitionRecord(name, *one) for one in zip(names, attached, listed, strict=True)]
 
-    def relist(self, table: str, partition: str) -> None:
-        """Lists an object's files again, for an event that named none; from then on its table counts as read now."""
-        record = self.writer.table(table)
-        if record is None:
-            return
-        self._relist(record, table, partition)
-        self.reads[table] = Read(self.reads[table].begin, self.source.metastore.current_event_id())
+    def relist(self, objects: Iterable[tuple[str, str]]) -> None:
+        """Lists files again, for events that named none; from then on the tables count as read now.
 
-    def _relist(self, record: TableRecord, table: str, partition: str) -> None:
-        kept = not is_external(record.table)
-        if not partition:
-            self.writer.put_table(replace(record, files=self.lister.files(record.table.sd.location, kept=kept)))
-            return
-        part = self.writer.partition(table, partition)
-        if part is not None:
-            files = self.lister.files(part.partition.sd.location, kept=kept)
-            self.writer.put_partition(PartitionRecord(table, partition, part.partition, files))
+        Args:
+            objects: tables, and partitions ("" for the table itself).
+        """
+        found = {(table, part): self.writer.table(table) for table, part in sorted(objects)}
+        there = {one: record for one, record in found.items() if record is not None}
+        for kept in (True, False):
+            self._relist({one: record for one, record in there.items() if is_external(record.table) != kept}, kept=kept)
+        end = self.source.metastore.current_event_id() if there else 0
+        self.reads |= {table: Read(self.reads[table].begin, end) for table, _ in there}
+
+    def _relist(self, objects: Mapping[tuple[str, str], TableRecord], *, kept: bool) -> None:
+        records: list[TableRecord | PartitionRecord] = []
+        for (table, partition), record in objects.items():
+            one = self.writer.partition(table, partition) if partition else record
+            records += [one] if one else []
+        things = [one.table if isinstance(one, TableRecord) else one.partition for one in records]
+        listed = self.lister.many([thing.sd.location for thing in things], kept=kept)
+        for one, files in zip(records, listed, strict=True):
+            if isinstance(one, TableRecord):
+                self.writer.put_table(replace(one, files=files))
+            else:
+                self.writer.put_partition(replace(one, files=files))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from importlib import import_module
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import NotificationEvent, Table
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
@@ -113,3 +118,46 @@ def test_an_insert_leaves_what_stands_for_a_directory_that_could_not_be_listed(
         assert FileRef.unreadable_directory(denied[0]) in found
     else:
         assert draft.state() == source.past[source.evid]
+
+
+#: A partition is added while the table is read.
+_FIRST = [("insert", 0, 0, 0)], [0, 0, 0, 0, 1, *[0] * 9]
+
+
+def _external(monkeypatch: pytest.MonkeyPatch, polls: float) -> model.Source:
+    """A source with an external table, which gets a partition each time that the log is read, at first."""
+    made, source = model.table_image, model.Source()
+
+    def image(name: str, tab: model.Tab) -> Table:
+        found = made(name, tab)
+        found.tableType, found.parameters = "EXTERNAL_TABLE", found.parameters | {"EXTERNAL": "TRUE"}
+        return found
+
+    def events(moving: Moving, after: int, until: int) -> Iterator[NotificationEvent]:
+        if source.evid <= polls:
+            source.evid += 1
+            source._add("a", source.tables["a"], [f"p={source.evid}"])
+            source.past.append(source.state())
+        return polled(moving, after, until)
+
+    polled = Moving.events
+    monkeypatch.setattr(model, "table_image", image)
+    monkeypatch.setattr(Moving, "events", events)
+    source.act("create", 0, 0, 1)
+    return source
+
+
+def test_a_dump_ends_though_an_external_table_gets_partitions_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has to be listed, which is done at once; after twenty of them the dump failed, and had read all in vain."""
+    source, draft = _external(monkeypatch, 25), Draft()
+    header = dump_objects(moving_source(source, *_FIRST), Scope("db"), draft, Silent()).header
+    assert header.to_evid > 25
+    assert draft.state() == source.past[header.to_evid]
+
+
+def test_a_dump_that_lists_without_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("hive_replication.dump.bootstrap.dump_objects"), "_LISTINGS", 30)
+    source = _external(monkeypatch, math.inf)
+    monkeypatch.setattr(Draft, "suspend", lambda _: None)
+    with pytest.raises(ReplicationError, match="faster than it can be listed"):
+        dump_objects(moving_source(source, *_FIRST), Scope("db"), Draft(), Silent())
