@@ -304,6 +304,8 @@ def _state_after(
     changed = {name for plan in plans if plan.operations for name in plan.names}
     for name in sorted(names - held - untouched):
         position = state.position(name)
+        if gate.ahead({name: position}, header.to_evid):
+            continue  # the window, which is loaded once more, says nothing new of it
         if state.why_left_out(name) and name not in changed:
             state = state.quarantine(name, max(header.to_evid, position), state.held[name])
         elif name in state.held or not gate.applied(header.to_evid, position=position):

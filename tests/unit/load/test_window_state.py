@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from hive_replication.load import window
@@ -23,8 +24,8 @@ def state_after(state: ReplicaState, from_evid: int, to_evid: int, *plans: LaneP
     head = replace(header(to_evid), kind="incremental", from_evid=from_evid)
     session = loading(state, head, ())
     session.held += [Held(plan.names, plan.base, plan.stop.evid, plan.stop.reason) for plan in plans if plan.stop]
-    no_events: list[Any] = []
-    return after(session, no_events, only, set[str](), plans)
+    events: list[Any] = [SimpleNamespace(names=plan.names) for plan in plans]
+    return after(session, events, only, set[str](), plans)
 
 
 def test_a_replica_whose_table_is_left_out_is_held_until_it_goes() -> None:
@@ -50,3 +51,9 @@ def test_a_lane_that_is_brought_up_less_far_than_windows_went_meanwhile_is_caugh
         level = state_after(passed, 50, 60)
         assert (dict(level.at), dict(level.held)) == ({}, {})
     assert state_after(state, 40, 60, only="t") == ReplicaState(SOURCE, 60)
+
+
+def test_a_window_that_is_loaded_once_more_does_not_end_a_hold_of_a_later_event() -> None:
+    """Its lane was tried at once again, and as if for the first time."""
+    state = ReplicaState(SOURCE, 60).quarantine("t", 55, "event 56 failed").failed("t", 56, 1_000)
+    assert state_after(state, 40, 50, LanePlan(("t",), 55, ())) == state
