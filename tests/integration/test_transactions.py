@@ -165,13 +165,13 @@ def test_a_compaction_that_begins_while_a_bootstrap_lists(ledger: Ledger, monkey
     assert table is not None
     real = Snapshot._list
 
-    def compacting(snapshot: Snapshot, *args: Any) -> None:
+    def compacting(snapshot: Snapshot, *args: Any) -> Any:
         compaction = ledger.begin()
         source.storage.write(f"{table.sd.location}/base_0000001_v{compaction.transaction:07d}/000000_0", b"1\n" if ends else b"")
         if ends:
             compaction.commit()
             source.storage.delete(f"{table.sd.location}/delta_0000001_0000001_0000", recursive=True)
-        real(snapshot, *args)
+        return real(snapshot, *args)
 
     monkeypatch.setattr(Snapshot, "_list", compacting)
     assert ledger.replicate().held == ()

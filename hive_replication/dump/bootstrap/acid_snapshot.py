@@ -7,19 +7,19 @@ id. So open ones are waited for, then aborted, or the dump fails. Files are list
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
 from hive_replication.acid.directories import AcidDirectory, has_base, of_several_transactions, read_by
 from hive_replication.acid.write_ids import Hidden, WriteIds
-from hive_replication.dump.bootstrap.table_reader import ObjectReader
+from hive_replication.dump.bootstrap.acid_changes import Changes, Waiting
+from hive_replication.dump.bootstrap.table_reader import ObjectReader, Read
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import ReplicationError
-from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.events.files import FileRef
+from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.storage import Denied, Storage, paths
@@ -27,8 +27,12 @@ from hive_replication.storage import Denied, Storage, paths
 _LOG = logging.getLogger(__name__)
 
 _BATCH = 500
-_LOOK_AGAIN = 0.5  # seconds
+_LISTINGS = 20  # of tables that are dropped, moved or compacted meanwhile
+_LOOKS = 1000  # at write ids, between which transactions end
 _AHEAD = "{} has only a base of later writes than the metastore has given out, which may be restored from an older state"
+
+#: What a table's files were listed by: the write ids, and when the table itself was read.
+Standing = tuple[WriteIds, Read]
 
 
 @dataclass
@@ -58,23 +62,37 @@ class Snapshot:
             ReplicationError: transactions stay open for longer than the policy allows, or the dump is of one table, of which it
                 cannot tell what a reader sees.
         """
-        waiting, outdated = _Waiting(self.source, self._database), dict[str, WriteIds]()
+        changes, metastore = Changes(self.source, self.reader), self.source.metastore
+        waiting, rounds = Waiting(self.source, self._database), _Rounds(self._database)
+        standing, outdated = dict[str, Standing](), dict[str, WriteIds]()
         while names := self._names():
-            metastore = self.source.metastore
+            among = frozenset(names)
             seen = metastore.write_ids(self._database, names)
             listing = SnapshotListing(self.source.storage, self.reader.lister, metastore.hidden_transactions, outdated)
             now = metastore.current_event_id()
             opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
             if opened:
                 waiting.wait(opened)
-            elif not self._touched(end, now, every=True):
-                self._list(seen, listing)
-                touched = self._touched(now, metastore.current_event_id(), every=False)
-                if not touched and not listing.outdated:
-                    return now
-                outdated = listing.outdated
-            end = self.consolidate(end)
+            else:
+                waiting.none_is_open()
+                if changes.are_any(end, now, among):
+                    rounds.looked()
+                else:
+                    standing |= self._list(self._not_standing(seen, standing), listing)
+                    touched = changes.of_files(now, metastore.current_event_id(), among)
+                    if not touched and not listing.outdated:
+                        return end
+                    outdated = listing.outdated
+                    rounds.listed(touched, outdated)
+            before, end = end, self.consolidate(end)
+            for name in changes.of(before, end, among):
+                standing.pop(name, None)
         return end
+
+    def _not_standing(self, seen: Mapping[str, WriteIds], standing: Mapping[str, Standing]) -> dict[str, WriteIds]:
+        """The tables that were written to or read again since they were listed, or are listed for the first time."""
+        reads = self.reader.reads
+        return {name: write_ids for name, write_ids in seen.items() if standing.get(name) != (write_ids, reads.get(name))}
 
     @property
     def _database(self) -> str:
@@ -84,23 +102,15 @@ class Snapshot:
         tables = self.source.metastore.tables(self._database, sorted(self.reader.reads))
         return sorted(table.tableName.lower() for table in tables if is_transactional(table))
 
-    def _touched(self, after: int, until: int, *, every: bool) -> bool:
-        """Whether events of a range concern the database: all of its own and of transactions, or those of its objects only."""
-        most = self.source.policy.max_message_bytes
-        for row in notifications(self.source.metastore, after, until, most, self._database):
-            if row.database == self._database and (every or row.type != "ALLOC_WRITE_ID_EVENT"):
-                return True
-            if every and ends_transaction(LogEvent(row), self._database):
-                return True
-        return False
-
-    def _list(self, seen: dict[str, WriteIds], listing: SnapshotListing) -> None:
-        writer = self.reader.writer
+    def _list(self, seen: dict[str, WriteIds], listing: SnapshotListing) -> dict[str, Standing]:
+        """Lists tables; answers those of which it found all that a reader needs, as they stand."""
+        writer, found_whole = self.reader.writer, dict[str, Standing]()
         replica = is_replica(self.source.metastore.database(self._database))
         for name, write_ids in seen.items():
             record = writer.table(name)
             if record is None:
                 continue
+            outdated = len(listing.outdated)
             aborted = frozenset[int]() if replica else write_ids.aborted  # it has none of their rows, whatever directories say
             (files,) = listing.many(write_ids, [record.table.sd.location if has_files(record.table) else None])
             files = self._without_aborted(files, aborted, record.table.sd.location)
@@ -110,8 +120,11 @@ class Snapshot:
                 for part, part_files in zip(batch, found, strict=True):
                     whole = self._without_aborted(part_files, aborted, part.partition.sd.location)
                     writer.put_partition(replace(part, files=whole))
+            if len(listing.outdated) == outdated:
+                found_whole[name] = write_ids, self.reader.reads[name]
         if listing.lasting and self.reader.scope.table is not None:
             raise ReplicationError(f"{_AHEAD.format(listing.lasting[0])}: move it away, and write the table or partition anew")
+        return found_whole
 
     def _without_aborted(self, files: tuple[FileRef, ...], aborted: frozenset[int], location: str | None) -> tuple[FileRef, ...]:
         """The files, or what stands for a directory that has rows of aborted writes between others: the load holds its table.
@@ -263,28 +276,28 @@ def mixed_directory(files: Iterable[FileRef], aborted: Set[int]) -> str:
     return ""
 
 
-class _Waiting:
-    """Waits for open transactions, then does what the policy says."""
+class _Rounds:
+    """Counts how often tables were looked at in vain, which ends."""
 
-    def __init__(self, source: Source, database: str) -> None:
-        self._source, self._database, self._settings = source, database, source.policy.acid
-        self._until, self._aborted = time.monotonic() + self._settings.open_txn_timeout, False
+    def __init__(self, database: str) -> None:
+        self._database, self._looks, self._listings = database, 0, 0
 
-    def wait(self, tables: list[str]) -> None:
-        """Waits a little.
+    def looked(self) -> None:
+        """Something happened to them while their write ids were read."""
+        self._looks += 1
+        self._limit()
 
-        Raises:
-            ReplicationError: that was long enough, and the transactions are not to be aborted, or cannot be.
-        """
-        if time.monotonic() < self._until:
-            time.sleep(_LOOK_AGAIN)
-            return
-        writers = self._source.metastore.writers(self._database, tables)
-        if self._aborted or self._settings.at_timeout == "fail" or not writers:
-            known = ", ".join(map(str, sorted(writers))) or "none that holds a lock"
+    def listed(self, tables: Iterable[str], outdated: Iterable[str]) -> None:
+        """Something took files from under a listing of some."""
+        self._listings += 1
+        shown = ", ".join([*sorted(tables), *sorted(outdated)])
+        _LOG.info(
+            "dropped, moved or compacted while they were listed, which is done again: %s", shown, extra=about(self._database)
+        )
+        self._limit()
+
+    def _limit(self) -> None:
+        if self._listings >= _LISTINGS or self._looks >= _LOOKS:
             raise ReplicationError(
-                f"transactions that write to tables of {self._database} ({', '.join(tables)}) did not end within "
-                f"{self._settings.open_txn_timeout:g} s; open now: {known}. Let them end, or set acid.at_timeout to abort"
+                f"transactional tables of {self._database} change faster than they can be listed; dump again at a quieter time"
             )
-        self._source.metastore.abort(writers)
-        self._aborted, self._until = True, time.monotonic() + 10

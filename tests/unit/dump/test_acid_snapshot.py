@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from hive_replication.dump.format.record_types import Scope, TableRecord
 from hive_replication.dump.listing import Lister
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
+from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.types import Database, NotificationEvent, StorageDescriptor, Table
 from hive_replication.parallel import Threads
 from hive_replication.policy import Root
@@ -190,6 +192,99 @@ def test_a_base_that_stays_ahead_of_the_write_ids_holds_its_table_alone(scope: S
     assert (snapshot.take(9), source.rounds) == (9, 2)
     found = {name: [(file.uri, file.is_unlisted_directory) for file in draft.tables[name].files] for name in "tu"}
     assert found == {"t": [("hdfs://s/t/", True)], "u": [("hdfs://s/u/base_0000007_v0000200/bucket_00000", False)]}
+
+
+class Busy(Still):
+    """A source to which something happens at each question for its newest event, or when a test says so."""
+
+    views_of_materialized = False
+    policy = SimpleNamespace(acid=Acid(), max_message_bytes=10_000)
+
+    def __init__(self, *happens: tuple[str, str], **directories: str) -> None:
+        super().__init__(**directories)
+        self.happens, self.happening, self.listings, self.clock = happens, list[NotificationEvent](), list[str](), 0.0
+
+    def happen(self, kind: str, table: str) -> None:
+        message = {"tableObjJson": tjson.dumps(Table(tableName=table, dbName="db", parameters={})), "partitions": [{"p": "1"}]}
+        at = 10 + len(self.happening)
+        self.happening.append(NotificationEvent(at, 0, kind, "db", table, json.dumps(message), "json-0.2"))
+
+    def current_event_id(self) -> int:
+        for kind, table in self.happens:
+            self.happen(kind, table)
+        return 9 + len(self.happening)
+
+    def events(self, *among: int) -> list[NotificationEvent]:
+        after, until = among
+        return [one for one in self.happening if after < one.eventId <= until]
+
+    def ls(self, location: str) -> list[FileStatus]:
+        self.listings.append(location.rpartition("/")[2])
+        return super().ls(location)
+
+
+def snapshot_of(source: Any, *tables: str) -> Snapshot:
+    draft = Draft()
+    for table in source.tables("db", list(tables)):
+        draft.put_table(TableRecord(table))
+    reads = dict.fromkeys(tables, Read(9, 9))
+    reader = ObjectReader(source, Scope("db"), draft, Lister(source, holds=True), reads)
+    return Snapshot(source, reader, lambda _: 9 + len(source.happening))
+
+
+def test_what_others_do_beside_the_transactional_tables_of_a_dump_does_not_keep_it_from_its_end() -> None:
+    """A plain table, or one outside the policy: the dump was listed again for ever."""
+    source = Busy(("INSERT", "plain"), ("COMMIT_COMPACTION_EVENT", "other"), t="base_0000007", u="base_0000007")
+    assert snapshot_of(source, "t", "u").take(9) == 9
+    assert source.rounds == 1
+
+
+@pytest.mark.parametrize("kind", ["COMMIT_COMPACTION_EVENT", "DROP_PARTITION"])
+def test_only_the_tables_are_listed_again_from_which_files_were_taken(kind: str) -> None:
+    class Once(Busy):
+        def files(self, location: str) -> list[FileStatus]:
+            if location.endswith("/t") and not self.happening:
+                self.happen(kind, "t")
+            return super().files(location)
+
+    source = Once(t="base_0000007", u="base_0000007")
+    assert snapshot_of(source, "t", "u").take(9) == 10
+    assert (source.rounds, sorted(set(source.listings[-2:])), source.listings.count("u")) == (2, ["t"], 2)
+
+
+def test_a_table_that_is_compacted_again_and_again_ends_the_dump_with_an_error() -> None:
+    class Compacting(Busy):
+        def write_ids(self, _: str, names: list[str]) -> dict[str, WriteIds]:
+            return dict.fromkeys(names, WriteIds(7))
+
+        def files(self, location: str) -> list[FileStatus]:
+            self.happen("COMMIT_COMPACTION_EVENT", "t")
+            return super().files(location)
+
+    with pytest.raises(ReplicationError, match="change faster than they can be listed"):
+        snapshot_of(Compacting(t="base_0000007"), "t").take(9)
+
+
+def test_time_in_which_no_transaction_was_open_does_not_count_as_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing took longer than acid.open_txn_timeout: the first transaction that was open then was aborted at once."""
+
+    class Slow(Busy):
+        def write_ids(self, _: str, names: list[str]) -> dict[str, WriteIds]:
+            self.rounds += 1
+            return dict.fromkeys(names, WriteIds(8, open=frozenset({8}) if self.rounds == 2 else frozenset()))
+
+        def files(self, location: str) -> list[FileStatus]:
+            if self.rounds == 1:
+                self.clock += 2 * self.policy.acid.open_txn_timeout
+                self.happen("COMMIT_COMPACTION_EVENT", "t")
+            return super().files(location)
+
+    source = Slow(t="base_0000007")
+    monkeypatch.setattr("time.monotonic", lambda: source.clock)
+    slept = list[float]()
+    monkeypatch.setattr("time.sleep", slept.append)
+    assert snapshot_of(source, "t").take(9) == 10
+    assert (len(slept), source.rounds) == (1, 3)
 
 
 def test_listing_can_be_done_by_other_processes() -> None:
