@@ -3,6 +3,7 @@
 ::
 
     base_0000005[_v0000012]                          all writes up to 5
+    base_-9223372036854775808[_v0000012]             what was there before the table was made transactional, compacted
     delta_0000006_0000008[_0001][_v0000013]          rows written by 6 to 8, of a multi-statement transaction's statement 1
     delete_delta_0000006_0000006[_0001][_v0000013]   the ids of deleted rows
 
@@ -20,7 +21,7 @@ from typing import Literal
 from hive_replication.acid.write_ids import WriteIds
 
 _NAME = re.compile(
-    r"(?P<plain>(?:base_(?P<base>\d+)|(?P<kind>delta|delete_delta)_(?P<first>\d+)_(?P<last>\d+)(?:_(?P<statement>\d{4}))?))"
+    r"(?P<plain>(?:base_(?P<base>-9223372036854775808|\d+)|(?P<kind>delta|delete_delta)_(?P<first>\d+)_(?P<last>\d+)(?:_(?P<statement>\d{4}))?))"
     r"(?:_v(?P<visibility>\d+))?"
 )
 
@@ -54,7 +55,7 @@ class AcidDirectory:
             return None
         visibility = int(found["visibility"] or 0)
         if found["base"]:
-            return cls(name, found["plain"], "base", 0, int(found["base"]), -1, visibility)
+            return cls(name, found["plain"], "base", 0, max(0, int(found["base"])), -1, visibility)
         kind = "delta" if found["kind"] == "delta" else "delete_delta"
         statement = int(found["statement"]) if found["statement"] else -1
         return cls(name, found["plain"], kind, int(found["first"]), int(found["last"]), statement, visibility)

@@ -92,6 +92,22 @@ def test_files_are_called_as_a_writer_would_have_called_them() -> None:
     assert before == ["f", "delta_1_1_0000/f", "delta_6_6_0000/f"]
 
 
+def test_the_first_compaction_of_a_converted_table_without_deltas_hides_its_original_files() -> None:
+    """Hive's reader calls the last write of it Long.MIN_VALUE: the base was taken for original files, and copied with its _v."""
+    name = "base_-9223372036854775808"
+    files = [
+        FileRef("hdfs://s/t/000000_0"),
+        *(FileRef(f"hdfs://s/t/{one}/f", subdir=one) for one in (f"{name}_v12", "delta_1_1")),
+    ]
+
+    def found(*hidden: int) -> list[str]:
+        return [one.relative for one in needed(files, [f"{name}_v12", "delta_1_1"], SEEN, hidden)]
+
+    assert found() == [f"{name}/f", "delta_1_1/f"]
+    assert found(12) == ["000000_0", "delta_1_1/f"]
+    assert read_by([name, "delta_1_1"], SEEN) == {name: name, "delta_1_1": "delta_1_1"}
+
+
 def test_a_truncated_table_has_no_files() -> None:
     """TRUNCATE leaves a base without files that a listing shows."""
     file = FileRef("hdfs://s/t/delta_1_1_0000/f", subdir="delta_1_1_0000")
