@@ -7,6 +7,7 @@ it, and the table is rebuilt from that.
 from __future__ import annotations
 
 from hive_replication.events import event_records as r
+from hive_replication.events.transactions import Compaction
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
@@ -14,7 +15,7 @@ from hive_replication.metastore.types import Table
 _STATE_ID = "repl.last.id"
 
 #: Types of the events that may need a dump of their table.
-TYPES = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT"})
+TYPES = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT", "COMMIT_COMPACTION_EVENT"})
 
 
 def is_unclear(event: r.Event, *, acid: bool) -> bool:
@@ -46,6 +47,8 @@ def why_redump(event: r.Event) -> str:
             return "was truncated without a transaction" if event.truncate and not event.write_id else ""
         case r.Insert() if is_transactional(event.table_object):
             return "was written to without a transaction"
+        case Compaction(rebalances=True):
+            return "was rebalanced, which gave its rows other ids,"
         case _:
             return ""
 

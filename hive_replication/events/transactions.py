@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_replication.events import event_records as r
-from hive_replication.events.unpack import texts_of, whole
+from hive_replication.events.unpack import text_of, texts_of, whole
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
@@ -93,6 +93,18 @@ class AbortTransaction(TransactionEvent):
     """ABORT_TXN."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compaction(r.Event):
+    """COMMIT_COMPACTION_EVENT: the end of a compaction; ``kind`` is Hive's name of what it did."""
+
+    kind: str
+
+    @property
+    def rebalances(self) -> bool:
+        """Whether rows got other ids, in other buckets."""
+        return self.kind == "REBALANCE"
+
+
 def with_writes(event: CommitTransaction, writes: Iterable[TransactionWrite]) -> CommitTransaction:
     """The commit with what the transaction wrote to the database of a dump."""
     written = tuple(writes)
@@ -112,6 +124,10 @@ def _abort(head: Head, message: Message) -> r.Event:
     return AbortTransaction(*head, transaction=whole(message["txnid"]), databases=_databases(message, "dbsUpdated"))
 
 
+def _compaction(head: Head, message: Message) -> r.Event:
+    return Compaction(*head, kind=text_of(message.get("type")).upper())
+
+
 def _databases(message: Message, key: str) -> frozenset[str] | None:
     return frozenset(name.lower() for name in texts_of(message[key])) if message.get(key) is not None else None
 
@@ -120,4 +136,5 @@ DECODERS: Mapping[str, Callable[[Head, Message], r.Event]] = {
     "ALLOC_WRITE_ID_EVENT": _allocate,
     "COMMIT_TXN": _commit,
     "ABORT_TXN": _abort,
+    "COMMIT_COMPACTION_EVENT": _compaction,
 }

@@ -10,7 +10,7 @@ from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
-from hive_replication.events.transactions import AllocateWriteIds, CommitTransaction
+from hive_replication.events.transactions import AllocateWriteIds, CommitTransaction, Compaction
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.window import visible
 
@@ -84,6 +84,8 @@ def _change(source: Source, database: str, event: LogEvent, *, replica: bool) ->
     if isinstance(said, r.AlterDatabase) and visible(said.before) == visible(said.after):
         return None
     if isinstance(said, AllocateWriteIds):  # nothing is written before the commit
+        return None
+    if isinstance(said, Compaction) and not said.rebalances:  # which changes no row
         return None
     names = said.names if said is not None else tuple(filter(None, (row.table,)))
     return Change(row.evid, row.time, row.type, tuple(filter(policy.includes, names)) if row.table else names)

@@ -12,11 +12,11 @@ from hive_replication.errors import ReplicationError
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications
 from hive_replication.events.redumps import why_redump
+from hive_replication.events.transactions import Compaction
 from hive_replication.metastore.table_kinds import is_transactional
 
 _LOOK_AGAIN = 0.5  # seconds
 _NEVER = float("inf")
-_COMPACTED = "COMMIT_COMPACTION_EVENT"
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,8 @@ class Changes:
 
     def _takes_files(self, event: LogEvent) -> bool:
         change = event.event
-        if change is None or event.row.type in (_COMPACTED, "DROP_DATABASE"):  # the cleaner follows a compaction
-            return True
         match change:
-            case r.DropTable() | r.DropPartition():
+            case None | r.DropDatabase() | r.DropTable() | r.DropPartition() | Compaction():  # which the cleaner follows
                 return True
             case r.AlterTable():
                 return change.rename or change.relocated or change.truncate or bool(why_redump(change))

@@ -32,7 +32,8 @@ from hive_replication.policy.scope import PartitionFilters
 
 _NO_ACID = "transactional tables are not in the dump"
 _VIEW = "the replica is a view, which has no data"
-_ATTACHED = (r.AddConstraints, r.DropConstraint, r.UpdateStatistics, r.DeleteStatistics)
+_ATTACHED = (r.AddConstraints, r.DropConstraint, r.UpdateStatistics, r.DeleteStatistics, tx.Compaction)
+_WITH_TABLE = "the target does not have the table, with which its constraints and statistics come"
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
 
 
@@ -149,9 +150,7 @@ class LanePlanner:
             reason = "the target does not have the table; where the transaction creates it, its commit gives the write id"
             self._planning.skip(event.evid, what, reason)
         elif isinstance(event.event, _ATTACHED):
-            self._planning.skip(
-                event.evid, what, "the target does not have the table, with which its constraints and statistics come"
-            )
+            self._planning.skip(event.evid, what, _WITH_TABLE)
         else:
             self._lacking(event, replica)
 

@@ -15,6 +15,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import DECODERS, KNOWN_NOT_APPLIED, UnreadableMessage, decode, notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.files import FileRef
+from hive_replication.events.transactions import Compaction
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.marked_external import MANAGED, MARK
 from hive_replication.metastore.types import NotificationEvent, StorageDescriptor, Table
@@ -32,6 +33,8 @@ NEW = {
     "DELETE_TBL_COL_STAT_EVENT",
     "DELETE_PART_COL_STAT_EVENT",
 }
+# Those that nothing writes where no compactor runs.
+NOT_RECORDED = {"COMMIT_COMPACTION_EVENT"}
 # Every type of Hive 4.1's messages and Hive 2's of indexes, see the classes in org.apache.hadoop.hive.metastore.messaging.
 TYPES = """
     CREATE_DATABASE DROP_DATABASE ALTER_DATABASE CREATE_TABLE DROP_TABLE ALTER_TABLE ADD_PARTITION DROP_PARTITION
@@ -88,7 +91,7 @@ def test_every_recorded_event_is_decoded(version: str) -> None:
         assert (decoded.evid, decoded.time, decoded.type) == (event.eventId, event.eventTime, event.eventType)
         assert isinstance(decoded, r.OtherEvent) == (event.eventType not in DECODERS)
         assert not isinstance(decoded, r.OtherEvent) or decoded.known
-    assert {event.eventType for event in rows} >= DECODERS.keys() - (NEW if version == "hive3" else set())
+    assert {event.eventType for event in rows} >= DECODERS.keys() - NOT_RECORDED - (NEW if version == "hive3" else set())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -164,7 +167,7 @@ def test_every_type_of_hive_is_known_by_name() -> None:
     assert unknown == r.OtherEvent(7, 8, "MADE_UP", "db", "t", known=False)
 
 
-@pytest.mark.parametrize("kind", sorted(DECODERS.keys() - {"CREATE_DATABASE", "DROP_DATABASE", "DROP_TABLE"}))
+@pytest.mark.parametrize("kind", sorted(DECODERS.keys() - {"CREATE_DATABASE", "DROP_DATABASE", "DROP_TABLE", *NOT_RECORDED}))
 @pytest.mark.parametrize("message", ["", "[]", "null", "{}", '{"tableObjJson": 5}', '{"tableObjJson": "{}"}'])
 def test_a_message_that_lacks_something(kind: str, message: str) -> None:
     with pytest.raises(UnreadableMessage, match=rf"event 7 \({kind}\) of db.t"):
@@ -176,6 +179,14 @@ def test_a_message_that_need_not_hold_anything(kind: str) -> None:
     """Hive 2 writes no images here."""
     decoded = decode(r.Notification(7, 8, kind, "db", "t", "{}"))
     assert (decoded.evid, getattr(decoded, "after", None), getattr(decoded, "before", None)) == (7, None, None)
+
+
+@pytest.mark.parametrize(("kind", "rebalances"), [("REBALANCE", True), ("MAJOR", False), (None, False)])
+def test_what_a_compaction_did(kind: str | None, rebalances: bool) -> None:
+    message = {"txnid": 9, "timestamp": 8, "compactionId": 3, "type": kind, "dbname": "db", "tableName": "t", "partName": "d=1"}
+    decoded = decode(r.Notification(7, 8, "COMMIT_COMPACTION_EVENT", "db", "t", json.dumps(message)))
+    assert isinstance(decoded, Compaction)
+    assert (decoded.names, decoded.rebalances) == (("t",), rebalances)
 
 
 @pytest.mark.parametrize("message", ["no base64!", "bm8gZ3ppcA==", "H4sIAAAAAAAA", "é"])

@@ -8,6 +8,7 @@ import pytest
 
 from hive_replication.events import event_records as r
 from hive_replication.events.redumps import why_redump
+from hive_replication.events.transactions import Compaction
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
 ACID, PLAIN = {"transactional": "true"}, dict[str, str]()
@@ -47,6 +48,8 @@ INSERT = r.Insert(7, 8, "INSERT", "db", "t", table(ACID), None, "", replace=Fals
         (replace(TRUNCATED, write_id=3), ""),
         (INSERT, "without a transaction"),
         (replace(INSERT, table_object=table(PLAIN)), ""),
+        (Compaction(7, 8, "COMMIT_COMPACTION_EVENT", "db", "t", "REBALANCE"), "rebalanced"),
+        (Compaction(7, 8, "COMMIT_COMPACTION_EVENT", "db", "t", "MAJOR"), ""),
         (r.DropTable(7, 8, "DROP_TABLE", "db", "t", table(ACID)), ""),
     ],
 )

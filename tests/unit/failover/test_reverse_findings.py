@@ -16,6 +16,7 @@ from hive_replication.failover.reverse_findings import both_changed, kept_aside,
 from hive_replication.failover.status import status
 from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import LEFT_MARK
+from hive_replication.metastore.types import NotificationEvent
 from hive_replication.verify import TableComparison
 from tests import model
 from tests.unit.failover.fakes import Side, connected, log
@@ -47,6 +48,18 @@ def test_what_the_old_source_changed_is_a_conflict_whatever_the_other_log_tells(
     opened = Side({A: {}, B: {}}, log(CREATE, INSERT, INSERT, INSERT), purged=purged)
     found = both_changed(connected(opened, Side({A: {}, B: {}}, OLD)), "db", MARKS)
     assert (found.conflicting, bool(found.problem), len(found.changed)) == ((B,), purged > 0, 0 if purged else 3)
+
+
+def test_a_compaction_changes_no_row_unless_it_rebalances() -> None:
+    """A failover was refused, since its source had been written to."""
+
+    def found(kind: str) -> list[str]:
+        message = f'{{"type": "{kind}", "dbname": "db", "tableName": "{A}"}}'
+        event = NotificationEvent(4, 0, "COMMIT_COMPACTION_EVENT", "db", A, message, "json-0.2")
+        made = connected(Side({}, [*OLD, event]), Side({}, []))
+        return [one.type for one in changes(made.source, "db", 3)]
+
+    assert (found("MAJOR"), found("REBALANCE")) == ([], ["COMMIT_COMPACTION_EVENT"])
 
 
 def test_where_its_changes_are_unknown_all_that_differs_is_kept_aside(different: set[str]) -> None:

@@ -40,6 +40,7 @@ _BUILT_IN: Mapping[str, Handler] = {
     "ALLOC_WRITE_ID_EVENT": transactions.allocate_write_ids,
     "COMMIT_TXN": transactions.commit_transaction,
     "ABORT_TXN": transactions.abort_transaction,
+    "COMMIT_COMPACTION_EVENT": transactions.compaction,
 }
 
 

@@ -85,6 +85,12 @@ def abort_transaction(lane: LanePlanning, event: WindowEvent, replica: Replica) 
     lane.add(ReplayAbort(event.evid, replica.name, replay_policy(lane.mapping), change.transaction))
 
 
+def compaction(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
+    """COMMIT_COMPACTION_EVENT: each side compacts for itself, but rows of other ids come from a dump."""
+    require_replayable(event)
+    lane.skip(event.evid, f"{event.row.type} {replica.name}", "each side compacts for itself")
+
+
 def truncate(lane: LanePlanning, event: WindowEvent, replica: Replica, partitions: tuple[str, ...], write_id: int) -> None:
     """A truncation of a transactional table ("" for the table itself) or of partitions of it."""
     lane.add(TruncateTransactional(event.evid, replica.name, partitions, write_id))

@@ -118,6 +118,23 @@ def test_events_of_data_do_nothing_to_a_view() -> None:
     assert [type(one) for one in of_table.operations] == [AllocateTargetWriteIds, ReplayCommit]
 
 
+def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_side() -> None:
+    """Rows had other ids at the source from then on: what later transactions deleted stayed on the target."""
+
+    def of(kind: str, table: str) -> tuple[list[str], str]:
+        message = json.dumps({"txnid": 9, "compactionId": 1, "type": kind, "dbname": "db", "tableName": table})
+        row = Notification(3, 0, "COMMIT_COMPACTION_EVENT", "db", table, message)
+        ((plan, skipped),) = planned([window_event(EventRecord(row, redump="hdfs://dump"))])
+        return [one.reason for one in skipped], plan.stop.reason if plan.stop else ""
+
+    assert of("MAJOR", "a") == (["each side compacts for itself"], "")
+    assert of("REBALANCE", "a")[1].endswith(
+        "was rebalanced, which gave its rows other ids, at event 3: it is rebuilt from a dump"
+    )
+    (reason,), stop = of("REBALANCE", "unknown")
+    assert (reason.startswith("the target does not have the table"), stop) == (True, "")
+
+
 def test_a_target_that_cannot_hold_them_refuses() -> None:
     ((plan, _),) = planned([allocated(3, "a", 7), ended(4, 7, "a")], unable="Hive 3")
     assert plan.stop is not None
