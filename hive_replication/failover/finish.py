@@ -8,7 +8,6 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.drift.snapshots import remove_snapshots
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
-from hive_replication.failover.drain import abort_replayed, writers
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
@@ -23,6 +22,7 @@ from hive_replication.load.replica.failover_marks import (
     with_background,
     with_marks,
 )
+from hive_replication.load.replica.open_writers import abort_replayed, writers
 from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, is_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock

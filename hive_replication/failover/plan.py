@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
-from hive_replication.failover.drain import writers
 from hive_replication.failover.phases import Phase
 from hive_replication.failover.promised import stays_left
 from hive_replication.failover.sides import Sides
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.copy_rate import rates_of
+from hive_replication.load.replica.open_writers import writers
 from hive_replication.plans.estimate import Estimate, estimate
 from hive_replication.units import count
 

@@ -13,7 +13,7 @@ from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import given_up_functions
-from hive_replication.load.operations.transactions import why_unable
+from hive_replication.load.operations.transactions import replay_policy, why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, in_batches
@@ -23,6 +23,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.open_writers import abort_replayed
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
@@ -72,6 +73,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     if not header.recovery:  # which holds only the lane of a foreign table
         _refuse_foreign_tables(session, records)
     _begin(session, whole_database=whole_database)
+    _end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
     lanes = _lanes(session, records, known, repair=repair, whole_database=whole_database)
     for batch in in_batches(lanes, None if session.dry else _MOST):
@@ -148,6 +150,12 @@ def _begin(session: Session, *, whole_database: bool) -> None:
             session.create_plain_database(image)
     elif whole_database and session.state.applied is None:
         session.replica.write_state(session.taken_over(session.state, checkpoint))
+
+
+def _end_transactions(session: Session) -> None:
+    """None of the source's was open where a recovery's dump stands: their ends came before it, and are never loaded."""
+    if session.reader.header.recovery and not session.dry:
+        abort_replayed(session.target.metastore, session.database, replay_policy(session.mapping))
 
 
 def _lanes(

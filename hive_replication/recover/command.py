@@ -5,6 +5,7 @@ leaves out the equal tables, except those with an event after b; it is consisten
 event from b to e, so it is the same at e as when it was compared, and equal to its replica. Every other table of the source at e
 is in the dump, and tables in neither are dropped from the target. Events after e are then applied as usual. The end of a
 transaction is an event of no table: transactional tables that have an open one after b, or on the target, do not count as equal.
+No transaction of the source was open at e: what stands for one on the target is aborted before the load.
 
 Where a bootstrap or a recovery failed for some tables, and nothing else is the matter, b is the event that the replica has
 applied, and all others count as equal without a comparison: none but those of later events are read.

@@ -5,15 +5,17 @@ from __future__ import annotations
 from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from hive_replication.errors import Refused
+from hive_replication.load import bootstrap
+from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database
 from hive_replication.recover import UNFINISHED, Gap, dump_recovery, find_gap
-from tests.bootstraps import SOURCE, header, loaded, record, replica
+from tests.bootstraps import SOURCE, Loading, header, loaded, loading, record, replica
 
 UNDONE = "undone to 40 by request"
 STATE = ReplicaState(SOURCE, 50, recovery="token").quarantine("x", 0, "no space").quarantine("t", 40, UNDONE)
@@ -30,6 +32,19 @@ def test_a_recovery_leaves_a_table_that_was_undone(there: bool) -> None:
     assert (state.lost, state.unfinished) == (["t"], [])  # whatever the log has since then, it is not to be applied to it
     released = state.released("t")
     assert (released.unfinished, released.tried) == (["t"], ["t"])
+
+
+def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their ends came before the dump's event, and were never loaded: they stayed open until Hive gave the database up."""
+    done = list[object]()
+    monkeypatch.setattr(bootstrap, "abort_replayed", lambda _, database, policy: done.append((database, policy)))
+    monkeypatch.setattr(Loading, "carry_out", lambda *_: done.append("tables"))
+    monkeypatch.setattr(Loading, "finish", lambda *_, **__: None)
+    for head in (header(60, recovery="token"), header(60)):
+        session = loading(STATE, head, [replica("t", 40)], [record("t")])
+        session.copier = cast("Any", object())
+        bootstrap.load_objects(session, repair=True)
+    assert (done[0], set(done[1:])) == (("db", policy_of(SOURCE, "db")), {"tables"})
 
 
 def test_a_rebuild_ends_the_undo_of_tables() -> None:
