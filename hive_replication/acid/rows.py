@@ -5,7 +5,8 @@
 
 The number is the sum of a hash of each row, so that neither the order of rows nor how they are spread over files counts. For a
 full ACID table a row's id goes into the hash, too (``OrcRawRecordMerger``: a row's id is the transaction that wrote it first,
-its bucket and its number there; files of before the conversion have none, their rows are numbered within their bucket).
+its bucket and its number there; files of before the conversion, and of LOAD DATA, have none: their rows are numbered within their
+bucket, and those of LOAD DATA have the write id of their directory).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RowId = tuple[int, int, int]
 File = tuple[str, Callable[[], bytes]]
 
 _BUCKET_VERSION = 1 << 29  # BucketCodec.V1, for files that have no ids of their own
-_ORIGINAL = re.compile(r"(?:.*/)?0*(\d+)_\d+(?:_copy_(\d+))?")
+_WITHOUT_IDS = re.compile(r"(?:.*/)?0*(\d+)_\d+(?:_copy_(\d+))?")
 _ROWS = 2**128
 
 
@@ -88,20 +89,41 @@ def _sum(rows: Iterable[object]) -> Rows:
 
 def _acid(files: Sequence[File], write_ids: WriteIds) -> Iterator[object]:
     deleted = {row_id for path, read in files if _kind(path) == "delete_delta" for row_id, _ in _events(read(), write_ids)}
-    originals: dict[int, int] = {}
-    for path, read in sorted(files, key=lambda file: _original(file[0]) or (-1, -1)):
-        place = _original(path)
+    numbers: dict[tuple[int, int], int] = {}
+    for path, read in sorted(files, key=lambda file: _order(file[0])):
         if _kind(path) == "delete_delta":
             continue
-        if _kind(path) is None and place is not None:
-            bucket = _BUCKET_VERSION | place[0] << 16
-            for row in _orc(read()):
-                row_id = (0, bucket, originals.setdefault(bucket, 0))
-                originals[bucket] += 1
-                if row_id not in deleted:
-                    yield row_id, row
-        else:
-            yield from (event for event in _events(read(), write_ids) if event[0] not in deleted)
+        data = read()
+        if _has_ids(path, data):
+            yield from (event for event in _events(data, write_ids) if event[0] not in deleted)
+            continue
+        made = _made_by(path)
+        for row in _orc(data):
+            row_id = (*made, numbers.setdefault(made, 0))
+            numbers[made] += 1
+            if row_id not in deleted:
+                yield row_id, row
+
+
+def _has_ids(path: str, data: bytes) -> bool:
+    """Whether a file has its rows' ids: not one of before the conversion, nor one that LOAD DATA brought."""
+    if not data or (_kind(path) is None and _place(path) is not None):
+        return not data
+    file: Any = orc.ORCFile(io.BytesIO(data))
+    return "currentTransaction" in file.schema.names
+
+
+def _made_by(path: str) -> tuple[int, int]:
+    """What the ids of all rows of a file without ids begin with: the write id, and the bucket with the statement.
+
+    Raises:
+        ValueError: its name tells no bucket.
+    """
+    place, found = _place(path), _directory(path)
+    if place is None:
+        raise ValueError(f"{path} has no row ids, and is of no bucket")
+    bucket = _BUCKET_VERSION | place[0] << 16
+    return (found.last, bucket | max(0, found.statement)) if found else (0, bucket)
 
 
 def _events(data: bytes, write_ids: WriteIds) -> Iterator[tuple[RowId, object]]:
@@ -111,14 +133,24 @@ def _events(data: bytes, write_ids: WriteIds) -> Iterator[tuple[RowId, object]]:
             yield (one["originalTransaction"], one["bucket"], one["rowId"]), one["row"]
 
 
+def _directory(path: str) -> AcidDirectory | None:
+    return AcidDirectory.parsed(path.partition("/")[0])
+
+
 def _kind(path: str) -> str | None:
-    found = AcidDirectory.parsed(path.partition("/")[0])
+    found = _directory(path)
     return found.kind if found else None
 
 
-def _original(path: str) -> tuple[int, int] | None:
-    """Bucket and number of the copy of a file of before the conversion."""
-    found = _ORIGINAL.fullmatch(path) if _kind(path) is None else None
+def _order(path: str) -> tuple[str, tuple[int, int]]:
+    """In which the rows of files without row ids are numbered."""
+    found = _directory(path)
+    return found.name if found else "", _place(path) or (-1, -1)
+
+
+def _place(path: str) -> tuple[int, int] | None:
+    """Bucket of a file without row ids, and number of the copy."""
+    found = _WITHOUT_IDS.fullmatch(path)
     return (int(found[1]), int(found[2] or 0)) if found else None
 
 

@@ -20,13 +20,13 @@ def _file(path: str, table: pa.Table) -> File:
     return path, lambda: data
 
 
-def acid(path: str, *events: tuple[int, int, int | None]) -> File:
+def acid(path: str, *events: tuple[int, int, int | None], bucket: int = BUCKET) -> File:
     """A file of events: the write id that made the row, its number there, and its value (None: deleted by write id 3)."""
     rows = [
         {
             "operation": 0 if value is not None else 2,
             "originalTransaction": made,
-            "bucket": BUCKET,
+            "bucket": bucket,
             "rowId": number,
             "currentTransaction": made if value is not None else 3,
             "row": None if value is None else {"a": value},
@@ -38,7 +38,7 @@ def acid(path: str, *events: tuple[int, int, int | None]) -> File:
     return _file(path, pa.Table.from_pylist(rows, schema=schema))
 
 
-def original(path: str, *values: int) -> File:
+def raw(path: str, *values: int) -> File:
     return _file(path, pa.table({"a": pa.array(values, pa.int32())}))
 
 
@@ -83,8 +83,26 @@ def test_rows_of_writes_that_the_reader_does_not_see() -> None:
 
 
 def test_files_of_before_the_conversion_are_numbered_by_bucket() -> None:
-    before = [original("000000_0_copy_1", 3), original("000000_0", 1, 2), acid("delete_delta_0000003_0000003/b", (0, 1, None))]
-    assert rows_of(before, "acid", ALL) == rows_of([acid("base_0000003/bucket_00000", (0, 0, 1), (0, 2, 3))], "acid", ALL)
+    copies = [raw("000000_0_copy_10", 4), raw("000000_0_copy_2", 3), raw("000000_0", 1, 2)]
+    before = [*copies, acid("delete_delta_0000003_0000003/b", (0, 1, None))]
+    assert rows_of(before, "acid", ALL) == rows_of(
+        [acid("base_0000003/bucket_00000", (0, 0, 1), (0, 2, 3), (0, 3, 4))], "acid", ALL
+    )
+
+
+def test_rows_that_load_data_brought_have_the_ids_that_a_compaction_gives_them() -> None:
+    """Its files have none: comparing them with a compacted side ended with a KeyError."""
+    loaded = [
+        raw("delta_0000004_0000004_0002/000000_0_copy_1", 3),
+        raw("delta_0000004_0000004_0002/000000_0", 1, 2),
+        acid("delete_delta_0000005_0000005/bucket_00000", (4, 1, None), bucket=BUCKET | 2),
+    ]
+    compacted = [acid("base_0000005/bucket_00000", (4, 0, 1), (4, 2, 3), bucket=BUCKET | 2)]
+    assert rows_of(loaded, "acid", ALL) == rows_of(compacted, "acid", ALL)
+    overwritten = rows_of([raw("base_0000004/000001_0", 1)], "acid", ALL)
+    assert overwritten == rows_of([acid("base_0000004/bucket_00001", (4, 0, 1), bucket=BUCKET | 1 << 16)], "acid", ALL)
+    with pytest.raises(ValueError, match="has no row ids, and is of no bucket"):
+        rows_of([raw("base_0000004/part", 1)], "acid", ALL)
 
 
 def test_insert_only_tables() -> None:
@@ -93,7 +111,7 @@ def test_insert_only_tables() -> None:
 
     lines = [text("delta_0000001_0000001_0000/000000_0", b"1\n2\n"), text("delta_0000002_0000002_0000/000000_0", b"3\n")]
     assert rows_of(lines, "text", ALL) == rows_of([text("base_0000002/000000_0", b"3\n1\n2\n")], "text", ALL)
-    assert rows_of([original("delta_0000001_0000001_0000/000000_0", 1, 2)], "orc", ALL).number == 2
+    assert rows_of([raw("delta_0000001_0000001_0000/000000_0", 1, 2)], "orc", ALL).number == 2
 
 
 @pytest.mark.parametrize(
