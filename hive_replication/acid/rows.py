@@ -83,8 +83,24 @@ def _sum(rows: Iterable[object]) -> Rows:
     number = digest = 0
     for row in rows:
         number += 1
-        digest += int.from_bytes(hashlib.blake2b(repr(row).encode(), digest_size=16).digest())
+        digest += int.from_bytes(hashlib.blake2b(repr(_values(row)).encode(), digest_size=16).digest())
     return Rows(number, digest % _ROWS)
+
+
+def _values(value: object) -> object:
+    """A row without names of columns and without NULLs at its end: a file has the columns of the time when it was written."""
+    match value:
+        case dict():
+            values = [_values(one) for one in value.values()]
+            while values and values[-1] is None:
+                values.pop()
+            return tuple(values)
+        case list():
+            return list(map(_values, value))
+        case tuple():
+            return tuple(map(_values, value))
+        case _:
+            return value
 
 
 def _acid(files: Sequence[File], write_ids: WriteIds) -> Iterator[object]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from hive_replication.acid.rows import File, kind_of, rows_of
+from hive_replication.acid.rows import File, Rows, kind_of, rows_of
 from hive_replication.acid.write_ids import WriteIds
 
 BUCKET = 1 << 29
@@ -103,6 +103,21 @@ def test_rows_that_load_data_brought_have_the_ids_that_a_compaction_gives_them()
     assert overwritten == rows_of([acid("base_0000004/bucket_00001", (4, 0, 1), bucket=BUCKET | 1 << 16)], "acid", ALL)
     with pytest.raises(ValueError, match="has no row ids, and is of no bucket"):
         rows_of([raw("base_0000004/part", 1)], "acid", ALL)
+
+
+def test_columns_that_were_added_or_renamed_after_a_file_was_written_change_nothing() -> None:
+    """A compaction writes all files anew, with the columns of its time: what it had not touched was told as another table."""
+
+    def rows(name: str, *columns: tuple[str, int | None]) -> Rows:
+        inner = pa.array([dict(columns)], pa.struct([(one, pa.int32()) for one, _ in columns]))
+        added = {} if name == "a" else {"c": pa.array([None], pa.int32())}
+        return rows_of(
+            [_file("000000_0", pa.table({name: pa.array([7], pa.int32()), "s": pa.array([[*inner]])} | added))], "orc", ALL
+        )
+
+    assert rows("a", ("x", 1)) == rows("b", ("y", 1), ("z", None))
+    assert rows("a", ("x", 1)) != rows("b", ("y", 1), ("z", 0))
+    assert rows("a", ("x", None), ("y", 1)) != rows("b", ("y", 1))
 
 
 def test_insert_only_tables() -> None:
