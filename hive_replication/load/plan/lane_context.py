@@ -78,6 +78,7 @@ class LanePlanning:
         metadata_only: the dump has neither data nor partitions; what the target has of them stays.
         includes: whether a source table's name belongs to the dump's scope.
         written: for ends of transactions (event, source table) the replica of each table for which it is due.
+        going: those of them (event, source table) that are dropped later in the window.
     """
 
     view: TargetView
@@ -92,6 +93,7 @@ class LanePlanning:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     includes: Callable[[str], bool] = lambda _: True
     written: dict[tuple[int, str], Replica] = field(default_factory=dict[tuple[int, str], Replica])
+    going: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     _schemas: set[tuple[tuple[str, str], ...]] = field(default_factory=set[tuple[tuple[str, str], ...]])
     _vacated: set[str] = field(default_factory=set[str])
     _taken: set[str] = field(default_factory=set[str])

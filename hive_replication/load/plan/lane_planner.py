@@ -233,6 +233,7 @@ class LanePlanner:
             require_within(event)
             if replica.present:
                 lane.written[event.evid, name] = replica
+                lane.going |= {(event.evid, name)} if incarnation.dropped is not None else set()
             elif isinstance(ended, tx.CommitTransaction) and any(one.table == name for one in ended.writes):
                 self._missing(event, name, replica, incarnation.dropped)
         if due and self._settings.acid:

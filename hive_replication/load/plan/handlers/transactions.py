@@ -48,8 +48,22 @@ def _written(lane: LanePlanning, event: WindowEvent, change: tx.CommitTransactio
             continue
         gone = lane.superseded(event, key_of(one.table, one.partition), what)
         files = () if gone else event.files(one.partition, one.table).files
+        if _goes(lane, event, one) and _shared(files):
+            lane.skip(event.evid, what, "files that later transactions go on writing are not copied to what is dropped later")
+            files = ()
         _require_whole(event, files)
         yield Written(one.table, replica.name, one.partition, one.write_id, Content(files, f"{event.evid}-0"), one.truncates)
+
+
+def _goes(lane: LanePlanning, event: WindowEvent, write: tx.TransactionWrite) -> bool:
+    """Whether the table or partition is dropped later in the window."""
+    part = lane.partition_incarnations[event.evid, f"{write.table}/{write.partition}"] if write.partition else None
+    return (event.evid, write.table) in lane.going or (part is not None and part.dropped is not None)
+
+
+def _shared(files: Iterable[FileRef]) -> str:
+    """A directory of several transactions that files are in, or ""."""
+    return next((file.subdir for file in files if of_several_transactions(file.subdir.partition("/")[0])), "")
 
 
 def _require_whole(event: WindowEvent, files: Iterable[FileRef]) -> None:
@@ -58,8 +72,7 @@ def _require_whole(event: WindowEvent, files: Iterable[FileRef]) -> None:
     Raises:
         LaneStopped: one may.
     """
-    shared = next((file.subdir for file in files if of_several_transactions(file.subdir.partition("/")[0])), "")
-    if shared:
+    if shared := _shared(files):
         raise LaneStopped(
             f"event {event.evid} commits one of several transactions of a streaming batch, which share the files of {shared}: "
             "repair the table when the batch is over, and stream with one transaction a batch"

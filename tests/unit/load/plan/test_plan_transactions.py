@@ -118,6 +118,20 @@ def test_events_of_data_do_nothing_to_a_view() -> None:
     assert [type(one) for one in of_table.operations] == [AllocateTargetWriteIds, ReplayCommit]
 
 
+def test_a_streaming_batch_into_a_table_that_is_dropped_holds_nothing() -> None:
+    """The table was held for ever: nothing of the source repairs it any more."""
+    shared = replace(FILE, subdir="delta_0000001_0000010")
+    written = ended(4, 7, "a")
+    commit = replace(written, groups=(FileGroup("", (shared,), table="a"),))
+    drop = window_event(EventRecord(Notification(5, 0, "DROP_TABLE", "db", "a", "{}")))
+    ((held, _),) = planned([allocated(3, "a", 7), commit])
+    assert held.stop is not None
+    ((plan, skipped),) = planned([allocated(3, "a", 7), commit, drop])
+    assert ([type(one) for one in plan.operations], plan.stop) == ([AllocateTargetWriteIds, ReplayCommit, op.DropTable], None)
+    assert [content.files for one in plan.operations for _, content in one.contents] == [()]
+    assert len(skipped) == 1
+
+
 def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_side() -> None:
     """Rows had other ids at the source from then on: what later transactions deleted stayed on the target."""
 
