@@ -33,7 +33,6 @@ from thrift.Thrift import TType
 
 from hive_replication.acid.write_ids import WriteIds
 from hive_replication.metastore.faults import TransactionGone
-from hive_replication.metastore.tables import batches
 from hive_replication.metastore.transactions import Transactions, WriteEvent
 from hive_replication.process import machine
 
@@ -73,7 +72,7 @@ class Replay(Transactions):
         found: dict[int, Replayed] = {}
         left, most = sorted(transactions), _MOST
         for name in _names(policy):
-            for some in batches(left, most):
+            for some in _near(left, most):
                 opened = self._opened(name, some)
                 gone = self.ended(opened.values())
                 found |= {one: Replayed(this, name) for one, this in opened.items() if this not in gone}
@@ -232,6 +231,18 @@ class Replay(Transactions):
             answer = self.call("heartbeat_txn_range", lambda client, r=request: client.heartbeat_txn_range(r))
             found |= answer.aborted | answer.nosuch
         return found
+
+
+def _near(transactions: Iterable[int], most: int) -> Iterator[list[int]]:
+    """Batches of which the noted range is tried whole when they have to be ended."""
+    batch: list[int] = []
+    for one in transactions:
+        if batch and (len(batch) == most or one - batch[0] > _SPREAD):
+            yield batch
+            batch = []
+        batch.append(one)
+    if batch:
+        yield batch
 
 
 def _names(policy: str) -> Iterator[str]:

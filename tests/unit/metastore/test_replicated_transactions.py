@@ -50,6 +50,44 @@ def test_a_repeated_call_gives_write_ids_out_once(monkeypatch: pytest.MonkeyPatc
     assert server.given == [[6, 7]]
 
 
+class Transactions:
+    """Opens transactions, and notes what for."""
+
+    def __init__(self) -> None:
+        self.opened, self.ended = list[Any](), list[int]()
+
+    def get_open_txns(self) -> Any:
+        return SimpleNamespace(txn_high_water_mark=100 + len(self.opened))
+
+    def open_txns(self, request: Any) -> Any:
+        first = 101 + len(self.opened)
+        ids = list(range(first, first + request.num_txns))
+        self.opened += [SimpleNamespace(id=one, user=request.user, hostname=request.hostname) for one in ids]
+        return SimpleNamespace(txn_ids=ids)
+
+    def get_open_txns_info(self) -> Any:
+        return SimpleNamespace(open_txns=self.opened)
+
+    def heartbeat_txn_range(self, _: Any) -> Any:
+        return SimpleNamespace(aborted=set(), nosuch=set())
+
+    def abort_txn(self, request: Any) -> None:
+        self.ended.append(request.txnid)
+
+    def call(self, what: str, do: Callable[[Any], Any]) -> Any:
+        return do(self)
+
+
+def test_transactions_whose_ids_are_far_apart_can_all_be_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their range is all that is known of those opened together, and only its first ids were tried: a failover left some open."""
+    server, metastore = Transactions(), Metastore("thrift://t:1")
+    monkeypatch.setattr(metastore, "call", server.call)
+    opened = metastore.replay_open("p", [5, 9, 30_000, 55_000])
+    assert len({one.hostname for one in server.opened}) == 3
+    metastore.abort_replayed("p", [one.id for one in opened.values()])
+    assert {5, 9, 30_000, 55_000} <= set(server.ended)
+
+
 def test_the_generated_request_has_the_field_of_hive_4() -> None:
     """``reallocate`` is the field 6, a boolean."""
     plain, again = TMemoryBuffer(), TMemoryBuffer()
