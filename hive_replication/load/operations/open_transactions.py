@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from hive_replication.load.operations.kinds import CustomOperation, Operation
 from hive_replication.load.operations.transactions import AllocateTargetWriteIds, ReplayAbort, ReplayCommit, require_next
@@ -53,10 +54,10 @@ def batch_opens(operations: Iterable[Operation]) -> Iterator[Operation]:
         if isinstance(one, Transactional):
             stretch.append(one)
             continue
-        yield from _opened(stretch)
+        yield from _begun_together(stretch)
         stretch = []
         yield one
-    yield from _opened(stretch)
+    yield from _begun_together(stretch)
 
 
 def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[tuple[str, dict[int, int]]]:
@@ -78,6 +79,28 @@ def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[t
         run[transaction], last = write_id, this
     if run:
         yield last.name, run
+
+
+def _begun_together(stretch: list[Operation]) -> Iterator[Operation]:
+    return chain.from_iterable(map(_opened, _parts(stretch)))
+
+
+def _parts(stretch: list[Operation]) -> Iterator[list[Operation]]:
+    """Cuts a stretch after a commit that gives out a write id itself, as of a table that its transaction made.
+
+    Later write ids of the table, given out before it, would say that this one was, too: its transaction would never be opened.
+    """
+    begun = {n: one for n, one in enumerate(stretch) if isinstance(one, AllocateTargetWriteIds)}
+    last = {one.table: n for n, one in begun.items()}
+    given = {(one.table, *pair) for one in begun.values() for pair in one.write_ids}
+    part: list[Operation] = []
+    for n, one in enumerate(stretch):
+        part.append(one)
+        keys = [(each.table, one.transaction, each.write_id) for each in one.written] if isinstance(one, ReplayCommit) else []
+        if any(last.get(key[0], n) > n and key not in given for key in keys):
+            yield part
+            part = []
+    yield part
 
 
 def _opened(stretch: list[Operation]) -> Iterator[Operation]:

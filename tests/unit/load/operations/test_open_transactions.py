@@ -25,6 +25,18 @@ def test_nothing_is_moved_across_another_operation() -> None:
     assert list(batch_opens(lane)) == lane
 
 
+def test_what_made_a_table_is_committed_before_later_write_ids_of_it_are_given_out() -> None:
+    """Its own write id would count as given out, and its commit would do nothing: replicas of the replica lacked the rows."""
+    made = ReplayCommit(1, "a", "p", 7, (Written("a", "a", "", 1, Content((), "")),))
+    later = ReplayCommit(4, "a", "p", 8, (Written("a", "a", "", 2, Content((), "")),))
+    first, opened, commit = batch_opens([made, begin(2, "a", (8, 2)), begin(3, "a", (9, 3)), later])
+    assert first == made
+    assert opened == OpenReplayed(2, "a", "p", (("a", ((8, 2), (9, 3))),), parts=(2, 3))
+    assert isinstance(commit, ReplayCommit)
+    assert commit.written[0].write_id_allocated
+    assert list(batch_opens([made])) == [made]
+
+
 def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> None:
     opened = {5: Replayed(100, "p"), 6: Replayed(101, "p"), 7: Replayed(90, "p"), 8: Replayed(91, "p#2"), 9: Replayed(92, "p#2")}
     pairs = ((5, 1), (6, 2), (7, 3), (8, 4), (9, 5))
