@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
@@ -12,7 +14,7 @@ from repl_assets.assets.databases import dump_asset, load_asset
 from repl_assets.assets.plans import approval_assets
 from repl_assets.assets.table_partitions import tables_asset
 from repl_assets.assets.tables import dump_tables_asset, load_tables_asset
-from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, with_overflow, without_twins
 from repl_assets.catalog.keys import SAME_OBJECTS
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.check_definitions import database_checks
@@ -36,11 +38,13 @@ from sensors.notification_log.sensor import SensorSettings, notification_log_sen
 from sensors.record_rest import recording_sensor
 from sensors.schedules import checks_schedule, retention_schedule, same_objects_schedule
 
+_LOG = logging.getLogger("dagster")
+
 MOST_TABLES = 1_000  # Dagster's UI stays quick up to about three times as many assets
 
 
 #: Of each database.
-_JOBS = (plan_job, rebuild_job, pause_job, resume_job, failover_job)
+_JOBS = (repair_job, plan_job, rebuild_job, pause_job, resume_job, failover_job)
 
 
 def policy_definitions(
@@ -50,6 +54,7 @@ def policy_definitions(
     settings: SensorSettings | None = None,
     resources: Mapping[str, Any] | None = None,
     most_tables: int = MOST_TABLES,
+    others: Collection[str] = (),
 ) -> dg.Definitions:
     """The assets, checks, jobs and sensors of a policy.
 
@@ -59,21 +64,25 @@ def policy_definitions(
         settings: of the sensor on the notification log.
         resources: take the place of the policy's own, by key.
         most_tables: tables that get assets of their own; databases beyond it get one asset for all their tables.
+        others: names of the project's other policies.
     """
-    databases = with_overflow([(catalog or Catalog()).database(name) for name in sorted(policy.databases)], most_tables)
+    found = [(catalog or Catalog()).database(name) for name in sorted(policy.databases)]
+    databases = [without_twins(database) for database in with_overflow(found, most_tables)]
     specs = Specs(
         policy,
         nodes=frozenset((database.name, table.name) for database in databases for table in database.tables),
         overflow=frozenset(database.name for database in databases if database.overflow),
+        others=frozenset(others),
     )
+    parts = [_part(specs, database) for database in databases]
+    databases = [part.database for part in parts]
     names = specs.names
     record = record_job(specs)
-    repairs = [repair_job(specs, database) for database in databases]
     drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
     failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
     reader = KeptReader()
-    checks = [check for database in databases for check in database_checks(specs, database)]
-    of_partitions = [check for database in databases if database.overflow for check in overflow_checks(specs, database)]
+    checks = [check for part in parts for check in part.checks]
+    of_partitions = [check for part in parts for check in part.of_partitions]
     answered = [*_of_loads(specs, databases), *(key for check in checks for key in check.check_keys)]
     sensors = [
         recording_sensor(names, record.name),
@@ -87,11 +96,10 @@ def policy_definitions(
     witness = policy.witness.schedule if SAME_OBJECTS in policy.checks.run else None
     schedules += [same_objects_schedule(policy, witness)] if witness else []
     return dg.Definitions(
-        assets=[asset for database in databases for asset in _assets(specs, database)],
+        assets=[asset for part in parts for asset in part.assets],
         asset_checks=[*checks, *of_partitions],
         jobs=[
-            *(job(specs, database) for database in databases for job in _JOBS),
-            *repairs,
+            *(job for part in parts for job in part.jobs),
             record,
             retention_job(specs),
             checks_job(specs, databases),
@@ -100,6 +108,40 @@ def policy_definitions(
         schedules=schedules,
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
         resources={names.spark: Spark.of(policy), names.connection: ReplicationConnection.of(policy), **(resources or {})},
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What Dagster has of one database."""
+
+    database: CatalogDatabase
+    assets: Sequence[dg.AssetsDefinition | dg.AssetSpec]
+    checks: Sequence[dg.AssetChecksDefinition]
+    of_partitions: Sequence[dg.AssetChecksDefinition]
+    jobs: Sequence[dg.JobDefinition]
+
+
+def _part(specs: Specs, database: CatalogDatabase) -> _Part:
+    """The definitions of a database; of the database alone where those of its tables cannot be made.
+
+    Whatever somebody creates at the source: the sensors and alarms of all databases depend on definitions that load.
+    """
+    try:
+        return _complete(specs, database)
+    except Exception as error:  # noqa: BLE001 (Dagster raises many kinds)
+        _LOG.warning("tables of %s have no assets, Dagster does not take their definitions: %s", database.name, error)
+        why = f"Its tables have no assets of their own, since Dagster does not take their definitions: {error}"
+        return _complete(specs, CatalogDatabase(database.name, "", why, "", (), ()))
+
+
+def _complete(specs: Specs, database: CatalogDatabase) -> _Part:
+    return _Part(
+        database,
+        _assets(specs, database),
+        list(database_checks(specs, database)),
+        list(overflow_checks(specs, database)) if database.overflow else [],
+        [job(specs, database) for job in _JOBS],
     )
 
 

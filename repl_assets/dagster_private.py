@@ -14,6 +14,7 @@ On an upgrade of Dagster ``tests/unit/repl_assets/test_dagster_private.py`` name
   :func:`delete_dynamic_partitions`) may do nothing: Dagster then keeps old rows, or keys are deleted one by one.
 - ``GrpcServerCodeLocationOrigin``, ``DagsterGrpcClient``: the sensor ``catalog`` asks its own code server to load the definitions
   again. Without them operators choose Reload in Dagster's Deployment page, as the sensor says.
+- ``is_valid_email``: which owners Dagster takes as e-mail addresses; without it call every owner a team.
 - ``DefinitionsLoadContext``, ``DefinitionsLoadType``: whether definitions are loaded, or reconstructed for a run. Without them
   let the component read its catalog each time.
 - ``LaunchRunContext``, ``GrpcServerCodeLocation``, ``CheckRunHealthResult``, ``WorkerStatus``, ``GRPC_INFO_TAG``: what a run
@@ -50,6 +51,7 @@ from dagster._core.storage.tags import (
     PRIORITY_TAG,
     RUN_KEY_TAG,
 )
+from dagster._core.utils import is_valid_email
 from dagster._grpc.client import DagsterGrpcClient
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import deserialize_value, serialize_value
@@ -85,6 +87,7 @@ __all__ = [
     "delete_dynamic_partitions",
     "deserialize_value",
     "execute_run_command",
+    "is_valid_email",
     "recon_repository_from_origin",
     "serialize_value",
 ]

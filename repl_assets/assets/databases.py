@@ -22,7 +22,7 @@ def dump_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     names = specs.names
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__dump"),
+        name=names.of_database(database.name, "dump"),
         specs=[specs.database(database, "dump")],
         required_resource_keys=names.resources,
     )
@@ -46,7 +46,7 @@ def load_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     key = names.database(database.name, "load")
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__load"),
+        name=names.of_database(database.name, "load"),
         specs=[specs.database(database, "load")],
         check_specs=load_checks(specs.policy.checks, key),
         required_resource_keys=names.resources,

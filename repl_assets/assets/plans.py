@@ -26,7 +26,7 @@ def _plan_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     names = specs.names
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__plan"),
+        name=names.of_database(database.name, "plan"),
         specs=[specs.database(database, "plan")],
         required_resource_keys=names.resources,
     )
@@ -48,7 +48,7 @@ def _plan_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
 def _approval_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition:
     names, target = specs.names, specs.policy.target_of(database.name)
 
-    @dg.multi_asset(name=names.local(f"{database.name}__approval"), specs=[specs.database(database, "approval")])
+    @dg.multi_asset(name=names.of_database(database.name, "approval"), specs=[specs.database(database, "approval")])
     def approval(context: dg.AssetExecutionContext) -> MaterializeResult:
         with as_dagster_failure():
             planned = Approvals.of(specs.policy).approve(target, str(window_of(context)), f"run {context.run.run_id[:8]}")

@@ -18,7 +18,7 @@ def tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefinition
     names = specs.names
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__tables"),
+        name=names.of_database(database.name, "tables"),
         specs=[specs.tables(database)],
         required_resource_keys=names.resources,
         pool=names.load_pool(database.name),

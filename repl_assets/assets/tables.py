@@ -24,7 +24,7 @@ def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     names = specs.names
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__dump_tables"),
+        name=names.of_database(database.name, "dump_tables"),
         specs=[specs.table(database, table, "dump") for table in database.tables],
         can_subset=True,
         required_resource_keys=names.resources,
@@ -51,7 +51,7 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
     names = specs.names
 
     @dg.multi_asset(
-        name=names.local(f"{database.name}__load_tables"),
+        name=names.of_database(database.name, "load_tables"),
         specs=[specs.table(database, table, "load") for table in database.tables],
         can_subset=True,
         required_resource_keys=names.resources,

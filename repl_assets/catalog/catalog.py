@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter
 from hive_replication.errors import ReplicationError
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy import Policy
+from repl_assets.catalog.keys import in_dagster
 from repl_assets.catalog.view_lineage import tables_read
 
 if TYPE_CHECKING:
@@ -154,6 +156,19 @@ def with_overflow(databases: Sequence[CatalogDatabase], most_tables: int) -> lis
             chosen[database.name] = replace(database, tables=(), overflow=number)
             most_tables = 0
     return [chosen[database.name] for database in databases]
+
+
+def without_twins(database: CatalogDatabase) -> CatalogDatabase:
+    """A database without the tables whose names are one name in Dagster, such as ``a-b`` and ``a_b``: the plainest one stays.
+
+    The others are replicated without assets of their own, as new tables are.
+    """
+    number = Counter(in_dagster(table.name) for table in database.tables)
+    twins = [one.name for one in database.tables if number[in_dagster(one.name)] > 1 and in_dagster(one.name) != one.name]
+    if not twins:
+        return database
+    _LOG.warning("no assets for tables of %s that Dagster cannot tell from others: %s", database.name, ", ".join(twins))
+    return replace(database, tables=tuple(table for table in database.tables if table.name not in twins))
 
 
 def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) -> CatalogDatabase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Literal
 import dagster as dg
 
 from hive_replication.policy import Policy
-from repl_assets.dagster_private import HIDDEN_TAG_PREFIX, PRIORITY_TAG
+from repl_assets.dagster_private import HIDDEN_TAG_PREFIX, PRIORITY_TAG, is_valid_email
 
 Stage = Literal["source", "dump", "plan", "approval", "load"]
 
@@ -48,7 +49,6 @@ NO_STRAYS = "no_strays"
 _STAGED = re.compile("(.*)__(source|dump|load|tables)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _HEX = re.compile(r"\.([0-9a-f]{2})")
-_EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 
 
 def metastore_tags(policy: Policy) -> dict[str, str]:
@@ -66,6 +66,11 @@ def component(name: str) -> str:
     if staged := _STAGED.fullmatch(name):
         return f"{_escaped(staged[1])}.5f_{staged[2]}"
     return _escaped(name)
+
+
+def in_dagster(name: str) -> str:
+    """What Dagster makes of a table's name for the outputs of a step: one name of ``a-b`` and ``a_b``."""
+    return re.sub("[.-]", "_", component(name))
 
 
 def hive_name(part: str) -> str:
@@ -123,10 +128,12 @@ class Names:
     Args:
         policy: its name.
         overflow: databases whose tables have no assets of their own, but are partitions of one asset.
+        others: names of the project's other policies.
     """
 
     policy: str
     overflow: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, policy: Policy) -> Names:
@@ -179,9 +186,21 @@ class Names:
         """A name of an op, job, sensor or resource; without the policy's name for the policy ``default``."""
         return _identifier(name if self.policy == "default" else f"{self.policy}_{name}")
 
+    def of_database(self, database: str, step: str) -> str:
+        """A name of an op of a database.
+
+        The policies ``fin`` and ``fin_eu`` may have databases ``eu_sales`` and ``sales``: what could be a name of the
+        other one too has a hash in it.
+        """
+        own, start = self.local(""), self.local(database)
+        longer = (f"{_identifier(other)}_" for other in self.others if other != "default")
+        if any(other.startswith(own) and start.startswith(other) for other in longer):
+            start += f"_{hashlib.sha256(f'{self.policy}.{database}'.encode()).hexdigest()[:8]}"
+        return f"{start}__{step}"
+
     def load_pool(self, database: str) -> str:
         """The pool of a target database: one load runs at a time."""
-        return self.local(f"{database}__load")
+        return self.of_database(database, "load")
 
     @property
     def connection(self) -> str:
@@ -203,7 +222,7 @@ def owner(name: str | None) -> str | None:
     """A Hive owner in the form that Dagster takes: an e-mail address or ``team:<name>``; None without one."""
     if not name:
         return None
-    return name if _EMAIL.fullmatch(name) else f"team:{name}"
+    return name if is_valid_email(name) else f"team:{name}"
 
 
 def _escaped(name: str) -> str:

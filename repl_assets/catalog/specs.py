@@ -33,16 +33,18 @@ class Specs:
         policy: the policy.
         nodes: databases and tables that have assets of their own, which those of views depend on.
         overflow: databases whose tables are partitions of one asset.
+        others: names of the project's other policies.
     """
 
     policy: Policy
     nodes: frozenset[tuple[str, str]] = frozenset()
     overflow: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
     @property
     def names(self) -> Names:
         """The policy's names."""
-        return Names(self.policy.name, self.overflow)
+        return Names(self.policy.name, self.overflow, self.others)
 
     def database(self, database: CatalogDatabase, stage: Stage) -> dg.AssetSpec:
         """The spec of a database's stage; dumps and loads are partitioned by windows of the source's log."""

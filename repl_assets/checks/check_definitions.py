@@ -66,7 +66,7 @@ def _table_checks(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDefi
         return None
 
     @dg.multi_asset_check(
-        name=names.local(f"{database.name}__checks"),
+        name=names.of_database(database.name, "checks"),
         specs=[spec for _, _, spec in checks],
         can_subset=True,
         required_resource_keys=names.resources,

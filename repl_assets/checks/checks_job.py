@@ -40,7 +40,7 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         )
 
     @dg.multi_asset_check(
-        name=names.local(f"{database.name}__{check.name}"),
+        name=names.of_database(database.name, check.name),
         specs=[spec],
         can_subset=True,
         required_resource_keys=names.resources,

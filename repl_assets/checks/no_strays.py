@@ -25,7 +25,7 @@ def no_strays_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDe
     )
 
     @dg.multi_asset_check(
-        name=names.local(f"{database.name}__no_strays"),
+        name=names.of_database(database.name, "no_strays"),
         specs=[spec],
         can_subset=True,
         required_resource_keys=names.resources,

@@ -147,6 +147,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             catalog,
             settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY, self.max_runs),
             most_tables=self.max_tables,
+            others={other.name for _, other in loaded if other} - {policy.name},
         )
         return dg.Definitions.merge(made, looking)
 

@@ -83,6 +83,10 @@ default/sales__source sales deps=- partitions=- kinds=hive owners=team:hive
 """
 
 
+def database(name: str, *tables: CatalogTable) -> CatalogDatabase:
+    return CatalogDatabase(name, "", "", "", tables, ())
+
+
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
     monkeypatch.setattr(logging.getLogger("dagster"), "propagate", True)
@@ -176,6 +180,58 @@ def test_a_view_is_not_out_of_date_when_a_table_that_it_reads_changes() -> None:
 
 def test_two_policies_load_together() -> None:
     dg.Definitions.validate_loadable(dg.Definitions.merge(build_defs(policy(), CATALOG), build_defs(policy("dr"), CATALOG)))
+
+
+@pytest.mark.parametrize("owner", ["alice@corp.internal", "etl@prod.cluster1"])
+def test_owners_that_dagster_takes_for_no_addresses_are_teams(owner: str) -> None:
+    defs = build_defs(policy(), Catalog((database("sales", table("orders", owner=owner)),)))
+    dg.Definitions.validate_loadable(defs)
+    assert specs(defs)["default/sales/orders"].owners == [f"team:{owner}"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "with_assets"), [("a-b a_b c", {"a_b", "c"}), ("x.y x_2ey", {"x_2ey"}), ("x.y x-2ey", set[str]())]
+)
+def test_of_tables_with_one_name_in_dagster_the_plainest_has_assets(
+    tables: str, with_assets: set[str], log: pytest.LogCaptureFixture
+) -> None:
+    defs = build_defs(policy(), Catalog((database("sales", *map(table, tables.split())),)))
+    dg.Definitions.validate_loadable(defs)
+    assert {spec.key.path[-1] for spec in specs(defs).values() if len(spec.key.path) == 3 and spec.kinds >= {"parquet"}} == (
+        with_assets
+    )
+    assert "no assets for tables of sales that Dagster cannot tell from others: " in log.text
+
+
+@pytest.mark.parametrize("one", ["default", "fin"])
+def test_databases_of_policies_whose_names_run_together_have_ops_of_their_own(one: str) -> None:
+    names = {one: "eu_sales", "eu" if one == "default" else "fin_eu": "sales"}
+    made = [
+        build_defs(
+            policy(name).model_copy(update={"databases": {of: of}}),
+            Catalog((database(of, table("orders")),)),
+            others=names.keys() - {name},
+        )
+        for name, of in names.items()
+    ]
+    dg.Definitions.validate_loadable(dg.Definitions.merge(*made))
+    ops = [{one.op.name for one in each.assets or () if isinstance(one, dg.AssetsDefinition)} for each in made]
+    assert not ops[0] & ops[1]
+    assert ops[1] == {f"{[*names][1]}_sales__{step}" for step in ("dump", "load", "dump_tables", "load_tables")}
+
+
+def test_a_database_whose_tables_dagster_does_not_take_is_replicated_without_assets_of_tables(
+    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("repl_assets.catalog.specs.dagster_owner", lambda name: name and f"no owner: {name}")
+    two = policy().model_copy(update={"databases": {"sales": "sales", "hr": "hr"}})
+    defs = build_defs(two, Catalog((database("hr", replace(table("staff"), owner="")), database("sales", table("orders")))))
+    dg.Definitions.validate_loadable(defs)
+    found = specs(defs)
+    assert {"default/hr/staff", "default/sales__load"} <= found.keys()
+    assert "default/sales/orders" not in found
+    assert "Invalid owner" in str(found["default/sales__load"].description)
+    assert "tables of sales have no assets, Dagster does not take their definitions: Invalid owner" in log.text
 
 
 @pytest.mark.parametrize("most", [0, 2])
