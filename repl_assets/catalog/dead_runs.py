@@ -5,18 +5,40 @@ Dagster itself keeps such a run as started for as long as nobody looks.
 
 from __future__ import annotations
 
+import re
+
 import dagster as dg
 
 from hive_replication.process import is_gone
 from repl_assets.catalog.keys import PROCESS_TAG
 
+_RUN_ID = re.compile("[0-9a-f]{8}-[0-9a-f-]{27}")
+
 #: What is said of such a run.
 DEAD = "the process of this run ended without reporting a result"
 
 
+def process_tag(run_id: str, process: str) -> dict[str, str]:
+    """The tag of a run that says which process executes it.
+
+    Args:
+        run_id: of the run.
+        process: as :func:`hive_replication.process.this_process` says it.
+    """
+    return {PROCESS_TAG: f"{process} {run_id}"}
+
+
+def process_of(run: dg.DagsterRun) -> str:
+    """The process that executes a run, or ""; not the one of the run that it executes again, whose tags it has."""
+    process, _, run_id = (value := run.tags.get(PROCESS_TAG, "")).rpartition(" ")
+    if run_id == run.run_id:
+        return process
+    return "" if run.parent_run_id or _RUN_ID.fullmatch(run_id) else value  # earlier versions did not say the run
+
+
 def is_dead(run: dg.DagsterRun) -> bool:
     """Whether the process of an unfinished run has ended; False where that cannot be known, as of another machine's."""
-    return is_gone(run.tags.get(PROCESS_TAG, ""))
+    return is_gone(process_of(run))
 
 
 def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:

@@ -26,11 +26,11 @@ SOURCE_TAG, TARGET_TAG = "hive_replication/source", "hive_replication/target"
 TAG_LENGTH = 200  # characters of a list of names; Dagster's storage on PostgreSQL indexes tags
 #: The policy whose objects a run's load left unrecorded; empty once they are recorded.
 UNRECORDED_TAG = "hive_replication/unrecorded"
-#: The process that executes a run: a sensor fails runs whose process has died.
+#: The process that executes a run, and the run's id: a sensor fails runs whose process has died.
 #:
 #: Dagster's default launcher notices a killed run only as long as the code server that started it lives. After a restart of all
 #: of Dagster such a run would count as running for ever, and its database would wait for it.
-#: Dagster does not show tags with its prefix for hidden ones.
+#: Dagster does not show tags with its prefix for hidden ones, and gives them to runs that execute a run again.
 PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.
 UP_TO_DATE = "up_to_date"

@@ -11,8 +11,7 @@ from typing import IO, Any, cast
 import dagster as dg
 
 from hive_replication.process import identity, interrupt
-from repl_assets.catalog.dead_runs import DEAD, is_dead
-from repl_assets.catalog.keys import PROCESS_TAG
+from repl_assets.catalog.dead_runs import DEAD, is_dead, process_of, process_tag
 from repl_assets.dagster_private import (
     GRPC_INFO_TAG,
     CheckRunHealthResult,
@@ -52,7 +51,10 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
             super().launch_run(context)
             return
         arguments = ExecuteRunArgs(cast("Any", context.job_code_origin), run.run_id, self._instance.get_ref())
-        self._instance.add_run_tags(run.run_id, {PROCESS_TAG: identity(server.fork(serialize_value(arguments)))})
+        tags = process_tag(run.run_id, identity(server.fork(serialize_value(arguments))))
+        if GRPC_INFO_TAG in run.tags:  # of the run that this one executes again
+            tags[GRPC_INFO_TAG] = ""
+        self._instance.add_run_tags(run.run_id, tags)
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Whether the process of a run still is; a run of another machine counts as running."""
@@ -63,10 +65,10 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
     def terminate(self, run_id: str) -> bool:
         """Interrupts a run; False where its process cannot be reached from this machine."""
         run = self._instance.get_run_by_id(run_id)
-        if run is None or run.is_finished or GRPC_INFO_TAG in run.tags:
+        if run is None or run.is_finished or run.tags.get(GRPC_INFO_TAG):
             return super().terminate(run_id)
         self._instance.report_run_canceling(run)
-        return interrupt(run.tags.get(PROCESS_TAG, ""))
+        return interrupt(process_of(run))
 
     def dispose(self) -> None:
         """Ends the processes that are forked; runs go on."""

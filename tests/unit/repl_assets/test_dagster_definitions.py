@@ -486,6 +486,6 @@ def test_a_repair_by_hand_is_tagged_with_its_process_and_database(asset: str, mo
         run = instance.get_run_by_id(result.run_id)
     assert not result.success
     assert run is not None
-    assert run.tags[PROCESS_TAG] == this_process()
+    assert run.tags[PROCESS_TAG] == f"{this_process()} {run.run_id}"
     assert {key for key in run.tags if get_tag_type(key) is TagType.USER_PROVIDED} == {DATABASE_TAG}
     assert run.tags[DATABASE_TAG] == "sales"

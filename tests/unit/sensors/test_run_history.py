@@ -6,7 +6,9 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
-from repl_assets.catalog.keys import SOURCE_TAG, TARGET_TAG, Names, Window
+from hive_replication.process import machine
+from repl_assets.catalog.dead_runs import is_dead, process_of, process_tag
+from repl_assets.catalog.keys import PROCESS_TAG, SOURCE_TAG, TARGET_TAG, Names, Window
 from sensors.notification_log.run_history import run_history
 from sensors.notification_log.run_requests import run_request
 from sensors.notification_log.runs import Start
@@ -43,3 +45,39 @@ def test_unfinished_runs_of_the_other_direction_are_waited_for() -> None:
         run_id = a_run(instance, dg.DagsterRunStatus.STARTED, "4999000-5000000", _EXCHANGED)
         history = run_history(instance, _NAMES, _POLICY)
     assert (history.busy, history.loading) == ({"sales": run_id}, {})
+
+
+_DEAD = f"{machine()} 1 1.00"  # another process had this number before
+
+
+@pytest.mark.parametrize("earlier_version", [False, True])
+def test_a_run_that_executes_a_dead_one_again_is_not_dead(earlier_version: bool) -> None:
+    """Dagster gives it the tags of its parent; the dead parent is still found."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        parent = a_run(instance, dg.DagsterRunStatus.STARTED, "4999000-5000000", {})
+        dead = {PROCESS_TAG: _DEAD} if earlier_version else process_tag(parent, _DEAD)
+        instance.add_run_tags(parent, dead)
+        assert run_history(instance, _NAMES, _POLICY).busy == {}
+        before = instance.get_run_by_id(parent)
+        assert before
+        assert before.status == dg.DagsterRunStatus.FAILURE
+        again = create_run_for_test(
+            instance,
+            asset_selection=before.asset_selection,
+            tags=before.tags,
+            status=dg.DagsterRunStatus.NOT_STARTED,  # a queued one, for this
+            parent_run_id=parent,
+            root_run_id=parent,
+        ).run_id
+        assert run_history(instance, _NAMES, _POLICY).busy == {"sales": again}
+        instance.add_run_tags(again, process_tag(again, _DEAD))
+        assert run_history(instance, _NAMES, _POLICY).busy == {}
+
+
+def test_the_process_of_a_run_is_its_own() -> None:
+    run = dg.DagsterRun("job", tags={})
+    for process in (_DEAD, f"{machine()} 1"):
+        own, other = (run.with_tags(process_tag(run_id, process)) for run_id in (run.run_id, dg.DagsterRun("job").run_id))
+        assert (process_of(own), process_of(other)) == (process, "")
+    assert process_of(run) == ""
+    assert not is_dead(run)
