@@ -27,6 +27,15 @@ class Outdated(Refused):
     """A dump of an object is from before what the target has of it by now: a new dump helps."""
 
 
+class MetastoreError(ReplicationError):
+    """The metastore refused a call; ``__cause__`` is its own exception."""
+
+
+#: What concerns one database alone where it is looked at: a mark on it was edited by hand, or its metastore refuses to show it,
+#: as a metastore with storage-based authorization does for a directory that the account may not read.
+OF_ONE_DATABASE = (Refused, MetastoreError)
+
+
 class MissingEvents(ReplicationError):
     """The notification log has a hole, or no longer reaches back to the requested event id (Hive's error 40006)."""
 

@@ -17,7 +17,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect.databases import resolved
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, MetastoreError
 from hive_replication.load.replica.held_retries import delay
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
@@ -83,7 +83,11 @@ def changes(metastore: Metastore, policy: Policy, known: Mapping[str, frozenset[
         if database not in known:
             yield f"+{database}"
             continue
-        tables = set(filter(policy.includes, metastore.table_names(database)))
+        try:
+            tables = set(filter(policy.includes, metastore.table_names(database)))
+        except MetastoreError as error:
+            _LOG.warning("tables of %s are not known: %s", database, error)
+            continue
         yield from (f"+{database}.{table}" for table in tables - known[database])
         yield from (f"-{database}.{table}" for table in known[database] - tables)
     yield from (f"-{database}" for database in known.keys() - present)

@@ -17,7 +17,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import OF_ONE_DATABASE, ReplicationError, Unreachable
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.lag import Lag, LagReader, TableLag
 from hive_replication.markdown import escaped
@@ -220,7 +220,7 @@ def outage(cursor: str | None, error: ReplicationError, policy: Policy, now: flo
 def _role(connection: Connection, found: Lag) -> ReplicaRole | None:
     try:
         return role_now(connection, found)
-    except Refused:  # a mark that was edited by hand: the lag says so
+    except OF_ONE_DATABASE:  # the lag says so
         return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hive_replication.connect import Connection, Reachable
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import OF_ONE_DATABASE, BadRequest, ReplicationError
 from hive_replication.failover import ReplicaRole, role_now
 from hive_replication.health.advice import advice_on
 from hive_replication.health.alarms import Alarm, conditions, of_servers
@@ -138,7 +138,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptReco
     state, unreadable = ReplicaState(), ""
     try:
         state = state if reach.target else replica_state(target.metastore.database(lag.target_database))
-    except Refused as error:  # a parameter was edited by hand: the other databases are shown all the same
+    except OF_ONE_DATABASE as error:  # the others are shown all the same
         unreadable = str(error)
     condition = condition_of(state, lag, policy.lag_target_seconds, known=not (reach.target or unreadable))
     excluded, unfollowed = _left_out(connection, reach, lag)
@@ -161,7 +161,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptReco
 def _role(connection: Connection, lag: Lag, reach: Reachable) -> ReplicaRole:
     try:
         return role_now(connection, lag, reach)
-    except Refused as error:
+    except OF_ONE_DATABASE as error:
         return ReplicaRole(f"{lag.database} to {lag.target_database}", "not known", f"not ready: {error}")
 
 

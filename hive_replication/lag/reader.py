@@ -9,7 +9,7 @@ from dataclasses import replace
 from hive_replication.connect import Connection, Reachable
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.dump.source import Source
-from hive_replication.errors import Refused
+from hive_replication.errors import OF_ONE_DATABASE
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -81,13 +81,13 @@ class LagReader:
         return self._most is not None and start is not None and start < current - self._most
 
     def _states(self) -> tuple[dict[str, ReplicaState], dict[str, str]]:
-        """States by database, and why those of others cannot be read: a parameter edited by hand concerns one database only."""
+        """States by database, and why those of others cannot be read."""
         states: dict[str, ReplicaState] = {}
         unreadable: dict[str, str] = {}
         for name in self._databases:
             try:
                 states[name] = replica_state(self._target.metastore.database(self._source.policy.target_of(name)))
-            except Refused as error:
+            except OF_ONE_DATABASE as error:
                 unreadable[name] = str(error)
         return states, unreadable
 
@@ -100,7 +100,10 @@ class LagReader:
         changes = _CHANGED if changed(state, self._source.policy, name) else ""
         found = replace(found, changed=changes, left=tuple(sorted(state.left)))
         if state.applied is None:
-            return replace(found, in_source=self._source.metastore.database(name) is not None)
+            try:
+                return replace(found, in_source=self._source.metastore.database(name) is not None)
+            except OF_ONE_DATABASE as error:
+                return replace(found, gap=str(error))
         if gap or not (complete or waiting):
             return found
         now, total, all_of_them = time.time(), self._sizes.total, together(waiting.values())
@@ -160,7 +163,7 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
         state, unreadable = ReplicaState(), ""
         try:
             state = state if reach.target else replica_state(target.metastore.database(target_name))
-        except Refused as error:
+        except OF_ONE_DATABASE as error:
             unreadable = str(error)
         held, last = tuple(sorted(state.held.items())), state.last_id
         known = Lag(name, target_name, last, current, None, None, held, gap=unreadable, stopped=stopped(state), problem=problem)

@@ -15,7 +15,7 @@ from hive_metastore.ttypes import (
 )
 from thrift.Thrift import TApplicationException, TException
 
-from hive_replication.errors import ReplicationError
+from hive_replication.errors import MetastoreError
 
 # The metastore's words for a lost connection to its own database. It rolled the call back, so a repeat may succeed.
 _TRANSIENT = re.compile(
@@ -26,10 +26,6 @@ _TRANSIENT = re.compile(
 )
 # What metastore 4 says of any fault of its database in a call about transactions or locks, all of which may be repeated.
 _UNTOLD = re.compile(r"internal error processing \w*(txn|write_?id|lock|heartbeat)\w*$", re.IGNORECASE)
-
-
-class MetastoreError(ReplicationError):
-    """The metastore refused a call; ``__cause__`` is its own exception."""
 
 
 class NotFound(MetastoreError):

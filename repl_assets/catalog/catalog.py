@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from hive_replication.errors import ReplicationError
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import in_dagster
@@ -125,7 +126,7 @@ def read_catalog(metastore: Metastore, policy: Policy, replica: Metastore | None
         Unreachable: the source's metastore does not answer.
     """
     shown = metastore.with_views_of_materialized() if policy.replicates_materialized_views else metastore
-    found = [database for name in sorted(policy.databases) if (database := _database(shown, policy, name))]
+    found = [database for name in sorted(policy.databases) if (database := _readable(shown, policy, name))]
     if replica is not None:
         try:
             found = [_with_replica(replica, policy.target_of(database.name), database) for database in found]
@@ -179,6 +180,15 @@ def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) ->
     places = {table.tableName: table.sd.location or "" for table in tables}
     known = tuple(replace(table, replica=places.get(table.name, "")) for table in database.tables)
     return replace(database, tables=known, replica=there.locationUri or "")
+
+
+def _readable(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:
+    """A database; an empty one, which says why, where the metastore refuses to show it: the others are to be seen."""
+    try:
+        return _database(metastore, policy, name)
+    except MetastoreError as error:
+        _LOG.warning("tables of %s are not known: %s", name, error)
+        return CatalogDatabase(name, "", f"Its tables are not known: {error}", "", (), ())
 
 
 def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:

@@ -13,7 +13,7 @@ from functools import partial
 from hive_replication.connect import Connection
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.dump.source import Source
-from hive_replication.errors import MissingEvents, Refused
+from hive_replication.errors import OF_ONE_DATABASE, MetastoreError, MissingEvents, ReplicationError
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -34,23 +34,31 @@ _LONGEST = 30.0  # seconds after which a part is left unfinished: Hive 4.0 may b
 
 
 def states(connection: Connection) -> dict[str, ReplicaState]:
-    """States of the databases that exist at the source or have a replica; read in threads, since there may be hundreds."""
+    """States of the databases that exist at the source or have a replica; read in threads, since there may be hundreds.
+
+    Raises:
+        MetastoreError: a metastore shows none of them.
+    """
     databases = connection.source.policy.databases
     found: dict[str, ReplicaState] = {}
+    refused: MetastoreError | None = None
     for database, state in zip(databases, connection.source.threads.map(partial(_state, connection), databases), strict=True):
-        if isinstance(state, Refused):  # of this database only
+        if isinstance(state, ReplicationError):  # of this database only
+            refused = state if isinstance(state, MetastoreError) else refused
             _LOG.warning("no run starts for the database: %s", state, extra=about(database))
         elif state is not None:
             found[database] = state
+    if refused is not None and not found:
+        raise refused
     return found
 
 
-def _state(connection: Connection, database: str) -> ReplicaState | Refused | None:
+def _state(connection: Connection, database: str) -> ReplicaState | ReplicationError | None:
     try:
         state = replica_state(connection.target.metastore.database(connection.source.policy.databases[database]))
-    except Refused as error:
+        return state if state.applied is not None or connection.source.metastore.database(database) is not None else None
+    except OF_ONE_DATABASE as error:
         return error
-    return state if state.applied is not None or connection.source.metastore.database(database) is not None else None
 
 
 def replicas(policy: Policy, found: Mapping[str, ReplicaState], history: RunHistory, cursor: Cursor) -> list[Replica]:

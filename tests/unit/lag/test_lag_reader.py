@@ -15,6 +15,7 @@ from hive_replication.errors import Unreachable
 from hive_replication.lag import Lag, LagReader
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.policy import Policy
 from tests.lags import POLICY
@@ -91,6 +92,28 @@ def test_a_database_that_the_source_does_not_have_is_told_from_one_without_a_rep
         "quiet": (95, True),
         "new": (None, True),
         "dropped": (None, False),
+    }
+
+
+def test_a_database_that_a_metastore_does_not_show_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    lags = reader(monkeypatch, Log(), 10, hot=95, hr=0, closed=0)
+    source, target = lags._source.metastore, lags._target.metastore
+    have = target.database
+
+    def shown(name: str) -> Database | None:
+        if name == "closed":
+            raise MetastoreError("closed: permission denied")
+        return have(name) if name == "hot" else None
+
+    def denied(name: str) -> Database:
+        raise MetastoreError(f"{name}: permission denied")
+
+    monkeypatch.setattr(target, "database", shown)
+    monkeypatch.setattr(source, "database", denied, raising=False)
+    assert {one.database: (one.applied, one.gap) for one in lags.read()} == {
+        "hot": (95, ""),
+        "hr": (None, "hr: permission denied"),
+        "closed": (None, "closed: permission denied"),
     }
 
 

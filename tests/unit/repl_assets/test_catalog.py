@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, with_overflow
+from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.types import Database
+from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, read_catalog, with_overflow
+from tests.lags import POLICY
 
 
 def database(name: str, tables: int) -> CatalogDatabase:
@@ -32,3 +38,18 @@ def test_a_catalog_reads_what_it_wrote() -> None:
     catalog = Catalog((database("db", 2),))
     assert Catalog.of_json(catalog.to_json()) == catalog
     assert catalog.database("new") == CatalogDatabase("new", "", "", "", (), ())
+
+
+def test_a_database_that_the_metastore_does_not_show_is_empty_and_says_why() -> None:
+    def shown(name: str) -> Database:
+        if name == "hr":
+            raise MetastoreError("get_database hr: permission denied")
+        return Database(name=name, ownerName="etl")
+
+    metastore: Any = SimpleNamespace(
+        database=shown, table_names=lambda _: [], tables=lambda *_: [], features=SimpleNamespace(major=4)
+    )
+    policy = POLICY.model_copy(update={"databases": {"hr": "hr", "sales": "sales"}})
+    hr, sales = read_catalog(metastore, policy).databases
+    assert (hr.name, hr.comment) == ("hr", "Its tables are not known: get_database hr: permission denied")
+    assert (sales.name, sales.owner) == ("sales", "etl")

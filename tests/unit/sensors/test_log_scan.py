@@ -12,9 +12,11 @@ import pytest
 
 from hive_replication.errors import MissingEvents
 from hive_replication.events.event_records import Notification
+from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.types import Database
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
 from sensors.notification_log.decision import MANY_EVENTS
-from sensors.notification_log.log_scan import parts, read_part
+from sensors.notification_log.log_scan import parts, read_part, states
 from tests.lags import POLICY
 
 SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
@@ -128,3 +130,29 @@ def test_what_was_read_counts_only_for_the_same_log() -> None:
     for time, message_hash in ((1008, "hash"), (1007, "other"), (0, "")):
         assert cursor.of_log(time, message_hash).readings == {}
     assert Cursor("policy", readings={"sales": Reading(5, 7)}).of_log(0, "").readings == {}
+
+
+class Denying:
+    """A source's metastore that does not show ``hr``, whose directory the account may not read."""
+
+    def database(self, name: str) -> Database | None:
+        if name == "hr":
+            raise MetastoreError("get_database hr at thrift://source: java.security.AccessControlException: Permission denied")
+        return Database(name=name)
+
+
+def between(source: object, target: object, *databases: str) -> Any:
+    policy = POLICY.model_copy(update={"databases": {name: name for name in databases}})
+    threads = SimpleNamespace(map=lambda do, names: map(do, names))
+    sides = (SimpleNamespace(policy=policy, metastore=metastore, threads=threads) for metastore in (source, target))
+    return SimpleNamespace(**dict(zip(("source", "target"), sides, strict=True)))
+
+
+@pytest.mark.parametrize("denies", ["source", "target"])
+def test_a_database_that_a_metastore_does_not_show_stops_no_other(denies: str, caplog: pytest.LogCaptureFixture) -> None:
+    none = SimpleNamespace(database={"hr": Database(name="hr"), "sales": Database(name="sales")}.get)
+    sides = (Denying(), SimpleNamespace(database=lambda _: None)) if denies == "source" else (none, Denying())
+    assert [*states(between(*sides, "hr", "sales"))] == ["sales"]
+    assert "no run starts for the database: get_database hr at thrift://source" in caplog.text
+    with pytest.raises(MetastoreError, match="Permission denied"):
+        states(between(*sides, "hr"))
