@@ -55,6 +55,7 @@ def policy_definitions(
     resources: Mapping[str, Any] | None = None,
     most_tables: int = MOST_TABLES,
     others: Collection[str] = (),
+    problem: str = "",
 ) -> dg.Definitions:
     """The assets, checks, jobs and sensors of a policy.
 
@@ -65,6 +66,7 @@ def policy_definitions(
         resources: take the place of the policy's own, by key.
         most_tables: tables that get assets of their own; databases beyond it get one asset for all their tables.
         others: names of the project's other policies.
+        problem: why the policy is not the one that its file has now.
     """
     found = [(catalog or Catalog()).database(name) for name in sorted(policy.databases)]
     databases = [without_twins(database) for database in with_overflow(found, most_tables)]
@@ -89,7 +91,7 @@ def policy_definitions(
         *drift,
         *failed,
         lag_sensor(policy, databases, reader),
-        alarm_sensor(policy, reader, answered, [key for check in of_partitions for key in check.check_keys]),
+        alarm_sensor(policy, reader, answered, [key for check in of_partitions for key in check.check_keys], problem),
     ]
     schedules = [retention_schedule(policy, policy.retention_at)] if policy.retention_at else []
     schedules += [checks_schedule(policy, policy.checks.schedule)] if policy.checks.schedule else []

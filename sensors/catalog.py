@@ -117,13 +117,14 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
     asked = asked if asked.change == change else Asked(change)
     due = asked.time + delay(asked.attempts, _RETRY_DELAY) if asked.attempts else now
     if now < due:
-        text = f"changed: {shown}; the definitions were reloaded, the next time is in {due - now:.0f} s; or {_BY_HAND}"
+        again = f"the code server was asked to reload the definitions, the next time is in {due - now:.0f} s"
+        text = f"changed: {shown}; {again}; or {_BY_HAND}"
         return _not_reloaded(found, text) if asked.attempts >= _GIVEN else dg.SkipReason(text)
     if reason := why_not():
         return _not_reloaded(found, f"changed: {shown}; the definitions are not reloaded: {reason}")
     context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
     _reload_soon(origin)
-    return dg.SkipReason(f"changed: {shown}; the definitions are being reloaded")
+    return dg.SkipReason(f"changed: {shown}; the code server is asked to reload the definitions")
 
 
 def _not_reloaded(found: Sequence[str], text: str) -> dg.SkipReason:
@@ -151,6 +152,9 @@ def _reload(origin: GrpcServerCodeLocationOrigin) -> None:
     """Makes the code server load its code in a new process; runs in progress finish in the old one."""
     try:
         client = DagsterGrpcClient(origin.port, origin.socket, origin.host, use_ssl=bool(origin.use_ssl))
+        before = client.get_server_id()
         client.reload_code(timeout=_RELOAD_TIMEOUT)
+        if client.get_server_id() == before:
+            _LOG.warning("the definitions were not reloaded, as a server of dagster api grpc cannot: %s", _BY_HAND)
     except Exception as error:  # noqa: BLE001 (gRPC raises its own; other kinds of servers cannot reload)
         _LOG.warning("the definitions could not be reloaded, choose Reload on Dagster's Deployment page: %s", error)

@@ -6,20 +6,21 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, cast
 
 import dagster as dg
 from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDefsStateConfig
 from dagster.components.utils.project_paths import get_local_state_path
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from hive_replication.connect.databases import resolved, with_databases
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
+from repl_assets.components.last_policy import keep_policy, kept_policy, place_of
 from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
 from sensors.catalog import catalog_sensor
 from sensors.notification_log.sensor import DAY, SensorSettings
@@ -55,6 +56,25 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         MOST_TABLES
     )
     defs_state: ResolvedDefsStateConfig = field(default_factory=DefsStateConfigArgs.local_filesystem)
+    # Without types, so that they are no attributes of defs.yaml: where the policy is kept, and why that one is used.
+    kept_at = cast("Path | None", None)
+    problem = ""
+
+    @classmethod
+    def load(cls, attributes: BaseModel | None, context: dg.ComponentLoadContext) -> Self:
+        """Loads the component; with the policy of the last time, and an alarm, where the present one is not valid."""
+        loaded = super().load(attributes, context)
+        place = place_of(context, loaded.policy_file)
+        try:
+            loaded.settings()
+        except ReplicationError as error:
+            if (last := kept_policy(place)) is None:
+                raise
+            _LOG.warning("the policy %s as it was loaded last is used: %s", last.name, error)
+            loaded = replace(loaded, policy=last.model_dump(mode="json"), policy_file=None)
+            loaded.problem = str(error)
+        loaded.kept_at = place
+        return loaded
 
     @property
     def defs_state_config(self) -> DefsStateConfig:
@@ -83,6 +103,14 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         return load_policy(Path(self.policy_file)) if self.policy_file else None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Makes the definitions, and keeps the policy with which they could be made."""
+        made = self._with_catalog(context)
+        loading = DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION
+        if loading and self.kept_at and not self.problem and (policy := self.settings()):
+            keep_policy(self.kept_at, policy)
+        return made
+
+    def _with_catalog(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Reads the catalog where the definitions are loaded, not only reconstructed for a run, and makes the definitions.
 
         Dagster itself does so for ``dagster dev`` alone: elsewhere databases of patterns would never have assets.
@@ -147,6 +175,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             catalog,
             settings=SensorSettings(self.interval_seconds, self.listen_seconds, self.event_ttl_days * DAY, self.max_runs),
             most_tables=self.max_tables,
+            problem=self.problem,
             others={other.name for _, other in loaded if other} - {policy.name},
         )
         return dg.Definitions.merge(made, looking)
@@ -163,6 +192,8 @@ def why_no_reload(loaded: Collection[tuple[ReplicationPolicy, Policy | None]]) -
 
     def why() -> str:
         for one, policy in loaded:
+            if one.problem:
+                return f"{one.problem}; correct it, then Reload on Dagster's Deployment page"
             try:
                 if one.settings() != policy:
                     return f"{one.policy_file} was changed; Reload on Dagster's Deployment page makes the change take effect"

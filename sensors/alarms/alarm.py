@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
-Kind = Literal["run failure", "failed check", "lag", "held table", "gap", "low retention", "unreachable"]
+Kind = Literal["run failure", "failed check", "lag", "held table", "gap", "low retention", "unreachable", "invalid policy"]
 State = Literal["begins", "ends"]
 
 

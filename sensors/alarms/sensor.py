@@ -48,7 +48,8 @@ from sensors.lag import KeptReader
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
 _DOCTOR = "hive-repl doctor shows what to change"
-_OF_DAGSTER = ("run failure", "failed check")  # kinds that the servers say nothing of
+_CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deployment page or restart the code server"
+_OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
 #: Reads the lags, the source's retention settings that are too short for them, and why the storage of dumps does not answer
 #: ("" where it does). Raises ReplicationError.
@@ -57,10 +58,17 @@ Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding], str]]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The checks whose failures are alarms: of assets, and of tables that are partitions of one asset."""
+    """What raises alarms beside runs and servers.
+
+    Args:
+        checks: of assets.
+        of_partitions: of tables that are partitions of one asset.
+        problem: why the policy is not the one that its file has now, "" where it is.
+    """
 
     checks: Sequence[dg.AssetCheckKey] = ()
     of_partitions: Sequence[dg.AssetCheckKey] = ()
+    problem: str = ""
 
 
 def alarm_sensor(
@@ -68,6 +76,7 @@ def alarm_sensor(
     reader: KeptReader,
     checks: Collection[dg.AssetCheckKey] = (),
     of_partitions: Collection[dg.AssetCheckKey] = (),
+    problem: str = "",
 ) -> dg.SensorDefinition:
     """The sensor of a policy.
 
@@ -76,9 +85,10 @@ def alarm_sensor(
         reader: reads its lags.
         checks: of assets; their failures are alarms.
         of_partitions: checks of tables that are partitions of one asset, likewise.
+        problem: why the policy is not the one that its file has now.
     """
     names = Names.of(policy)
-    watched = Watched(told(checks), told(of_partitions))
+    watched = Watched(told(checks), told(of_partitions), problem)
 
     @running_sensor(
         name=names.local("alarms"),
@@ -119,6 +129,7 @@ def tick(
     cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
+    alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = AlarmCursor(alarms, runs, now, cursor.replicas)
     cursor = _with_conditions(replace(cursor, alarms=_notify(context, names, cursor, receivers)), observe, policy)
     alarms = without_closed(_notify(context, names, cursor, receivers))
@@ -157,6 +168,12 @@ def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[st
     present = {alarm.key: alarm for alarm in failures(found)}
     known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
     return updated(alarms, present, known - unanswered(found), now)
+
+
+def _with_problem(alarms: dict[str, Open], policy: str, problem: str, now: float) -> dict[str, Open]:
+    """Adds a policy that is not valid; it is in use as it was."""
+    alarm = Alarm("invalid policy", policy, f"the policy {policy} is used as it was loaded last: {problem}", _CORRECT)
+    return updated(alarms, {alarm.key: alarm} if problem else {}, [alarm.key], now)
 
 
 def _why_no_dumps(connection: Connection) -> str:

@@ -355,6 +355,67 @@ def test_databases_of_patterns_get_assets_whenever_a_code_server_loads(writable:
     assert done.stdout.splitlines() == ["sales__load", "sales__load sales_b__load", last], done.stderr
 
 
+_EDITED = """
+import sys, pathlib, logging
+import dagster as dg
+from repl_assets import build
+from repl_assets.components import replication_policy
+from repl_assets.catalog.catalog import Catalog
+from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
+replication_policy.read_catalog, replication_policy.resolved = lambda *_: Catalog(), lambda policy, *_, **__: policy
+alarms = build.alarm_sensor
+def alarm_sensor(*given):
+    print(given[-1].partition(":")[0] or "no problem")
+    return alarms(*given)
+build.alarm_sensor = alarm_sensor
+file = pathlib.Path("policy.yaml")
+valid = file.read_text()
+for text in sys.argv[2:]:
+    file.write_text(valid if text == "valid" else text)
+    for how in (DefinitionsLoadType.INITIALIZATION, DefinitionsLoadType.RECONSTRUCTION):
+        DefinitionsLoadContext.set(DefinitionsLoadContext(how))
+        found = dg.load_from_defs_folder(path_within_project=pathlib.Path(sys.argv[1]))
+        print(*sorted(spec.key.path[-1] for spec in found.resolve_all_asset_specs()), *sorted(one.name for one in found.sensors))
+"""
+
+
+def edited(folder: Path, *texts: str) -> subprocess.CompletedProcess[str]:
+    """Definitions that a code server loads, and then a run, each time after the policy's file was edited."""
+    (folder / "policy.yaml").write_text(yaml.safe_dump(policy().model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
+    defs = folder / "project" / "defs"
+    (defs / "one").mkdir(parents=True)
+    spec = {"type": "repl_assets.components.ReplicationPolicy", "attributes": {"policy_file": "policy.yaml"}}
+    (defs / "one" / "defs.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    (folder / "project" / "__init__.py").touch()
+    (folder / "dg.toml").write_text('directory_type = "project"\n[project]\nroot_module = "project"\n', encoding="utf-8")
+    environment = {key: value for key, value in os.environ.items() if key != "DAGSTER_IS_DEV_CLI"}
+    return subprocess.run(
+        [sys.executable, "-c", _EDITED, str(defs), *texts],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_policy_that_is_not_valid_leaves_the_last_one_in_use_with_an_alarm(tmp_path: Path) -> None:
+    """Code servers that a daemon starts load the file as it is, once a minute."""
+    done = edited(tmp_path, "valid", "databases: [", "no: policy", "valid")
+    loaded = "sales__dump sales__load sales__source alarms catalog lag notification_log recording"
+    said = done.stdout.splitlines()
+    assert said[1::2] == [loaded] * 8, done.stderr
+    assert said[0] == said[2] == said[12] == said[14] == "no problem"
+    assert all("policy.yaml" in one for one in said[4:12:2])
+    assert "the policy default as it was loaded last is used" in done.stderr
+
+
+def test_a_policy_that_was_never_valid_does_not_load(tmp_path: Path) -> None:
+    done = edited(tmp_path, "databases: [")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "policy.yaml" in done.stderr
+
+
 def test_definitions_load_from_an_installed_package(tmp_path: Path) -> None:
     """Without the checkout's ``pyproject.toml`` above it: with all that goes into a wheel, and nothing else."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]

@@ -49,6 +49,7 @@ MEMBERS = {
     "SqliteEventLogStorage.run_connection": "",
     "SqliteEventLogStorage.path_for_shard": "",
     "StepExecutionContext.wipe_input_asset_version_info": "",
+    "DagsterGrpcClient.get_server_id": "",
     "DagsterGrpcClient.reload_code": "timeout",
 }
 OWNERS = {

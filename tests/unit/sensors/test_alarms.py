@@ -64,6 +64,7 @@ class Watch:
     now: float = 1_000_000.0
     short: list[Finding] = field(default_factory=list)
     no_dumps: str = ""
+    problem: str = ""
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
     of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -81,7 +82,7 @@ class Watch:
         handler = logging.Handler()
         handler.emit = lambda record: self.log.append(record.getMessage())  # type: ignore[method-assign]
         context.log.addHandler(handler)
-        said = tick(context, POLICY, observe, self.now, Watched(self.checks, self.of_partitions))
+        said = tick(context, POLICY, observe, self.now, Watched(self.checks, self.of_partitions, self.problem))
         self.cursor = context.cursor
         return str(said.skip_message)
 
@@ -128,6 +129,19 @@ def test_storage_of_dumps_that_hangs_is_an_alarm_beside_the_others(web: WebServe
     watch.no_dumps = ""
     watch.tick(LATE)
     assert sorted(notified(web)) == [("ends", "unreachable", "dump root"), ("ends", "unreachable", "source or target")]
+
+
+def test_a_policy_that_is_not_valid_is_an_alarm_whether_servers_answer_or_not(web: WebServer, watch: Watch) -> None:
+    watch.problem = "policy.yaml: line 3: no setting"
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "invalid policy", "default")]
+    watch.tick()
+    assert notified(web) == [("begins", "unreachable", "source or target")]
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "unreachable", "source or target")]
+    watch.problem = ""
+    watch.tick()
+    assert sorted(notified(web)) == [("begins", "unreachable", "source or target"), ("ends", "invalid policy", "default")]
 
 
 def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_ends(web: WebServer, mail: MailServer, watch: Watch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -47,12 +49,12 @@ def sensor(monkeypatch: pytest.MonkeyPatch) -> Sensor:
 
 
 def test_a_reload_that_changed_nothing_is_asked_again_with_growing_delay(sensor: Sensor) -> None:
-    assert sensor.tick("+sales.new") == "changed: +sales.new; the definitions are being reloaded"
+    assert sensor.tick("+sales.new") == "changed: +sales.new; the code server is asked to reload the definitions"
     assert sensor.tick("+sales.new", later=30).startswith(
-        "changed: +sales.new; the definitions were reloaded, the next time is in 30 s"
+        "changed: +sales.new; the code server was asked to reload the definitions, the next time is in 30 s"
     )
     assert sensor.reloads == 1
-    asked = [minute for minute in range(1, 600) if "being reloaded" in sensor.tick("+sales.new")]
+    asked = [minute for minute in range(1, 600) if "is asked to reload" in sensor.tick("+sales.new")]
     assert sensor.reloads == 1 + len(asked)
     assert asked[:4] == [1, 3, 7, 15]
     assert {after - before for before, after in pairwise(asked[6:])} == {60}, "at least once an hour"
@@ -60,10 +62,10 @@ def test_a_reload_that_changed_nothing_is_asked_again_with_growing_delay(sensor:
 
 def test_a_new_database_that_no_reload_gives_assets_fails_the_tick(sensor: Sensor) -> None:
     said = [sensor.tick("+sales2", "+sales.new", later=later) for later in (60, 61, 121)]
-    assert all("being reloaded" in one for one in said)
+    assert all("is asked to reload" in one for one in said)
     with pytest.raises(BadRequest, match=r"^sales2: not replicated, .*; or restart Dagster's code server"):
         sensor.tick("+sales2", "+sales.new")
-    assert "being reloaded" in sensor.tick("+sales2", "+sales.new", later=300)
+    assert "is asked to reload" in sensor.tick("+sales2", "+sales.new", later=300)
 
 
 def test_a_new_database_where_nothing_can_be_reloaded_fails_the_tick() -> None:
@@ -75,14 +77,14 @@ def test_a_new_database_where_nothing_can_be_reloaded_fails_the_tick() -> None:
 
 def test_another_change_is_asked_at_once(sensor: Sensor) -> None:
     sensor.tick("+sales2")
-    assert "being reloaded" in sensor.tick("+sales2", "+sales3", later=1)
-    assert "being reloaded" in sensor.tick("-sales2", later=1), "it went, which is not the same as that it came"
+    assert "is asked to reload" in sensor.tick("+sales2", "+sales3", later=1)
+    assert "is asked to reload" in sensor.tick("-sales2", later=1), "it went, which is not the same as that it came"
 
 
 def test_the_same_change_is_asked_again_after_it_was_level(sensor: Sensor) -> None:
     sensor.tick("+sales2")
     assert sensor.tick() == "the definitions are up to date"
-    assert "being reloaded" in sensor.tick("+sales2", later=1)
+    assert "is asked to reload" in sensor.tick("+sales2", later=1)
 
 
 def test_no_reload_while_the_policy_cannot_be_loaded(sensor: Sensor) -> None:
@@ -92,12 +94,28 @@ def test_no_reload_while_the_policy_cannot_be_loaded(sensor: Sensor) -> None:
         sensor.tick("+sales2")
     assert sensor.reloads == 0
     sensor.why_not = ""
-    assert "being reloaded" in sensor.tick("+sales2", later=1)
+    assert "is asked to reload" in sensor.tick("+sales2", later=1)
+
+
+@pytest.mark.parametrize("reloads", [True, False])
+def test_a_code_server_that_does_not_reload_is_told(
+    reloads: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One of ``dagster api grpc`` answers, and does nothing."""
+    monkeypatch.setattr(logging.getLogger("dagster"), "propagate", True)
+    asked: list[int] = []
+    client: Any = SimpleNamespace(
+        reload_code=lambda timeout: asked.append(timeout), get_server_id=lambda: f"server {len(asked) if reloads else 0}"
+    )
+    monkeypatch.setattr(catalog, "DagsterGrpcClient", lambda *_, **__: client)
+    catalog._reload(GrpcServerCodeLocationOrigin(host="localhost", port=1))
+    assert len(asked) == 1
+    assert ("the definitions were not reloaded" in caplog.text) is not reloads
 
 
 def test_a_cursor_of_an_earlier_version(sensor: Sensor) -> None:
     sensor.cursor = "0123456789abcdef"
-    assert "being reloaded" in sensor.tick("+sales2")
+    assert "is asked to reload" in sensor.tick("+sales2")
 
 
 def test_changes_have_a_direction() -> None:

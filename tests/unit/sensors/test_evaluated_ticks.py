@@ -170,5 +170,5 @@ def test_catalog(definitions: dg.Definitions, instance: dg.DagsterInstance, monk
     monkeypatch.setattr(catalog, "_DELAY", 0.0)
     monkeypatch.setattr(catalog, "_reload", asked.append)
     said = evaluated(definitions, instance, "catalog")
-    assert said.skip_message == "changed: +sales.new; the definitions are being reloaded"
+    assert said.skip_message == "changed: +sales.new; the code server is asked to reload the definitions"
     assert said.cursor
