@@ -17,7 +17,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hive_replication.errors import BadRequest, FilesGone, MissingEvents, Outdated, Refused, ReplicationError, Unreachable
+from hive_replication.errors import (
+    BadRequest,
+    FilesGone,
+    MetastoreError,
+    MissingEvents,
+    Outdated,
+    Refused,
+    ReplicationError,
+    Unreachable,
+)
 
 if TYPE_CHECKING:
     from hive_replication.api import (
@@ -91,6 +100,7 @@ __all__ = [
     "HistoryEntry",
     "Lag",
     "LoadReport",
+    "MetastoreError",
     "MissingEvents",
     "Outdated",
     "PlanReport",

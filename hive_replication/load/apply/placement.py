@@ -252,7 +252,7 @@ class Placer:
             if mode == "replace" and len(present) + len(brought) == content.size(found):
                 mode = "same" if len(present) + len(brought) == len(wanted) else "append"
         if mode == "replace":
-            present, brought = {}, set()
+            present, brought = {}, set[str]()
         there = present.keys() | proving.keys() | brought
         if mode == "append" and self._target.policy.append == "atomic" and len(there) < len(wanted):
             mode = "union"
