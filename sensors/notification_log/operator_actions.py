@@ -5,7 +5,9 @@ They are read from the records below the dump root when the mark there says that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -15,24 +17,40 @@ from hive_replication.errors import ReplicationError
 from hive_replication.load.records import Record, RecordStore
 from repl_assets.catalog.keys import Names
 
+_LOG = logging.getLogger(__name__)
+
 _MOST = 20  # records of a database that are read
 _MOST_TABLES = 20  # of one action that are observed
 _OVERLAP = 60.0  # seconds by which clocks may differ; what was observed is not observed again
+_LONGEST = 10.0  # seconds of a tick for this; Dagster ends one after 60 s, and drops its cursor and its runs
 
 
-def unobserved(connection: Connection, since: float, seen: Collection[str]) -> list[tuple[str, Record]]:
+def unobserved(
+    connection: Connection, marks: Mapping[str, float], since: float, asked: float, seen: Collection[str]
+) -> list[tuple[str, Record]]:
     """What operators did since a time, oldest first, each with its source database; nothing where the records cannot be read.
+
+    Records are listed of databases with a new mark only, and for a few seconds at most: they are only shown, and replication
+    waits for it.
 
     Args:
         connection: both sides.
+        marks: by target database, when something was last done by hand to it.
         since: seconds since the epoch.
+        asked: the newest mark that was seen before.
         seen: ids of records that were observed before.
     """
     found: list[tuple[str, Record]] = []
+    end = time.monotonic() + _LONGEST
     for database, target in connection.target.policy.databases.items():
+        if marks.get(target, 0.0) <= max(asked, since - _OVERLAP):
+            continue
+        if time.monotonic() > end:
+            _LOG.warning("what was done by hand to %s is not shown: the storage of dumps lists slowly", database)
+            continue
         store = RecordStore(connection.store.storage, connection.store.root, target)
         try:
-            records = store.newest(_MOST)
+            records = store.newest(_MOST, since - _OVERLAP)
         except (ReplicationError, OSError):
             continue
         found += [(database, record) for record in records if record.time > since - _OVERLAP and record.id not in seen]

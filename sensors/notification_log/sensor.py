@@ -101,7 +101,8 @@ def tick(
     policy = connection.source.policy
     if reason := outside_hours(policy, now):
         return dg.SkipReason(reason)
-    cursor, asked = read_cursor(context.cursor, policy), _asked(connection)
+    cursor, marks = read_cursor(context.cursor, policy), _marks(connection)
+    asked = max(marks.values(), default=0.0)
     untouched = cursor.asked == asked
     if untouched and cursor.rests(now):
         return dg.SkipReason(off_schedule(policy, cursor.scheduled, now))
@@ -128,7 +129,7 @@ def tick(
     why = [*waiting.values(), *decision.waiting, *filter(None, [off_schedule(policy, decision.scheduled, now)])]
     after = _cursor(cursor, policy, now, current, seen, decision, others=by_hand)
     after = replace(after, readings=readings, event=(current, *connection.source.reach(current)))
-    observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, now)
+    observed = cursor.observed if untouched else _observe_by_hand(context.instance, connection, names, cursor, marks, now)
     context.update_cursor(replace(after, asked=asked, observed=observed).to_json())
     if not decision.starts:
         return dg.SkipReason(_why_nothing(found, current, why))
@@ -156,10 +157,10 @@ def _cursor(
 
 
 def _observe_by_hand(
-    instance: dg.DagsterInstance, connection: Connection, names: Names, cursor: Cursor, now: float
+    instance: dg.DagsterInstance, connection: Connection, names: Names, cursor: Cursor, marks: Mapping[str, float], now: float
 ) -> tuple[str, ...]:
     """Logs what operators did since the last tick; returns the ids of what Dagster has now."""
-    new = unobserved(connection, cursor.checked or now, cursor.observed)
+    new = unobserved(connection, marks, cursor.checked or now, cursor.asked, cursor.observed)
     for database, record in new:
         for observation in observations(names, database, record):
             if instance.has_asset_key(observation.asset_key):  # a table of a large database has no asset of its own
@@ -167,12 +168,12 @@ def _observe_by_hand(
     return (*cursor.observed, *(record.id for _, record in new))[-_KEPT_RECORDS:]
 
 
-def _asked(connection: Connection) -> float:
-    """When an operator last changed a replica by hand, as far as the dump root answers."""
+def _marks(connection: Connection) -> Mapping[str, float]:
+    """When an operator last changed each replica by hand, as far as the dump root answers."""
     try:
         return last_asked(connection.store.storage, connection.store.root, connection.target.policy.databases.values())
     except (ReplicationError, OSError):
-        return 0.0  # the run says why
+        return {}  # the run says why
 
 
 def _is_undone(state: ReplicaState) -> bool:

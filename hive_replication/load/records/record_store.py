@@ -1,4 +1,7 @@
-"""Records and reports below the dump root: ``.reports/<target database>/<id>-<window>.json`` and ``.parquet``.
+"""Records and reports below the dump root: ``.reports/.by-day/<target database>/<day>/<id>-<window>.json`` and ``.parquet``.
+
+A directory for each day (UTC) keeps listings short: a storm leaves thousands of files a day. Earlier versions wrote to
+``.reports/<target database>``, which is read still.
 
 The report is written before the record, so a record that names one can be trusted to have it. Nothing here fails a load: what
 cannot be written is a warning, and what cannot be read is left out.
@@ -11,6 +14,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib import import_module
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _NAME = re.compile(r"(?P<id>\d{13}[0-9a-f]{8})-(?P<what>[a-z0-9-]+)\.(?P<ending>json|parquet)")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _WINDOW = re.compile(r"(?:(\d+)|bootstrap|repair|recovery)-(\d+)")
 _CHUNK = 1 << 20  # bytes
 _SMALL = 4 << 20  # bytes that are sent in one request
@@ -62,8 +67,9 @@ class RecordStore:
 
     def __init__(self, storage: Storage, root: str, database: str) -> None:
         self._storage = storage
-        self._place = f"{root.rstrip('/')}/.reports/{quote(database, safe='')}"
-        self._mark = f"{_marks(root)}/{quote(database, safe='')}"
+        reports, name = f"{root.rstrip('/')}/.reports", quote(database, safe="")
+        self._days, self._earlier = f"{reports}/.by-day/{name}", f"{reports}/{name}"
+        self._mark = f"{_marks(root)}/{name}"
 
     def prepare(self) -> None:
         """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers."""
@@ -75,7 +81,7 @@ class RecordStore:
         Returns:
             The record with the report's URI; without one if it could not be written.
         """
-        name = f"{self._place}/{record.id}-{record.window or record.action.replace(' ', '-')}"
+        name = f"{self._days}/{_day(token_time(record.id))}/{record.id}-{record.window or record.action.replace(' ', '-')}"
         try:
             if report is not None:
                 record = replace(record, report=f"{name}.parquet")
@@ -108,15 +114,26 @@ class RecordStore:
             self._storage.create(unfinished, iter(lambda: file.read(_CHUNK), b""), overwrite=True)
             self._storage.rename(unfinished, record.report)
 
-    def names(self) -> list[Kept]:
-        """All records by their names, the newest first."""
-        files = self._files()
-        kept = [Kept(file.uri, match["id"], match["what"]) for file, match in files if match["ending"] == "json"]
-        return sorted(kept, key=lambda one: one.id, reverse=True)
+    def names(self, most: int | None = None, since: float = 0.0) -> list[Kept]:
+        """Records by their names, the newest first.
 
-    def newest(self, most: int | None = None) -> list[Record]:
-        """The newest records, the newest first; those that cannot be read are left out."""
-        return self._records(self.names()[:most])
+        Args:
+            most: how many; all where None.
+            since: seconds since the epoch; no earlier days are looked at.
+        """
+        found: list[Kept] = []
+        for directory in self._directories(since):
+            kept = [
+                Kept(file.uri, match["id"], match["what"]) for file, match in self._files(directory) if match["ending"] == "json"
+            ]
+            found += sorted(kept, key=lambda one: one.id, reverse=True)
+            if most is not None and len(found) >= most:
+                break
+        return found[:most]
+
+    def newest(self, most: int | None = None, since: float = 0.0) -> list[Record]:
+        """The newest records, the newest first, as :meth:`names`; those that cannot be read are left out."""
+        return self._records(self.names(most, since))
 
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
@@ -178,26 +195,42 @@ class RecordStore:
         file.seek(0)
 
     def expired(self, before: float) -> list[FileStatus]:
-        """Files of records from before a time, seconds since the epoch."""
-        return [file for file, match in self._files() if token_time(match["id"]) < before]
+        """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it."""
+        days = [day for day in self._listed_days() if paths.name(day.uri) < _day(before)]
+        return days + [file for file, match in self._files(self._earlier) if token_time(match["id"]) < before]
 
-    def _files(self) -> Iterator[tuple[FileStatus, re.Match[str]]]:
+    def _directories(self, since: float) -> Iterator[str]:
+        """Directories of records from a time on, the newest day first; that of earlier versions last, where all are asked for."""
+        days = [day.uri for day in self._listed_days() if paths.name(day.uri) >= _day(since)]
+        yield from reversed(days)
+        if not since:
+            yield self._earlier
+
+    def _listed_days(self) -> list[FileStatus]:
+        return [one for one in self._storage.ls(self._days) if one.is_dir and _DAY.fullmatch(paths.name(one.uri))]
+
+    def _files(self, directory: str) -> Iterator[tuple[FileStatus, re.Match[str]]]:
         """Files of records and reports, with what their names say."""
-        for file in self._storage.ls(self._place):
+        for file in self._storage.ls(directory):
             if match := _NAME.fullmatch(paths.name(file.uri)):
                 yield file, match
 
 
-def last_asked(storage: Storage, root: str, databases: Iterable[str]) -> float:
-    """When something was last done by hand to one of these target databases, seconds since the epoch; 0 if never.
+def last_asked(storage: Storage, root: str, databases: Iterable[str]) -> dict[str, float]:
+    """When something was last done by hand to each of these target databases, seconds since the epoch; none where nothing was.
 
     Sensors look again when this changes: an undo that is released, or a pause, writes no event at the source. It takes one call.
 
     Raises:
         Unreachable: the dump root does not answer.
     """
-    names = {quote(database, safe="") for database in databases}
-    return max((status.modified for status in storage.ls(_marks(root)) if paths.name(status.uri) in names), default=0.0)
+    names = {quote(database, safe=""): database for database in databases}
+    marks = ((names.get(paths.name(status.uri)), status.modified) for status in storage.ls(_marks(root)))
+    return {database: modified for database, modified in marks if database is not None}
+
+
+def _day(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
 
 
 def _marks(root: str) -> str:

@@ -259,7 +259,7 @@ class _Sweeper:
         if days is not None:
             removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
             for file in RecordStore(store.storage, store.root, self._database).expired(before):
-                yield removals.deletion("report", file.uri, known=file.size)
+                yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
 
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
         """The parts of directories that no location points at and no undo needs."""

@@ -18,7 +18,7 @@ from hive_replication.load.records import Record, RecordStore, last_asked
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
 from hive_replication.policy import Root
 from hive_replication.process import acting_as, actor
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_loads_are_found_by_their_window(store: RecordStore) -> None:
 
 def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_path: Path) -> None:
     kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
-    folder = tmp_path / ".reports/sales"
-    (json,) = folder.glob("*.json")
+    (json,) = (tmp_path / ".reports/.by-day/sales").glob("*/*.json")
+    folder = json.parent
     (folder / f"{new_token()}-1-9.json").write_bytes(b"\xff{" + b"[" * 10_000)
     (folder / f"{new_token()}-1-9.json").write_bytes(b" " * (2 << 20))
     (folder / "stray.json").write_text("{}")
@@ -120,16 +120,39 @@ def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_p
 
 def test_what_is_done_by_hand_is_noticed_by_one_look(tmp_path: Path) -> None:
     storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
-    assert last_asked(storage, root, ["sales"]) == 0.0
+    assert last_asked(storage, root, ["sales"]) == {}
     RecordStore(storage, root, "sales").keep(replace(record(), by="Dagster run 1"), LoadReport("dir", "sales", 1, 9))
-    assert last_asked(storage, root, ["sales"]) == 0.0
+    assert last_asked(storage, root, ["sales"]) == {}
     RecordStore(storage, root, "sales").keep(record("release", ""))
-    first = last_asked(storage, root, ["sales", "other"])
+    first = last_asked(storage, root, ["sales", "other"])["sales"]
     assert first > 0
-    assert last_asked(storage, root, ["other"]) == 0.0
+    assert last_asked(storage, root, ["other"]) == {}
     time.sleep(0.01)
     RecordStore(storage, root, "sales").keep(record("pause", ""))
-    assert last_asked(storage, root, ["sales"]) > first
+    assert last_asked(storage, root, ["sales", "other"])["sales"] > first
+
+
+def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    storage, root, day = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), 86_400
+    store = RecordStore(storage, root, "sales")
+    today, place = time.time(), tmp_path / ".reports/.by-day/sales"
+    ids = [f"{int((today - ago * day) * 1000):013d}{'0' * 8}" for ago in (0, 1, 2)]
+    for one, window in zip(ids, ("20-30", "10-20", "1-10"), strict=True):
+        store.keep(replace(record(window=window), id=one), LoadReport("dir", "sales", 1, 9))
+    newest, _, oldest = sorted(place.iterdir(), reverse=True)
+    assert {one.name for one in newest.iterdir()} == {f"{ids[0]}-20-30.json", f"{ids[0]}-20-30.parquet"}
+    earlier = tmp_path / ".reports/sales"
+    oldest.rename(earlier)  # as they were before there were days
+    assert [one.window for one in store.newest()] == ["20-30", "10-20", "1-10"]
+    assert [one.window for one in store.newest(since=today - day)] == ["20-30", "10-20"]
+    (found,) = store.find("1-10")
+    assert sum(1 for _ in store.rows(found)) == 0
+    assert {paths.name(one.uri) for one in store.expired(today)} == {
+        paths.name(place.as_uri()) for place in (sorted(place.iterdir())[0], *earlier.iterdir())
+    }
+    earlier.rename(tmp_path / "elsewhere")
+    earlier.write_text("is not listed for what the days have")
+    assert [one.window for one in store.newest(2)] == ["20-30", "10-20"]
 
 
 def test_what_cannot_be_kept_fails_no_load(tmp_path: Path) -> None:
@@ -142,7 +165,8 @@ def test_names_of_databases_stay_below_their_place(tmp_path: Path) -> None:
     store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "a/../../b")
     kept = store.keep(record(database="a/../../b"), LoadReport("dir", "b", 1, 9))
     assert store.newest() == [kept]
-    assert sorted(one.name for one in (tmp_path / ".reports").iterdir()) == [".by-hand", "a%2F..%2F..%2Fb"]
+    assert sorted(one.name for one in (tmp_path / ".reports").iterdir()) == [".by-day", ".by-hand"]
+    assert [one.name for one in (tmp_path / ".reports/.by-day").iterdir()] == ["a%2F..%2F..%2Fb"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
-from hive_replication.storage import Denied, FileStatus, Storage
+from hive_replication.storage import Denied, FileStatus, Storage, paths
 from tests.bucket import bucket_storage
 
 DAY = 86_400.0
@@ -339,7 +339,7 @@ def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeyp
     store = TreeStore(Storage((Root(uri=root),)), root)
     records = RecordStore(store.storage, root, "sales")
     kept = records.keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"), LoadReport("d", "sales", 1, 9))
-    files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/sales", hidden=True)}
+    files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/.by-day/sales", hidden=True)}
     assert set(files) == {kept.report, f"{kept.report.removesuffix('.parquet')}.json"}
     after(monkeypatch, 2)
     assert sweep(target, "sales", store) == []  # the policy keeps all
@@ -347,8 +347,7 @@ def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeyp
     assert sweep(replace(target, policy=policy), "sales", store) == []
     policy = target.policy.model_copy(update={"keep_reports_days": 1})
     swept = sweep(replace(target, policy=policy), "sales", store)
-    assert [one.what for one in swept] == ["report"] * 2
-    assert {one.path: one.size for one in swept} == files
+    assert [(one.what, one.path, one.size) for one in swept] == [("report", paths.parent(kept.report), sum(files.values()))]
     assert records.newest() == []
 
 
