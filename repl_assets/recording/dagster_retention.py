@@ -132,7 +132,9 @@ def dropped_tables(instance: dg.DagsterInstance, names: Names, before: float) ->
     for key in sorted(known, key=dg.AssetKey.to_string):
         latest = instance.get_latest_materialization_event(key)
         made = latest.asset_materialization if latest is not None else None
-        if latest is not None and made is not None and (made.tags or {}).get(DATA_VERSION_TAG, "").startswith(DROPPED):
+        if latest is None or made is None or made.partition is not None:  # of a dropped partition there is such an entry, too
+            continue
+        if (made.tags or {}).get(DATA_VERSION_TAG, "").startswith(DROPPED):
             *path, table = key.path
             others = (dg.AssetKey([*path, f"{table}__{stage}"]) for stage in ("source", "dump"))
             dropped += [key, *known.intersection(others)] if latest.timestamp < before else []

@@ -49,7 +49,9 @@ class Recorder:
             if not self._overflow:
                 self.register(touched.source_table, touched.partitions)
             gone += self._forget(touched)
-        for touched, key in gone[:MOST_EVENTS]:
+        tables = [(touched, key) for touched, key in gone if key is None][:MOST_EVENTS]
+        partitions = [(touched, key) for touched, key in gone if key is not None][: MOST_EVENTS - len(tables)]
+        for touched, key in (*partitions, *tables):  # tables last: retention reads in a table's last entry whether it was dropped
             self._log_dropped(touched, key)
         objects = [(touched, partition) for touched in report.touched for partition in self._objects(touched)]
         logged = {touched.source_table for touched, _ in objects[:MOST_EVENTS]}

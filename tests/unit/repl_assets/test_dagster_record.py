@@ -144,6 +144,18 @@ def test_dropped_partitions_and_tables_are_forgotten(recorded: Recorded) -> None
     ]
 
 
+def test_the_last_entry_of_a_dropped_table_is_its_own(recorded: Recorded) -> None:
+    """However many partitions it had: retention goes by it."""
+    many = tuple(f"ds={n:04d}" for n in range(MOST_EVENTS + 50))
+    recorded.run(lambda recorder: recorder.register("parts", many))
+    recorded.record(Touched("parts", "parts", 8, dropped=True), Touched("other", "other", 8, dropped=True))
+    assert len(recorded.materialized()) == MOST_EVENTS
+    assert [(event.asset_key.path[-1], event.partition) for event in recorded.materialized()[-2:]] == [
+        ("parts", None),
+        ("other", None),
+    ]
+
+
 def test_a_partition_that_comes_again_does_not_show_what_was_before_its_drop(recorded: Recorded) -> None:
     """Dagster keeps its events: the drop is the newest of them until the partition is replicated anew."""
 

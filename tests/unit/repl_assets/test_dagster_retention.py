@@ -115,9 +115,14 @@ def test_entries_of_tables_that_were_dropped_or_renamed_away_are_forgotten(insta
     log("old__load", "dropped at 8")
     log("again", "dropped at 8")
     log("again", "9")
+    log("days", "7")
+    parts = dg.AssetMaterialization(
+        NAMES.table("sales", "days", "load"), partition="ds=1", tags={DATA_VERSION_TAG: "dropped at 8"}
+    )
+    instance.report_runless_asset_event(parts)  # what a DROP PARTITION leaves
     elsewhere = dg.AssetKey(["dr_2", "sales", "old"])
     instance.report_runless_asset_event(dg.AssetMaterialization(elsewhere, tags={DATA_VERSION_TAG: "dropped at 8"}))
-    kept = {*(NAMES.table("sales", name, stage) for name in ("orders", "again") for stage in STAGES), elsewhere}
+    kept = {*(NAMES.table("sales", name, stage) for name in ("orders", "again", "days") for stage in STAGES), elsewhere}
     old, now = {NAMES.table("sales", "old__load", stage) for stage in STAGES}, time.time() + 60
     forget(instance, NAMES, POLICY, now, dry_run=True)
     forget(instance, NAMES, POLICY, now - 3600, dry_run=False)
