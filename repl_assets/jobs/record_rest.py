@@ -3,7 +3,7 @@
 # No postponed annotations here: Dagster compares those of contexts as types.
 import dagster as dg
 
-from repl_assets.catalog.keys import AFTER_OTHERS
+from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG
 from repl_assets.catalog.specs import Specs
 from repl_assets.steps.engine import connected_engine
 from repl_assets.steps.record_rest import record_rest
@@ -27,5 +27,5 @@ def record_job(specs: Specs) -> dg.JobDefinition:
         record,
         name=names.local("record"),
         description="Logs the partitions and tables of large loads that the loads' own runs left out.",
-        tags=AFTER_OTHERS,
+        tags={POLICY_TAG: names.policy, **AFTER_OTHERS},
     )

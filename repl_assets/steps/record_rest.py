@@ -7,7 +7,7 @@ later than what Dagster shows. A retried or interrupted run logs nothing twice, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from hive_replication.load.report import Commit
 from hive_replication.metastore.names import partition_name as hive_partition_name
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import UNRECORDED_TAG, Names, partition_key, partition_name
+from repl_assets.catalog.keys import UNRECORDED_TAG, Names, database_of, partition_key, partition_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES
 from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.recording.metadata import commits_metadata
@@ -26,6 +26,11 @@ from repl_assets.recording.recorder import COMMITS, UNRECORDED, Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
 MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s: other runs of the queue wait no longer
+_OF_A_TABLE = 3  # components of its assets' keys
+
+Commits = Mapping[str, Commit]
+#: Table, its Hive partition or None for itself, the last event that changed it, and the last commit if the load observed one.
+Later = tuple[str, str | None, int, Commit | None]
 
 
 def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) -> None:
@@ -49,43 +54,55 @@ def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
 def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
     """Logs objects of the tables that a run left out; returns how many."""
     done = 0
-    for database, table, commits in _tables(context.instance, names, engine.connection.target.policy, run_id):
+    for database, table, commits in _tables(context.instance, engine.connection.target.policy, run_id):
         recorder = Recorder(context, names, database, ())
-        if table:
-            later = ((table, *found) for found in _later(context.instance, engine, names, database, table, commits))
-        else:
-            later = ((name, None, evid) for name, evid in _later_tables(context.instance, engine, names, database, commits))
-        for name, partition, evid in islice(later, most - done):
-            commit = commits.get((partition or "") if table else name)
+        for name, partition, evid, commit in islice(
+            _later(context.instance, engine, names, database, table, commits), most - done
+        ):
             metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
-            recorder.sources([(name, evid)] if table and partition is None else ())
+            recorder.sources([(name, evid)] if partition is None and database not in names.overflow else ())
             recorder.materialize(name, partition, evid, metadata)
             done += 1
     return done
 
 
-def _tables(
-    instance: dg.DagsterInstance, names: Names, policy: Policy, run_id: str
-) -> Iterator[tuple[str, str, Mapping[str, Commit]]]:
+def _tables(instance: dg.DagsterInstance, policy: Policy, run_id: str) -> Iterator[tuple[str, str, Commits]]:
     """Databases and tables of which a run observed that it left objects out, and commits by partition ("" for the table itself).
 
-    Of a database in overflow it is "" for all of them, and commits by table.
+    Of a database that was in overflow then it is "" for all of them, and commits by table.
     """
-    overflow = {names.tables(database): database for database in names.overflow}
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
         seen = entry.asset_observation
         if seen and UNRECORDED in seen.metadata and seen.metadata[UNRECORDED].value:
-            known = overflow.get(seen.asset_key)
-            database, table = (known, "") if known else names.hive_table(seen.asset_key)
+            of_a_table = len(seen.asset_key.path) == _OF_A_TABLE
+            database, table = Names.hive_table(seen.asset_key) if of_a_table else (database_of(seen.asset_key), "")
             if database in policy.databases:
                 stored = cast("Mapping[str, tuple[Any, ...]]", seen.metadata[COMMITS].value if COMMITS in seen.metadata else {})
                 yield database, table, {name: Commit(*fields) for name, fields in stored.items()}
 
 
 def _later(
-    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Mapping[str, Commit]
-) -> Iterator[tuple[str | None, int]]:
-    """A table's known Hive partitions, or None for itself, whose last event is later than Dagster shows; with that event."""
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits
+) -> Iterator[Later]:
+    """What of the left tables ("" for all of the database) is later than Dagster shows where it is recorded today.
+
+    Since the load its database may have gone into overflow or out of it.
+    """
+    if database in names.overflow:
+        newest = {table: max(commits.values(), key=lambda one: one.evid)} if table and commits else commits
+        yield from _later_tables(instance, engine, names, database, [table] if table else engine.tables(database), newest)
+    elif table:
+        yield from _later_objects(instance, engine, names, database, table, commits)
+    else:
+        for name in engine.tables(database):
+            own = {"": commits[name]} if name in commits else {}
+            yield from _later_objects(instance, engine, names, database, name, own)
+
+
+def _later_objects(
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits
+) -> Iterator[Later]:
+    """A table's known Hive partitions, or the table itself, whose last event is later than Dagster shows."""
     metastore, target, key = (
         engine.connection.target.metastore,
         engine.target_name(database),
@@ -97,7 +114,7 @@ def _later(
             return
         if not found.partitionKeys:
             if (evid := _newest(found, commits.get(""))) > _shown(instance, key):
-                yield None, evid
+                yield table, None, evid, commits.get("")
             return
         known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
         shown = instance.event_log_storage.get_latest_tags_by_partition(
@@ -107,22 +124,22 @@ def _later(
         for part in metastore.partitions(target, table, map(partition_name, known)):
             name = hive_partition_name(columns, part.values)
             if (evid := _newest(part, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
-                yield name, evid
+                yield table, name, evid, commits.get(name)
 
 
 def _later_tables(
-    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, commits: Mapping[str, Commit]
-) -> Iterator[tuple[str, int]]:
-    """Tables of a database in overflow whose last event is later than Dagster shows; with that event."""
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, tables: Sequence[str], commits: Commits
+) -> Iterator[Later]:
+    """Those of some tables of a database in overflow whose last event is later than Dagster shows."""
     metastore, target = engine.connection.target.metastore, engine.target_name(database)
     shown = instance.event_log_storage.get_latest_tags_by_partition(
         names.tables(database), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
     with as_dagster_failure():
-        for table in metastore.tables(target, engine.tables(database)):
+        for table in metastore.tables(target, tables):
             name = table.tableName
             if (evid := _newest(table, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
-                yield name, evid
+                yield name, None, evid, commits.get(name)
 
 
 def _newest(thing: Table | Partition, commit: Commit | None) -> int:

@@ -1,0 +1,114 @@
+"""What the job ``record`` logs of loads from before their database grew beyond ``max_tables``, or came back below it."""
+
+# No postponed annotations here: Dagster compares those of contexts as types.
+from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import dagster as dg
+import pytest
+
+from hive_replication.load.replica.state import LAST_ID
+from hive_replication.load.report import Commit, LoadReport, Touched
+from hive_replication.metastore.types import FieldSchema, Partition, Table
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from repl_assets.catalog.specs import Specs
+from repl_assets.dagster_private import DATA_VERSION_TAG
+from repl_assets.jobs.record_rest import record_job
+from repl_assets.recording.recorder import Recorder
+from repl_assets.steps import record_rest as module
+from repl_assets.steps.engine import Engine
+from repl_assets.steps.record_rest import record_rest, unrecorded_runs
+from tests.unit.repl_assets.test_dagster_definitions import policy
+
+APART, OVERFLOW = Names("p"), Names("p", frozenset({"db"}))
+DAYS = [f"ds={number}" for number in range(3)]
+TABLES = {
+    **{name: Table(tableName=name, dbName="db", parameters={LAST_ID: "7"}, partitionKeys=[]) for name in ("a", "b", "c")},
+    "days": Table(tableName="days", dbName="db", parameters={LAST_ID: "7"}, partitionKeys=[FieldSchema("ds", "string", "")]),
+}
+
+
+def partitions(_database: str, _table: str, names: Iterable[str]) -> list[Partition]:
+    return [Partition(values=[name.removeprefix("ds=")], parameters={LAST_ID: "7"}) for name in names]
+
+
+METASTORE = SimpleNamespace(
+    table=lambda _database, name: TABLES.get(name),
+    tables=lambda _database, names: [TABLES[name] for name in names],
+    partitions=partitions,
+)
+TARGET = SimpleNamespace(policy=SimpleNamespace(databases={"db": "db"}), metastore=METASTORE)
+ENGINE = cast(
+    "Engine",
+    SimpleNamespace(
+        connection=SimpleNamespace(target=TARGET), target_name=lambda name: name, tables=lambda _database: sorted(TABLES)
+    ),
+)
+
+
+@pytest.fixture
+def instance(monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 1)
+    monkeypatch.setattr(module, "MOST_OBJECTS", 2)
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def run(instance: dg.DagsterInstance, work: Callable[[dg.OpExecutionContext], None]) -> list[tuple[str, str | None, str]]:
+    """Does something in a run; returns the replicas that it logged: asset, partition, data version."""
+
+    @dg.op(out=dg.Out(dg.Nothing))
+    def step(context: dg.OpExecutionContext) -> None:
+        work(context)
+
+    @dg.job
+    def job() -> None:
+        step()
+
+    events = job.execute_in_process(instance=instance).filter_events(lambda event: event.is_step_materialization)
+    made = [event.step_materialization_data.materialization for event in events]
+    shown = [(one.asset_key.path[-1], one.partition, str((one.tags or {}).get(DATA_VERSION_TAG))) for one in made]
+    return [one for one in shown if not one[0].endswith(("__source", "__dump"))]
+
+
+def load(instance: dg.DagsterInstance, names: Names, *touched: Touched) -> list[tuple[str, str | None, str]]:
+    report = LoadReport("dir", "db", 1, 9, touched=touched)
+    return run(instance, lambda context: Recorder(context, names, "db", {"days"}).record(report, "dir"))
+
+
+def rest(instance: dg.DagsterInstance, names: Names) -> list[tuple[str, str | None, str]]:
+    """All that runs of the job log until they find nothing."""
+    logged: list[Any] = []
+    for _ in range(4):
+        logged += run(instance, lambda context: record_rest(context, ENGINE, names))
+        if not unrecorded_runs(instance, names):
+            return logged
+    raise AssertionError(f"it never ends: {logged}")
+
+
+def test_a_database_that_went_into_overflow(instance: dg.DagsterInstance) -> None:
+    commit = Commit("ds=1", 3, 4, 9)
+    touched = (Touched("a", "a", 7), Touched("b", "b", 7), Touched("days", "days", 7, partitions=tuple(DAYS), commits=(commit,)))
+    assert load(instance, APART, *touched) == [("a", None, "7")]
+    assert rest(instance, OVERFLOW) == [("db__tables", "b", "7"), ("db__tables", "days", "9")]
+
+
+def test_a_database_that_came_out_of_overflow(instance: dg.DagsterInstance) -> None:
+    commit = Commit("", 3, 4, 9)
+    touched = (Touched("a", "a", 7), Touched("b", "b", 7, commits=(commit,)), Touched("days", "days", 7, partitions=tuple(DAYS)))
+    assert load(instance, OVERFLOW, *touched) == [("db__tables", "a", "7")]
+    instance.add_dynamic_partitions(str(APART.partitions("db", "days").name), DAYS[:1])  # by a later window
+    assert rest(instance, APART) == [("a", None, "7"), ("b", None, "9"), ("c", None, "7"), ("days", "ds=0", "7")]
+
+
+@pytest.mark.parametrize("names", [APART, OVERFLOW])
+def test_a_database_that_stayed_as_it_is(instance: dg.DagsterInstance, names: Names) -> None:
+    assert len(load(instance, names, Touched("a", "a", 7), Touched("b", "b", 7))) == 1
+    assert {partition or asset for asset, partition, _ in rest(instance, names)} >= {"b"}
+    assert [run.tags[UNRECORDED_TAG] for run in instance.get_runs() if UNRECORDED_TAG in run.tags] == [""]
+
+
+def test_its_runs_are_of_the_policy() -> None:
+    """Else no alarm tells of their failures, and retention keeps them for ever."""
+    assert record_job(Specs(policy())).tags[POLICY_TAG] == policy().name
