@@ -119,7 +119,32 @@ def last_execution(instance: dg.DagsterInstance, key: EvaluationKey, status: set
     return next(iter(history(key.check, limit=1, status=status, partition_filter=partition)), None)
 
 
-def failed_tables(instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Iterable[str]) -> list[str]:
+def states_of_partitions(
+    instance: dg.DagsterInstance, names: Names, database: str, check: str, *, gone: bool = False
+) -> dict[str, Status]:
+    """The latest state of a check by table of a database in overflow, as partition key.
+
+    Dagster keeps the answers of partitions that it knows no more; nothing answers for a table again that was dropped.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        database: source name.
+        check: its name.
+        gone: also of tables that are there no more.
+    """
+    found = instance.event_log_storage.get_asset_check_partition_info([dg.AssetCheckKey(names.tables(database), check)])
+    known = set(instance.get_dynamic_partitions(str(names.table_partitions(database).name)))  # empty before the next load, if new
+    return {
+        one.partition_key: one.latest_execution_status
+        for one in found
+        if one.partition_key and (gone or not known or one.partition_key in known)
+    }
+
+
+def failed_tables(
+    instance: dg.DagsterInstance, names: Names, database: str, check: str, tables: Iterable[str], *, gone: bool = False
+) -> list[str]:
     """Tables of which the latest answer of a check is a failure.
 
     Args:
@@ -127,13 +152,13 @@ def failed_tables(instance: dg.DagsterInstance, names: Names, database: str, che
         names: of the policy.
         database: source name.
         check: its name.
-        tables: those that have the check, if they have assets of their own; else all that were ever checked are looked at.
+        tables: those that have the check, if they have assets of their own; else all that were checked are looked at.
+        gone: of those also tables that are there no more.
     """
     storage = instance.event_log_storage
     if database in names.overflow:
-        found = storage.get_asset_check_partition_info([dg.AssetCheckKey(names.tables(database), check)])
-        partitions = [one.partition_key for one in found if one.latest_execution_status == Status.FAILED]
-        return [partition_name(partition) for partition in partitions if partition]
+        states = states_of_partitions(instance, names, database, check, gone=gone)
+        return [partition_name(partition) for partition, status in states.items() if status == Status.FAILED]
     keys = {dg.AssetCheckKey(names.table(database, table, "load"), check): table for table in tables}
     latest = storage.get_latest_asset_check_execution_by_key(list(keys))
     return [keys[key] for key, record in latest.items() if record.status == Status.FAILED]

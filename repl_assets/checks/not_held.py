@@ -55,7 +55,7 @@ def record_held(
     run = specs.policy.checks.run
     if NOT_HELD in run:
         known = {one.name for one in database.tables}
-        failed = failed_tables(context.instance, specs.names, database.name, NOT_HELD, known)
+        failed = failed_tables(context.instance, specs.names, database.name, NOT_HELD, known, gone=True)
         for table in sorted({*state.held, *failed}):
             if database.overflow or table in known:
                 key = EvaluationKey.of(specs.names, database.name, table, NOT_HELD)

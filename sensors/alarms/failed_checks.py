@@ -17,12 +17,13 @@ from repl_assets.catalog.keys import (
     NOT_HELD,
     NOTHING_HELD,
     UP_TO_DATE,
+    Names,
     component,
     database_of,
     hive_name,
     partition_name,
 )
-from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution
+from repl_assets.checks.findings import EvaluationKey, is_undecided, last_execution, states_of_partitions
 from repl_assets.dagster_private import AssetCheckExecutionRecord
 from repl_assets.dagster_private import AssetCheckExecutionRecordStatus as Status
 from repl_assets.recording.metadata import asset_url
@@ -61,12 +62,9 @@ def answers(instance: dg.DagsterInstance, keys: Sequence[dg.AssetCheckKey], of_p
 def _of_partitions(
     instance: dg.DagsterInstance, check: dg.AssetCheckKey
 ) -> Iterator[tuple[EvaluationKey, AssetCheckExecutionRecord]]:
-    states = {
-        one.partition_key: one.latest_execution_status
-        for one in instance.event_log_storage.get_asset_check_partition_info([check])
-        if one.partition_key and one.latest_execution_status != Status.SUCCEEDED
-    }
-    for partition, status in islice(sorted(states.items()), _MOST_READ):
+    names, database = Names(check.asset_key.path[0]), database_of(check.asset_key)
+    states = states_of_partitions(instance, names, database, check.name)
+    for partition, status in islice(sorted(one for one in states.items() if one[1] != Status.SUCCEEDED), _MOST_READ):
         key = EvaluationKey(check, partition)
         if record := last_execution(instance, key, {status}):
             yield key, record

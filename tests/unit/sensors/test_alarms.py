@@ -22,6 +22,7 @@ from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
@@ -386,6 +387,22 @@ def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer
     for number in range(21):
         watch.answer(equal, f"t{number}", passed=False)
     assert watch.tick(WELL) == "1 alarm: failed check: sales"
+
+
+def test_a_failed_check_of_a_table_that_is_dropped_ends(web: WebServer, watch: Watch) -> None:
+    """Nothing answers for the table again, and Dagster keeps the answer."""
+    equal = dg.AssetCheckKey(NAMES.tables("sales"), "replica_equal")
+    watch.of_partitions, known = [equal], str(NAMES.table_partitions("sales").name)
+    watch.instance.add_dynamic_partitions(known, ["items", "orders"])
+    watch.answer(equal, "items", passed=False)
+    assert watch.tick(WELL) == "1 alarm: failed check: replica_equal of sales/items"
+    overflow = replace(NAMES, overflow=frozenset({"sales"}))
+    assert failed_tables(watch.instance, overflow, "sales", "replica_equal", ()) == ["items"]
+    watch.instance.delete_dynamic_partition(known, "items")
+    assert watch.tick(WELL) == "no alarms"
+    assert [state for state, *_ in notified(web)] == ["begins", "ends"]
+    assert failed_tables(watch.instance, overflow, "sales", "replica_equal", ()) == []
+    assert failed_tables(watch.instance, overflow, "sales", "replica_equal", (), gone=True) == ["items"]
 
 
 def test_open_alarms_are_on_the_page_of_their_database_and_in_the_log_of_each_tick(watch: Watch) -> None:
