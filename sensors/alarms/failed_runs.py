@@ -1,8 +1,12 @@
-"""Failed runs as alarms: the alarm of a database or job begins with a failed run and ends with the next successful one."""
+"""Failed runs as alarms: the alarm of a database or job begins with a failed run and ends with the next successful one.
+
+A run of several databases has an outcome for each: where the steps of one fail, those of the others go on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -26,11 +30,13 @@ class Outcome:
         subject: the purpose of the run, e.g. ``windows of sales`` or ``job record``.
         run: the run.
         database: source database; "" for a job of the whole policy.
+        reason: why it failed; "" where it did not.
     """
 
     subject: str
     run: dg.DagsterRun
     database: str = ""
+    reason: str = ""
 
 
 def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: float) -> tuple[list[Outcome], SeenRuns]:
@@ -48,42 +54,66 @@ def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: fl
     records = instance.get_run_records(changed, limit=_MOST_RUNS, order_by="update_timestamp", ascending=True)
     new = [one for one in records if one.dagster_run.run_id not in seen.ends and ended(one) >= seen.since - _KEPT]
     new = [one for one in new if one.dagster_run.status != dg.DagsterRunStatus.CANCELED]
-    found = [outcome for one in sorted(new, key=ended) for outcome in _of(one.dagster_run, names)]
+    found = [outcome for one in sorted(new, key=ended) for outcome in _of(instance, one.dagster_run, names)]
     ends = {one.dagster_run.run_id: ended(one) for one in new}
     since = records[-1].update_timestamp.timestamp() if len(records) == _MOST_RUNS else now - _LATE
     known = {**seen.ends, **{one.run.run_id: ends[one.run.run_id] for one in found}}
     return found, SeenRuns(since, {run_id: end for run_id, end in known.items() if end >= since - _KEPT})
 
 
-def _of(run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
+def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
     """A run by its purposes; nothing if it is not of this policy."""
     keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
     if not keys and run.tags.get(POLICY_TAG) == names.policy:
-        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""))
-    for database in sorted({database_of(key) for key in keys if len(key.path) == 2}):
-        yield Outcome(f"windows of {database}", run, database)
-    for database in sorted({database_of(key) for key in keys if len(key.path) > 2}):
-        yield Outcome(f"repairs in {database}", run, database)
+        reason = "" if run.is_success else _why(instance, run.run_id)
+        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason)
+    whole = {database_of(key) for key in keys if len(key.path) == 2}
+    in_tables = {database_of(key) for key in keys if len(key.path) > 2}
+    databases = whole | in_tables
+    reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, databases)
+    yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
+    yield from (Outcome(f"repairs in {name}", run, name, reasons[name]) for name in sorted(in_tables & reasons.keys()))
 
 
-def alarm_of(outcome: Outcome, instance: dg.DagsterInstance) -> Alarm:
+def alarm_of(outcome: Outcome) -> Alarm:
     """The alarm of a run that failed."""
-    run = outcome.run
-    title = f"a run failed ({outcome.subject}): {_reason(instance, run.run_id)}"
+    title = f"a run failed ({outcome.subject}): {outcome.reason}"
     advice = "the sensor retries the window; if it keeps failing, remove the cause, then Re-execute from failure"
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
-    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{run.run_id}", outcome.database)
+    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database)
 
 
-def _reason(instance: dg.DagsterInstance, run_id: str) -> str:
-    """The error of the first failed step, else of the run."""
-    for kind in (dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.RUN_FAILURE):
-        for entry in instance.all_logs(run_id, of_type=kind):
-            event = entry.dagster_event
-            data = event.step_failure_data if event and event.is_step_failure else None
-            description = data.user_failure_data.description if data and data.user_failure_data else None
-            text = description or (data.error.message if data and data.error else None) or (event.message if event else None)
-            if text:
-                return " ".join(text.split())[:_REASON]
+def _by_database(instance: dg.DagsterInstance, run_id: str, databases: Collection[str]) -> dict[str, str]:
+    """Why a failed run failed, by database; "" for one of which all was done, since independent steps go on where one fails.
+
+    Databases of which it was to do nothing, as where another one's steps are executed again, are left out.
+    """
+    steps: defaultdict[str, set[str]] = defaultdict(set)
+    for planned in (dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED, dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED):
+        for event in _events(instance, run_id, planned):
+            key = getattr(event.event_specific_data, "asset_key", None)
+            if key is not None and event.step_key:
+                steps[database_of(key)].add(event.step_key)
+    if not steps:
+        return dict.fromkeys(databases, _why(instance, run_id))
+    done = {event.step_key for event in _events(instance, run_id, dg.DagsterEventType.STEP_SUCCESS)}
+    failed = {name: _why(instance, run_id, own) for name, own in steps.items() if not own <= done}
+    return {name: failed.get(name, "") for name in databases if name in steps}
+
+
+def _why(instance: dg.DagsterInstance, run_id: str, steps: Collection[str] | None = None) -> str:
+    """The error of the first failed step, of some steps or of all, else of the run."""
+    failures = _events(instance, run_id, dg.DagsterEventType.STEP_FAILURE)
+    failed = [event for event in failures if steps is None or event.step_key in steps]
+    for event in (*failed, *_events(instance, run_id, dg.DagsterEventType.RUN_FAILURE)):
+        data = event.step_failure_data if event.is_step_failure else None
+        description = data.user_failure_data.description if data and data.user_failure_data else None
+        text = description or (data.error.message if data and data.error else None) or event.message
+        if text:
+            return " ".join(text.split())[:_REASON]
     return "no reason was recorded"
+
+
+def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType) -> Iterator[dg.DagsterEvent]:
+    yield from (entry.dagster_event for entry in instance.all_logs(run_id, of_type=kind) if entry.dagster_event)

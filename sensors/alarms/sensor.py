@@ -152,14 +152,14 @@ def _runs(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: 
     alarms = dict(cursor.alarms)
     found, seen = outcomes(instance, names, cursor.finished or SeenRuns(now), now)
     for outcome in found if cursor.finished else ():
-        alarms = _outcome(alarms, outcome, instance, now)
+        alarms = _outcome(alarms, outcome, now)
     return alarms, seen
 
 
-def _outcome(alarms: dict[str, Open], outcome: Outcome, instance: dg.DagsterInstance, now: float) -> dict[str, Open]:
-    if outcome.run.is_success:
+def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str, Open]:
+    if not outcome.reason:
         return updated(alarms, {}, [f"run failure: {outcome.subject}"], now)
-    alarm = alarm_of(outcome, instance)
+    alarm = alarm_of(outcome)
     return updated(alarms, {alarm.key: alarm}, [], now)
 
 

@@ -20,7 +20,7 @@ from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, Names
+from repl_assets.catalog.keys import POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
@@ -457,6 +457,41 @@ def test_the_alarm_says_why_a_run_failed(web: WebServer, watch: Watch) -> None:
     job.execute_in_process(instance=watch.instance, raise_on_error=False)
     watch.tick(WELL)
     assert web.take()["/hook"]["alarms"][0]["title"] == "a run failed (job record): the target is full"
+
+
+def test_a_run_that_failed_for_one_of_its_databases(web: WebServer, watch: Watch) -> None:
+    """Independent steps go on where one fails: the others are loaded."""
+
+    def asset(database: str, stage: Stage, failing: list[str]) -> dg.AssetsDefinition:
+        deps = [NAMES.database(database, "dump")] if stage == "load" else []
+
+        @dg.asset(key=NAMES.database(database, stage), deps=deps)
+        def step() -> None:
+            if database in failing:
+                raise dg.Failure(f"{database} is damaged")
+
+        return step
+
+    def run(*failing: str) -> None:
+        stages: tuple[Stage, ...] = ("dump", "load")
+        assets = [asset(database, stage, list(failing)) for database in ("hr", "sales") for stage in stages]
+        job = dg.Definitions(assets).resolve_implicit_global_asset_job_def()
+        keys = [one.key for one in assets]
+        job.execute_in_process(instance=watch.instance, raise_on_error=False, asset_selection=keys)
+
+    watch.tick(WELL)
+    run("hr", "sales")
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "run failure", f"windows of {database}") for database in ("hr", "sales")]
+    run("hr")
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "run failure", "windows of sales")]
+    run()
+    watch.tick(WELL)
+    run("hr")
+    watch.tick(WELL)
+    posted = [one for path, notice in web.posted if path == "/hook" for one in notice["alarms"]]
+    assert [one["title"] for one in posted if one["state"] == "begins"] == ["a run failed (windows of hr): hr is damaged"]
 
 
 @pytest.mark.parametrize(
