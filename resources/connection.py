@@ -2,7 +2,7 @@
 
 # No postponed annotations here: Dagster reads those of a resource as they stand.
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
 from resources.engine_log import in_run
+from resources.heartbeat import heartbeat
 from resources.spark import Spark
 
 
@@ -37,7 +38,10 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Generator[ReplicationConnection]":
         """The resource itself; while a run has it, the engine's messages go to the run's log."""
-        with in_run() if context.run else nullcontext():
+        if context.run is None or context.instance is None:
+            yield self
+            return
+        with in_run(), heartbeat(context.instance, context.run):
             yield self
 
     def settings(self) -> Policy:

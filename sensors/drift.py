@@ -19,7 +19,7 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
-from repl_assets.catalog.dead_runs import is_dead
+from repl_assets.catalog.dead_runs import has_ended
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.jobs.repair import repair_job_name, repair_request
@@ -150,7 +150,7 @@ def _busy(instance: dg.DagsterInstance, names: Names, database: str) -> bool:
     """Whether a repair of the database is running or queued."""
     unfinished = dg.RunsFilter(job_name=repair_job_name(names, database), statuses=NOT_FINISHED_STATUSES)
     runs = [record.dagster_run for record in instance.get_run_records(unfinished)]
-    return not all(map(is_dead, runs))
+    return not all(has_ended(instance, run) for run in runs)
 
 
 def _request(names: Names, database: str, found: TableDrift, at: Round) -> dg.RunRequest:

@@ -12,7 +12,7 @@ from itertools import takewhile
 import dagster as dg
 
 from hive_replication.load.replica.held_retries import delay
-from repl_assets.catalog.dead_runs import is_dead, report_dead
+from repl_assets.catalog.dead_runs import has_ended, report_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import ended
 from repl_assets.steps.record_rest import unrecorded_runs
@@ -47,7 +47,7 @@ def tick(instance: dg.DagsterInstance, names: Names, job: str, now: float) -> dg
     for record in past:
         run = record.dagster_run
         if not run.is_finished:
-            if not is_dead(run):
+            if not has_ended(instance, run):
                 return dg.SkipReason(f"run {run.run_id[:8]} is in progress")
             report_dead(instance, run)
             return dg.SkipReason(f"the process of run {run.run_id[:8]} ended without reporting a result")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from hive_replication.policy import Policy
+from repl_assets.catalog.dead_runs import has_ended, report_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
 from repl_assets.checks.checks_job import checks_job_name
@@ -26,12 +27,15 @@ def same_objects_schedule(policy: Policy, cron: str) -> dg.ScheduleDefinition:
 
 
 def _one_at_a_time(policy: Policy, name: str, job: str, cron: str, description: str) -> dg.ScheduleDefinition:
-    """A schedule whose tick is skipped while the job's last run is queued or running."""
+    """A schedule whose tick is skipped while a run of the job is queued or running."""
 
     @running_schedule(name=f"{name}_{policy.name}", job_name=job, cron=cron, time_zone=policy.time_zone, description=description)
     def start(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        unfinished = context.instance.get_runs(dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES), limit=1)
-        return dg.SkipReason(f"run {unfinished[0].run_id[:8]} has not finished") if unfinished else dg.RunRequest()
+        for run in context.instance.get_runs(dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES)):
+            if not has_ended(context.instance, run):
+                return dg.SkipReason(f"run {run.run_id[:8]} has not finished")
+            report_dead(context.instance, run)
+        return dg.RunRequest()
 
     return start
 

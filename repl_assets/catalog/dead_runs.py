@@ -6,11 +6,13 @@ Dagster itself keeps such a run as started for as long as nobody looks.
 from __future__ import annotations
 
 import re
+import time
 
 import dagster as dg
 
 from hive_replication.process import is_gone
-from repl_assets.catalog.keys import PROCESS_TAG
+from repl_assets.catalog.keys import HEARTBEAT_TAG, PROCESS_TAG
+from resources.heartbeat import LOST
 
 _RUN_ID = re.compile("[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -46,3 +48,16 @@ def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
     current = instance.get_run_by_id(run.run_id)
     if current and not current.is_finished:
         instance.report_run_failed(current, DEAD)
+
+
+def has_ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the process of an unfinished run has ended, or has given no sign of life for long, wherever it was."""
+    return is_dead(run) or _is_lost(instance, run)
+
+
+def _is_lost(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether a run that would log signs of life has logged nothing for long, such as one of a container that is gone."""
+    if run.tags.get(HEARTBEAT_TAG) != run.run_id:  # Dagster copies the tags of a run that is executed again
+        return False
+    last = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
+    return bool(last) and last[0].timestamp < time.time() - LOST

@@ -32,6 +32,8 @@ UNRECORDED_TAG = "hive_replication/unrecorded"
 #: of Dagster such a run would count as running for ever, and its database would wait for it.
 #: Dagster does not show tags with its prefix for hidden ones, and gives them to runs that execute a run again.
 PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
+#: The run's own id, of runs that log signs of life (``resources.heartbeat``).
+HEARTBEAT_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/heartbeat"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.
 UP_TO_DATE = "up_to_date"
 #: Name of the check that no alarm of a database is open, which the sensor ``alarms`` answers.

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 import dagster as dg
 
 from hive_replication.process import identity, interrupt
-from repl_assets.catalog.dead_runs import DEAD, is_dead, process_of, process_tag
+from repl_assets.catalog.dead_runs import DEAD, has_ended, process_of, process_tag
 from repl_assets.dagster_private import (
     GRPC_INFO_TAG,
     CheckRunHealthResult,
@@ -57,8 +57,8 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
         self._instance.add_run_tags(run.run_id, tags)
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Whether the process of a run still is; a run of another machine counts as running."""
-        if is_dead(run):
+        """Whether the process of a run still is; a run of another machine counts as running while it gives signs of life."""
+        if has_ended(self._instance, run):
             return CheckRunHealthResult(WorkerStatus.FAILED, DEAD)
         return CheckRunHealthResult(WorkerStatus.RUNNING)
 

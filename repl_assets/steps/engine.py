@@ -27,7 +27,7 @@ from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, f
 from hive_replication.repair import DUMPS, bring_up
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.dead_runs import process_tag
-from repl_assets.catalog.keys import DATABASE_TAG, TAG_LENGTH, Names, Window, database_of
+from repl_assets.catalog.keys import DATABASE_TAG, HEARTBEAT_TAG, TAG_LENGTH, Names, Window, database_of
 from repl_assets.recording.metadata import lag_figures
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
     The run is tagged with its process, so that a sensor notices when the process is killed, and with its databases.
     """
     run = context.run
-    tags = process_tag(run.run_id, this_process()) | {DATABASE_TAG: run.tags.get(DATABASE_TAG) or _databases(run, names)}
+    databases = run.tags.get(DATABASE_TAG) or _databases(run, names)
+    tags = process_tag(run.run_id, this_process()) | {HEARTBEAT_TAG: run.run_id, DATABASE_TAG: databases}
     if new := {name: value for name, value in tags.items() if value and run.tags.get(name) != value}:
         context.instance.add_run_tags(run.run_id, new)
     resource = connection_resource(context, names)

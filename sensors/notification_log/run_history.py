@@ -9,7 +9,7 @@ from typing import cast
 import dagster as dg
 
 from hive_replication.policy import Policy
-from repl_assets.catalog.dead_runs import is_dead, report_dead
+from repl_assets.catalog.dead_runs import has_ended, report_dead
 from repl_assets.catalog.keys import ATTEMPT_TAG, DATABASE_TAG, KIND_TAG, POLICY_TAG, Names, Stage, Window, metastore_tags
 from repl_assets.catalog.run_statuses import FAILED_STATUSES, NOT_FINISHED_STATUSES, ended
 from repl_assets.dagster_private import PARTITION_NAME_TAG
@@ -52,7 +52,7 @@ def run_history(instance: dg.DagsterInstance, names: Names, policy: Policy) -> R
     for record in instance.get_run_records(dg.RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         run = record.dagster_run
         databases = list(_databases(run, loads, names))
-        if databases and is_dead(run):
+        if databases and has_ended(instance, run):
             report_dead(instance, run)
             continue
         history.busy.update((database, run.run_id) for database in databases)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -13,11 +14,14 @@ from dagster._core.test_utils import create_run_for_test
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Checks, Witness
 from hive_replication.policy.model import Warehouse
-from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, Stage
-from repl_assets.dagster_private import DATA_VERSION_TAG
+from repl_assets.catalog.keys import HEARTBEAT_TAG, POLICY_TAG, PROCESS_TAG, UNRECORDED_TAG, Names, Stage
+from repl_assets.dagster_private import DATA_VERSION_TAG, WorkerStatus
 from repl_assets.definitions import build_defs
 from repl_assets.jobs.retention import forget
 from repl_assets.recording.dagster_retention import old_runs
+from repl_assets.run_launcher import ForkingRunLauncher
+from resources.heartbeat import LOST
+from sensors.schedules import checks_schedule
 
 POLICY = Policy(
     name="dr",
@@ -159,3 +163,35 @@ def test_checks_run_by_their_schedule_one_run_at_a_time(tmp_path: Path) -> None:
         run = create_run_for_test(instance, job_name="dr_checks", status=dg.DagsterRunStatus.STARTED)
         tick = schedule.evaluate_tick(dg.build_schedule_context(instance))
         assert (tick.run_requests, tick.skip_message) == ([], f"run {run.run_id[:8]} has not finished")
+
+
+def test_a_run_of_a_container_that_is_gone_keeps_no_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can ask for its process; a run that works logs that it does."""
+    schedule, elsewhere = checks_schedule(POLICY, "0 4 * * Sun"), f"another/4026532281/{'0' * 12} 7 1.00"
+    launcher = ForkingRunLauncher()
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        launcher.register_instance(instance)
+
+        def unfinished(beats: dg.DagsterRun | None = None) -> dg.DagsterRun:
+            started, tags = dg.DagsterRunStatus.STARTED, {PROCESS_TAG: elsewhere}
+            run = create_run_for_test(instance, job_name="dr_checks", status=started, tags=tags)
+            instance.add_run_tags(run.run_id, {HEARTBEAT_TAG: (beats or run).run_id})
+            instance.report_engine_event("The run is at work", run)
+            return instance.get_run_by_id(run.run_id) or run
+
+        def start() -> tuple[int, str | None]:
+            found = schedule.evaluate_tick(dg.build_schedule_context(instance))
+            return len(found.run_requests or []), found.skip_message
+
+        run = unfinished()
+        assert start() == (0, f"run {run.run_id[:8]} has not finished")
+        assert launcher.check_run_worker_health(run).status == WorkerStatus.RUNNING
+        now = time.time()
+        monkeypatch.setattr("repl_assets.catalog.dead_runs.time", SimpleNamespace(time=lambda: now + LOST + 60))
+        assert launcher.check_run_worker_health(run).status == WorkerStatus.FAILED
+        assert start() == (1, None)
+        ended = instance.get_run_by_id(run.run_id)
+        assert ended
+        assert ended.status == dg.DagsterRunStatus.FAILURE  # which is an alarm, and gives its pools back
+        copied = unfinished(run)  # Dagster executes it again, with its tags
+        assert start() == (0, f"run {copied.run_id[:8]} has not finished")
