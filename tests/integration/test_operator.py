@@ -228,7 +228,7 @@ def test_retention_deletes_old_reports(warehouse: Warehouse, shell: Shell) -> No
     records.keep(old, LoadReport("dir", name, 1, 2))
     assert len(records.newest()) == 2
     swept = [one for one in shell("retention", name)["done"] if one["what"] == "report"]
-    assert sorted(one["path"].rpartition(".")[2] for one in swept) == ["json", "parquet"]
+    assert [one["path"].rpartition("/")[2] for one in swept] == ["2001-09-09"]
     assert records.newest() == [new]
 
 
