@@ -11,6 +11,7 @@ from hive_replication.copy.thread_copier import ThreadCopier
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.dump.source import Source
+from hive_replication.errors import BadRequest
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
@@ -64,11 +65,14 @@ def require_usable(policy: Policy) -> None:
     """Makes sure that a policy names what can be connected to, as far as that shows without a server and a secret.
 
     Raises:
-        BadRequest: an address of a metastore is malformed, or its dump root lies under no root of source or target.
+        BadRequest: an address of a metastore is malformed, its dump root lies under no root of source or target, or some of its
+            settings do nothing.
     """
     for side in (policy.source, policy.target):
         addresses(side.metastore)
     dump_root(policy)
+    if problems := policy.without_effect():
+        raise BadRequest(f"the policy has settings that do nothing: {'; '.join(problems)}")
 
 
 def connected(

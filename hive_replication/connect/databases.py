@@ -182,6 +182,8 @@ def taken_in(policy: Policy, there: Iterable[str], known: Mapping[str, list[str]
 def with_databases(policy: Policy, names: Iterable[str]) -> Policy:
     """The policy with some databases in place of its patterns, without those whose name on the target is another's (pure).
 
+    Settings of databases that its patterns match and that are not among them, such as dropped ones, are left out too.
+
     Args:
         policy: the policy.
         names: of databases that its patterns match; the first of those that have the same name on the target counts.
@@ -199,7 +201,16 @@ def with_databases(policy: Policy, names: Iterable[str]) -> Policy:
             databases[name] = target
         elif name in policy.databases:
             raise BadRequest(f"the policy replicates both {first!r} and {name!r} to {target!r}: give one another name")
-    return policy.model_copy(update={"databases": databases})
+
+    def there(name: str) -> bool:
+        return name in databases or is_pattern(name) or not policy.has_database(name)
+
+    settings = {
+        "partition_filters": {name: filters for name, filters in policy.partition_filters.items() if there(name)},
+        "priorities": {name: value for name, value in policy.priorities.items() if there(name.lower())},
+        "locations": {name: directory for name, directory in policy.locations.items() if name in databases.values()},
+    }
+    return policy.model_copy(update={"databases": databases, **settings})
 
 
 def _left_out(policy: Policy, there: Iterable[str], databases: Mapping[str, str]) -> dict[str, str]:

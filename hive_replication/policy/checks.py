@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from hive_replication.policy.cron import valid_cron
 from hive_replication.policy.warehouse import Settings
+
+_LOG = logging.getLogger(__name__)
 
 
 class Witness(Settings):
@@ -51,11 +54,22 @@ class Checks(Settings):
     )
     sample: float = Field(default=1.0, gt=0, le=1, description="Share of the rows that row_diff compares")
 
-    @model_validator(mode="after")
-    def _blocking_ones_run(self) -> Checks:
-        if absent := [name for name in self.blocking if name not in self.run]:
-            raise ValueError(f"blocking names {', '.join(absent)}, which run does not: a check that is not there blocks nothing")
-        return self
+    def without_effect(self) -> list[str]:
+        """What is wrong with settings that do nothing."""
+        absent = ", ".join(name for name in self.blocking if name not in self.run)
+        said = f"checks.blocking names {absent}, which run does not: a check that is not there blocks nothing"
+        return [said] if absent else []
+
+
+def _at_most(most: float) -> AfterValidator:
+    """Takes a larger number as ``most``: earlier versions took any, and a policy that is refused replicates nothing."""
+
+    def limited(value: float, info: ValidationInfo) -> float:
+        if value > most:
+            _LOG.warning("drift.%s: %s is taken as %s, since Dagster ends a tick after 60 s", info.field_name, value, most)
+        return min(value, most)
+
+    return AfterValidator(limited)
 
 
 class Drift(Settings):
@@ -64,8 +78,15 @@ class Drift(Settings):
     every: int = Field(default=3600, gt=0, description="Seconds between the beginnings of two rounds over all tables")
     # Dagster ends a tick after 60 s and drops what it found. Its last table may begin when the budget ends, and waits for the
     # second look all the same: with longer ones drift would be found, and never repaired.
-    settle: float = Field(default=10.0, ge=0, le=15, description="Seconds between the two looks at what seems to have changed")
-    budget: float = Field(default=30.0, gt=0, le=40, description="Seconds for which one tick of the sensor looks")
+    settle: Annotated[float, _at_most(15)] = Field(
+        default=10.0,
+        ge=0,
+        json_schema_extra={"maximum": 15},
+        description="Seconds between the two looks at what seems to have changed",
+    )
+    budget: Annotated[float, _at_most(40)] = Field(
+        default=30.0, gt=0, json_schema_extra={"maximum": 40}, description="Seconds for which one tick of the sensor looks"
+    )
     snapshots: bool = Field(
         default=False,
         description="Make HDFS snapshots at the source, where it allows them, and list only the directories that have changed "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from hive_replication.policy.scope import matches
@@ -36,17 +36,14 @@ def valid_databases(databases: dict[str, str]) -> dict[str, str]:
     return folded
 
 
-def require_used(setting: str, names: Iterable[str], databases: Mapping[str, str], *, on_target: bool = False) -> None:
-    """Makes sure that each name in a setting is a database of the policy: another one would do nothing, unsaid.
+def unused(setting: str, names: Iterable[str], databases: Mapping[str, str], *, on_target: bool = False) -> Iterator[str]:
+    """What is wrong with names in a setting that are no database of the policy: they do nothing.
 
     Args:
         setting: where the names stand; patterns among them may wait for databases.
         names: of databases.
         databases: of the policy.
         on_target: whether they are names on the target.
-
-    Raises:
-        ValueError: one is none.
     """
     for name in names:
         if is_pattern(name) and not on_target:
@@ -54,4 +51,4 @@ def require_used(setting: str, names: Iterable[str], databases: Mapping[str, str
         known = databases.values() if on_target else databases
         if not any(fnmatchcase(name.lower(), one) if on_target else matches(name, [one]) for one in known):
             where = " on the target" if on_target else ""
-            raise ValueError(f"{setting}.{name}: no database of the policy has this name{where}; it has: {', '.join(known)}")
+            yield f"{setting}.{name}: no database of the policy has this name{where}; it has: {', '.join(known)}"

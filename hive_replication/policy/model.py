@@ -11,7 +11,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.policy.acid import Acid
 from hive_replication.policy.checks import Checks, Drift, Witness
 from hive_replication.policy.cron import valid_cron
-from hive_replication.policy.database_names import is_pattern, require_used, valid_databases
+from hive_replication.policy.database_names import is_pattern, unused, valid_databases
 from hive_replication.policy.hours import quoted_time, valid_hours, valid_zone
 from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
@@ -199,10 +199,9 @@ class Policy(Settings):
     )
 
     @model_validator(mode="after")
-    def _names_of_its_databases(self) -> Policy:
-        require_used("partition_filters", self.partition_filters, self.databases)
-        require_used("priorities", self.priorities, self.databases)
-        require_used("locations", self.locations, self.databases, on_target=True)
+    def _filters_of_its_databases(self) -> Policy:
+        for problem in unused("partition_filters", self.partition_filters, self.databases):
+            raise ValueError(problem)  # more than was meant would be replicated
         return self
 
     @model_validator(mode="after")
@@ -223,6 +222,12 @@ class Policy(Settings):
                 roots = ", ".join(root.uri for root in self.target.roots)
                 raise ValueError(f"{setting} {directory} lies under none of the target's storage roots ({roots})")
         return self
+
+    def without_effect(self) -> list[str]:
+        """What is wrong with settings that do nothing; replication goes on with them, as it does when a database is dropped."""
+        names = unused("priorities", self.priorities, self.databases)
+        places = unused("locations", self.locations, self.databases, on_target=True)
+        return [*names, *places, *self.checks.without_effect()]
 
     def target_of(self, database: str) -> str:
         """Name of a source database on the target (its own where the policy does not name it)."""

@@ -47,7 +47,9 @@ def swapped(policy: Policy) -> Policy:
 
 def _priorities(policy: Policy) -> dict[str, int]:
     """Each database keeps its priority, under its name on the target."""
-    others = {name: value for name, value in policy.priorities.items() if name not in policy.databases or is_pattern(name)}
+    others = {
+        name: value for name, value in policy.priorities.items() if name.lower() not in policy.databases or is_pattern(name)
+    }
     by_patterns = policy.model_copy(update={"priorities": others})
     names = {target: policy.priority(name) for name, target in policy.databases.items() if not is_pattern(name)}
     return others | {target: value for target, value in names.items() if value != by_patterns.priority(target)}

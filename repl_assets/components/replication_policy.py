@@ -66,7 +66,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         loaded = super().load(attributes, context)
         place = place_of(context, loaded.policy_file)
         try:
-            loaded.settings()
+            policy = loaded.settings()
+            for problem in policy.without_effect() if policy else ():
+                _LOG.warning("a setting of %s does nothing: %s", loaded.policy_file or "defs.yaml", problem)
         except ReplicationError as error:
             if (last := kept_policy(place)) is None:
                 raise

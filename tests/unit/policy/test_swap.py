@@ -37,6 +37,11 @@ def test_partition_filters_keep_their_databases() -> None:
     assert back.partition_filters == expected
 
 
+def test_priorities_keep_their_databases_in_any_case() -> None:
+    settings = {"databases": {"sales": "copy", "hr": "hr"}, "priorities": {"Sales": 5, "h*": 2}}
+    assert swapped(Policy.model_validate({**SIDES, **settings})).priorities == {"h*": 2, "copy": 5}
+
+
 def test_other_names_of_a_pattern_cannot_be_turned_back() -> None:
     with pytest.raises(BadRequest, match="'fin_\\*': 'copy_\\*' gives databases other names"):
         swapped(Policy.model_validate({**SIDES, "databases": {"fin_*": "copy_*"}}))
