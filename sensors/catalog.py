@@ -54,13 +54,19 @@ class Asked:
 _ASKED = TypeAdapter(Asked)
 
 
-def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]], why_not: Callable[[], str]) -> dg.SensorDefinition:
+def catalog_sensor(
+    policy: Policy,
+    known: Mapping[str, frozenset[str]],
+    why_not: Callable[[], str],
+    read_again: Callable[[], None] = lambda: None,
+) -> dg.SensorDefinition:
     """The sensor of a policy.
 
     Args:
         policy: as written, with its database patterns.
         known: tables in the present definitions, by source database.
         why_not: why the definitions are not to be loaded again now, "" where they may be.
+        read_again: lets the reload read the source, though that was done a short while ago.
     """
 
     @running_sensor(
@@ -71,7 +77,7 @@ def catalog_sensor(policy: Policy, known: Mapping[str, frozenset[str]], why_not:
     def catalog(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         with Metastore.of(policy.source, timeout=TIMEOUT, retries=ATTEMPTS) as metastore:
             found = sorted(changes(metastore, policy, known))
-        return tick(context, found, why_not, time.time())
+        return tick(context, found, why_not, time.time(), read_again)
 
     return catalog
 
@@ -93,7 +99,13 @@ def changes(metastore: Metastore, policy: Policy, known: Mapping[str, frozenset[
     yield from (f"-{database}" for database in known.keys() - present)
 
 
-def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Callable[[], str], now: float) -> dg.SkipReason:
+def tick(
+    context: dg.SensorEvaluationContext,
+    found: Sequence[str],
+    why_not: Callable[[], str],
+    now: float,
+    read_again: Callable[[], None] = lambda: None,
+) -> dg.SkipReason:
     """One tick at a given time.
 
     Args:
@@ -101,6 +113,7 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
         found: what has changed.
         why_not: as for :func:`catalog_sensor`.
         now: seconds since the epoch.
+        read_again: as for :func:`catalog_sensor`.
 
     Raises:
         BadRequest: a new database has no assets, so nothing replicates it, and no reload gives it any.
@@ -110,12 +123,15 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
         return dg.SkipReason("the definitions are up to date")
     shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
     origin = context.code_location_origin
-    if not isinstance(origin, GrpcServerCodeLocationOrigin):
-        return _not_reloaded(found, f"changed: {shown}; Dagster cannot reload the definitions from here: {_BY_HAND}")
     change = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
     asked = _read(context.cursor)
     asked = asked if asked.change == change else Asked(change)
     due = asked.time + delay(asked.attempts, _RETRY_DELAY) if asked.attempts else now
+    if not isinstance(origin, GrpcServerCodeLocationOrigin):
+        if now >= due:  # for the next code server that is started
+            context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
+            read_again()
+        return _not_reloaded(found, f"changed: {shown}; Dagster cannot reload the definitions from here: {_BY_HAND}")
     if now < due:
         again = f"the code server was asked to reload the definitions, the next time is in {due - now:.0f} s"
         text = f"changed: {shown}; {again}; or {_BY_HAND}"
@@ -123,6 +139,7 @@ def tick(context: dg.SensorEvaluationContext, found: Sequence[str], why_not: Cal
     if reason := why_not():
         return _not_reloaded(found, f"changed: {shown}; the definitions are not reloaded: {reason}")
     context.update_cursor(_ASKED.dump_json(Asked(change, now, asked.attempts + 1)).decode())
+    read_again()
     _reload_soon(origin)
     return dg.SkipReason(f"changed: {shown}; the code server is asked to reload the definitions")
 

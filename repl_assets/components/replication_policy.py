@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
 
@@ -21,21 +22,21 @@ from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
 from repl_assets.components.last_policy import keep_policy, kept_policy, place_of
+from repl_assets.components.reading import BUDGET, note_reading, read_again, was_read
 from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
 from sensors.catalog import catalog_sensor
 from sensors.notification_log.sensor import DAY, SensorSettings
 
 _LOG = logging.getLogger("dagster")
-_PATIENCE = 30  # seconds: a code server has 180 s to load all policies
 
 
 @dataclass
 class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
     """Replicates Hive databases: assets of databases and tables, checks, jobs, and the sensor on the notification log.
 
-    The policy is given here or in a file of its own. The catalog of its tables is the component's state: it is read whenever a
-    code server loads the definitions; while the source's metastore cannot be reached, the last known one stays. With another
-    ``defs_state`` than files, or with ``refresh_if_dev: false``, Dagster's own rules say when it is read.
+    The policy is given here or in a file of its own. The catalog of its tables is the component's state: it is read when a code
+    server loads the definitions, unless it was some minutes ago; while the source's metastore cannot be reached, the last known
+    one stays. With another ``defs_state`` than files, or with ``refresh_if_dev: false``, Dagster's own rules say when it is read.
     """
 
     policy_file: Annotated[
@@ -56,8 +57,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         MOST_TABLES
     )
     defs_state: ResolvedDefsStateConfig = field(default_factory=DefsStateConfigArgs.local_filesystem)
-    # Without types, so that they are no attributes of defs.yaml: where the policy is kept, and why that one is used.
+    # Without types, so that they are no attributes of defs.yaml: where the policy is kept, and why that one is used; the catalog.
     kept_at = cast("Path | None", None)
+    catalog_at = cast("Path | None", None)
     problem = ""
 
     @classmethod
@@ -124,7 +126,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         try:
             state = get_local_state_path(config.key, context.project_root)
             kept = state.is_file() and os.access(state.parent, os.W_OK)  # else it is of an image's build, and old
-            if DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION or not kept:
+            self.catalog_at = state
+            loading = DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION
+            if (loading or not kept) and not was_read(state):
                 self.write_state_to_path(state)
             return super().build_defs(context)
         except OSError as error:
@@ -135,20 +139,26 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             return self.build_defs_from_state(context, state)
 
     def write_state_to_path(self, state_path: Path) -> None:
-        """Reads the catalog; keeps the last known one where the source cannot be reached."""
+        """Reads the catalog; keeps the last known one where the source cannot be reached, or others took the time."""
         policy = self.settings()
         if policy is None:
             return
         from hive_replication.metastore.client import Metastore
 
+        kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
+        patience = BUDGET.patience()
+        if not patience:
+            _LOG.warning("the source of policy %s is not read now, %s: reading others took all the time", policy.name, kept)
+            return
+        note_reading(state_path)
         try:
             with (
-                Metastore.of(policy.source, timeout=_PATIENCE, retries=2) as metastore,
-                Metastore.of(policy.target, timeout=20, retries=1) as replica,
+                BUDGET.used(),
+                Metastore.of(policy.source, timeout=patience, retries=2) as metastore,
+                Metastore.of(policy.target, timeout=min(20, patience), retries=1) as replica,
             ):
-                found = read_catalog(metastore, resolved(policy, metastore, patience=_PATIENCE), replica)
+                found = read_catalog(metastore, resolved(policy, metastore, patience=patience), replica)
         except ReplicationError as error:
-            kept = "tables are shown as last known" if state_path.is_file() else "no tables are known yet"
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
             return
         written = state_path.with_name(f"{state_path.name}.{os.getpid()}")  # another process may be reading
@@ -168,7 +178,9 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         _require_own_name(policy, loaded)
         catalog = _known_catalog(policy, state_path)
         tables = {one.name: frozenset({*(t.name for t in one.tables), *dict(one.left_out)}) for one in catalog.databases}
-        looking = dg.Definitions(sensors=[catalog_sensor(policy, tables, why_no_reload(loaded))])
+        looking = dg.Definitions(
+            sensors=[catalog_sensor(policy, tables, why_no_reload(loaded), partial(read_again, self.catalog_at))]
+        )
         policy = with_databases(policy, (one.name for one in catalog.databases if policy.pattern_of(one.name)))
         if not policy.databases:
             return looking

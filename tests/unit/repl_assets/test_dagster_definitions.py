@@ -6,8 +6,10 @@ import gc
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,7 @@ from hive_replication.process import this_process
 from repl_assets import definitions
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase, CatalogTable, Column, file_format
 from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
-from repl_assets.components import ReplicationPolicy
+from repl_assets.components import ReplicationPolicy, reading, replication_policy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
 
@@ -304,6 +306,26 @@ def test_without_any_catalog_there_are_the_database_assets(tmp_path: Path, log: 
     assert sorted(found) == ["default/sales__dump", "default/sales__load", "default/sales__source"]
 
 
+def test_sources_that_hang_delay_a_load_by_one_deadline_together(
+    tmp_path: Path, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else some policies would take longer than Dagster waits, and an outage would end all sensors."""
+    monkeypatch.setattr(reading, "_TOGETHER", 2)
+    monkeypatch.setattr(replication_policy, "BUDGET", reading.Budget())
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        address = {"metastore": f"thrift://127.0.0.1:{server.getsockname()[1]}"}
+        sides = {side: getattr(policy(), side).model_copy(update=address) for side in ("source", "target")}
+        began = time.monotonic()
+        for name in ("one", "two", "three"):
+            hanging = policy().model_copy(update={"name": name, **sides}).model_dump(mode="json")
+            component(policy=hanging).write_state_to_path(tmp_path / name)
+    assert time.monotonic() - began < 4
+    assert "the source of policy one cannot be read" in log.text
+    assert "the source of policy three is not read now" in log.text
+    assert reading.was_read(tmp_path / "one"), "it is not to take the time of the others again"
+    assert not reading.was_read(tmp_path / "three")
+
+
 def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("{", encoding="utf-8")
     made = component(policy=policy().model_dump(mode="json"))
@@ -314,7 +336,7 @@ def test_a_damaged_catalog_is_none(tmp_path: Path, log: pytest.LogCaptureFixture
 _LOADS = """
 import sys, pathlib
 import dagster as dg
-from repl_assets.components import replication_policy
+from repl_assets.components import reading, replication_policy
 from repl_assets.catalog.catalog import Catalog, CatalogDatabase
 from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
 databases = iter([["sales"], ["sales", "sales_b"], ["sales", "sales_b", "sales_c"]])
@@ -325,6 +347,10 @@ def load(how):
     found = dg.load_from_defs_folder(path_within_project=pathlib.Path(sys.argv[1]))
     print(*sorted(spec.key.path[-1] for spec in found.resolve_all_asset_specs() if spec.key.path[-1].endswith("__load")))
 load(DefinitionsLoadType.INITIALIZATION)
+if sys.argv[2] == "kept":
+    load(DefinitionsLoadType.INITIALIZATION)  # it was read just now
+    for state in pathlib.Path(sys.argv[1]).rglob("state"):
+        reading.read_again(state)
 load(DefinitionsLoadType.INITIALIZATION)
 load(DefinitionsLoadType.RECONSTRUCTION)
 """
@@ -332,7 +358,10 @@ load(DefinitionsLoadType.RECONSTRUCTION)
 
 @pytest.mark.parametrize("writable", [True, False], ids=["kept", "not writable"])
 def test_databases_of_patterns_get_assets_whenever_a_code_server_loads(writable: bool, tmp_path: Path) -> None:
-    """Not only those of ``dagster dev``. Runs take the catalog that was kept, or read it where none can be kept."""
+    """Not only those of ``dagster dev``. Runs take the catalog that was kept, or read it where none can be kept.
+
+    One that was read a short while ago is not read again, unless that is asked for.
+    """
     given = policy().model_copy(update={"databases": {"sales*": "*"}}).model_dump(mode="json", exclude_defaults=True)
     defs = tmp_path / "project" / "defs"
     (defs / "one").mkdir(parents=True)
@@ -344,15 +373,16 @@ def test_databases_of_patterns_get_assets_whenever_a_code_server_loads(writable:
     (tmp_path / "dg.toml").write_text('directory_type = "project"\n[project]\nroot_module = "project"\n', encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "DAGSTER_IS_DEV_CLI"}
     done = subprocess.run(
-        [sys.executable, "-c", _LOADS, str(defs)],
+        [sys.executable, "-c", _LOADS, str(defs), "kept" if writable else "not kept"],
         cwd=tmp_path,
         env={**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
         capture_output=True,
         text=True,
         check=False,
     )
-    last = "sales__load sales_b__load" + ("" if writable else " sales_c__load")
-    assert done.stdout.splitlines() == ["sales__load", "sales__load sales_b__load", last], done.stderr
+    loads = ["sales__load", "sales__load sales_b__load"]
+    expected = [loads[0], *loads, loads[1]] if writable else [*loads, f"{loads[1]} sales_c__load"]
+    assert done.stdout.splitlines() == expected, done.stderr
 
 
 _EDITED = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,16 +26,19 @@ class Sensor:
     def __init__(self) -> None:
         self.cursor: str | None = None
         self.now = 1_000_000.0
-        self.reloads = 0
+        self.reloads = self.read_again = 0
         self.why_not = ""
 
     def tick(self, *found: str, later: float = 60.0) -> str:
         self.now += later
         origin = GrpcServerCodeLocationOrigin(host="localhost", socket="/tmp/none")
         context = dg.SensorEvaluationContext(None, cursor=self.cursor, code_location_origin=origin)
-        said = catalog.tick(context, list(found), lambda: self.why_not, self.now)
+        said = catalog.tick(context, list(found), lambda: self.why_not, self.now, self.asked)
         self.cursor = context.cursor
         return str(said.skip_message)
+
+    def asked(self) -> None:
+        self.read_again += 1
 
 
 @pytest.fixture
@@ -55,7 +59,7 @@ def test_a_reload_that_changed_nothing_is_asked_again_with_growing_delay(sensor:
     )
     assert sensor.reloads == 1
     asked = [minute for minute in range(1, 600) if "is asked to reload" in sensor.tick("+sales.new")]
-    assert sensor.reloads == 1 + len(asked)
+    assert sensor.reloads == sensor.read_again == 1 + len(asked)
     assert asked[:4] == [1, 3, 7, 15]
     assert {after - before for before, after in pairwise(asked[6:])} == {60}, "at least once an hour"
 
@@ -69,8 +73,11 @@ def test_a_new_database_that_no_reload_gives_assets_fails_the_tick(sensor: Senso
 
 
 def test_a_new_database_where_nothing_can_be_reloaded_fails_the_tick() -> None:
-    context = dg.SensorEvaluationContext(None, cursor=None, code_location_origin=None)
-    assert "Dagster cannot reload" in str(catalog.tick(context, ["+sales.new"], str, 0.0).skip_message)
+    context, asked = dg.SensorEvaluationContext(None, cursor=None, code_location_origin=None), list[float]()
+    for now in range(0, 600, 60):
+        said = catalog.tick(context, ["+sales.new"], str, now, partial(asked.append, now))
+        assert "Dagster cannot reload" in str(said.skip_message)
+    assert asked == [0, 60, 180, 420], "the next code server reads the source, the ones after it only now and then"
     with pytest.raises(BadRequest, match=r"^sales2: not replicated, .* restart Dagster's code server"):
         catalog.tick(context, ["+sales2"], str, 0.0)
 
