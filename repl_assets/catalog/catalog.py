@@ -114,19 +114,20 @@ class Catalog:
 _CATALOG = TypeAdapter(Catalog)
 
 
-def read_catalog(metastore: Metastore, policy: Policy, replica: Metastore | None = None) -> Catalog:
+def read_catalog(metastore: Metastore, policy: Policy, replica: Metastore | None = None, last: Catalog = Catalog()) -> Catalog:
     """Reads the catalog, some hundred tables a call.
 
     Args:
         metastore: the source's.
         policy: the policy, which says what is replicated.
         replica: the target's, for the locations of replicas; they stay unknown while it does not answer.
+        last: what was known before, which stays of databases that the source's metastore refuses to show.
 
     Raises:
         Unreachable: the source's metastore does not answer.
     """
     shown = metastore.with_views_of_materialized() if policy.replicates_materialized_views else metastore
-    found = [database for name in sorted(policy.databases) if (database := _readable(shown, policy, name))]
+    found = [database for name in sorted(policy.databases) if (database := _readable(shown, policy, name, last))]
     if replica is not None:
         try:
             found = [_with_replica(replica, policy.target_of(database.name), database) for database in found]
@@ -182,13 +183,17 @@ def _with_replica(metastore: Metastore, name: str, database: CatalogDatabase) ->
     return replace(database, tables=known, replica=there.locationUri or "")
 
 
-def _readable(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:
-    """A database; an empty one, which says why, where the metastore refuses to show it: the others are to be seen."""
+def _readable(metastore: Metastore, policy: Policy, name: str, last: Catalog) -> CatalogDatabase | None:
+    """A database; where the metastore refuses to show it as it was known, else an empty one, which says why.
+
+    The others are to be seen, and what fails of its tables is to stay an alarm.
+    """
     try:
         return _database(metastore, policy, name)
     except MetastoreError as error:
         _LOG.warning("tables of %s are not known: %s", name, error)
-        return CatalogDatabase(name, "", f"Its tables are not known: {error}", "", (), ())
+        unknown = CatalogDatabase(name, "", f"Its tables are not known: {error}", "", (), ())
+        return next((one for one in last.databases if one.name == name), unknown)
 
 
 def _database(metastore: Metastore, policy: Policy, name: str) -> CatalogDatabase | None:

@@ -157,7 +157,8 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
                 Metastore.of(policy.source, timeout=patience, retries=2) as metastore,
                 Metastore.of(policy.target, timeout=min(20, patience), retries=1) as replica,
             ):
-                found = read_catalog(metastore, resolved(policy, metastore, patience=patience), replica)
+                there = resolved(policy, metastore, patience=patience)
+                found = read_catalog(metastore, there, replica, _stored(policy, state_path) or Catalog())
         except ReplicationError as error:
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
             return
@@ -235,10 +236,16 @@ def _catalog_of(policy: Policy) -> str:
 
 
 def _known_catalog(policy: Policy, state_path: Path | None) -> Catalog:
+    if found := _stored(policy, state_path):
+        return found
+    _LOG.warning("no catalog of policy %s yet, so its tables have no assets", policy.name)
+    return Catalog()
+
+
+def _stored(policy: Policy, state_path: Path | None) -> Catalog | None:
     try:
         if state_path is not None and state_path.is_file():
             return Catalog.of_json(state_path.read_text(encoding="utf-8"))
     except ValueError as error:
         _LOG.warning("the stored catalog of policy %s is unreadable: %s", policy.name, error)
-    _LOG.warning("no catalog of policy %s yet, so its tables have no assets", policy.name)
-    return Catalog()
+    return None

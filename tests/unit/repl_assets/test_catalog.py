@@ -53,3 +53,5 @@ def test_a_database_that_the_metastore_does_not_show_is_empty_and_says_why() -> 
     hr, sales = read_catalog(metastore, policy).databases
     assert (hr.name, hr.comment) == ("hr", "Its tables are not known: get_database hr: permission denied")
     assert (sales.name, sales.owner) == ("sales", "etl")
+    last = Catalog((database("hr", 2), database("sales", 2)))
+    assert read_catalog(metastore, policy, last=last).databases == (last.databases[0], sales), "its tables stay, and their alarms"

@@ -22,7 +22,9 @@ from dagster._core.definitions.data_version import CachingStaleStatusResolver, S
 from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.tags import TagType, get_tag_type
 
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, MetastoreError
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
@@ -296,6 +298,19 @@ def test_the_last_catalog_stays_while_the_source_cannot_be_reached(tmp_path: Pat
     assert "tables are shown as last known" in log.text
     found = specs(made.build_defs_from_state(NO_CONTEXT, state))
     assert "default/sales/orders" in found
+
+
+def test_a_database_that_is_refused_now_keeps_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the checks of its tables would be gone, and alarms of them would end though they still fail."""
+
+    def refused(*_: object) -> Database:
+        raise MetastoreError("get_database sales: permission denied")
+
+    monkeypatch.setattr(Metastore, "database", refused)
+    state = tmp_path / "state"
+    state.write_text(CATALOG.to_json(), encoding="utf-8")
+    component(policy=policy().model_dump(mode="json")).write_state_to_path(state)
+    assert Catalog.of_json(state.read_text(encoding="utf-8")) == CATALOG
 
 
 def test_without_any_catalog_there_are_the_database_assets(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
