@@ -47,13 +47,7 @@ def retention_schedule(policy: Policy, at: str) -> dg.ScheduleDefinition:
         policy: the policy.
         at: time of day in the policy's time zone, e.g. ``03:00``.
     """
-    names = Names.of(policy)
+    job = retention_job_name(Names.of(policy))
     hour, minute = map(int, at.split(":"))
-    return dg.ScheduleDefinition(
-        name=f"retention_{policy.name}",
-        job_name=retention_job_name(names),
-        cron_schedule=f"{minute} {hour} * * *",
-        execution_timezone=policy.time_zone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
-        description=f"Deletes old data of the replicas of policy {policy.name} and its old runs in Dagster",
-    )
+    description = f"Deletes old data of the replicas of policy {policy.name} and its old runs in Dagster"
+    return _one_at_a_time(policy, "retention", job, f"{minute} {hour} * * *", description)

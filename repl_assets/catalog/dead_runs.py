@@ -30,17 +30,22 @@ def process_tag(run_id: str, process: str) -> dict[str, str]:
     return {PROCESS_TAG: f"{process} {run_id}"}
 
 
-def process_of(run: dg.DagsterRun) -> str:
+def process_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     """The process that executes a run, or ""; not the one of the run that it executes again, whose tags it has."""
     process, _, run_id = (value := run.tags.get(PROCESS_TAG, "")).rpartition(" ")
     if run_id == run.run_id:
         return process
-    return "" if run.parent_run_id or _RUN_ID.fullmatch(run_id) else value  # earlier versions did not say the run
+    if _RUN_ID.fullmatch(run_id):
+        return ""
+    if run.parent_run_id is None:
+        return value
+    parent = instance.get_run_by_id(run.parent_run_id)  # earlier versions did not say the run
+    return value if parent and parent.tags.get(PROCESS_TAG) != value else ""
 
 
-def is_dead(run: dg.DagsterRun) -> bool:
+def is_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Whether the process of an unfinished run has ended; False where that cannot be known, as of another machine's."""
-    return is_gone(process_of(run))
+    return is_gone(process_of(instance, run))
 
 
 def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
@@ -52,7 +57,7 @@ def report_dead(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
 
 def has_ended(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Whether the process of an unfinished run has ended, or has given no sign of life for long, wherever it was."""
-    return is_dead(run) or _is_lost(instance, run)
+    return is_dead(instance, run) or _is_lost(instance, run)
 
 
 def _is_lost(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

@@ -68,7 +68,7 @@ class ForkingRunLauncher(dg.DefaultRunLauncher):
         if run is None or run.is_finished or run.tags.get(GRPC_INFO_TAG):
             return super().terminate(run_id)
         self._instance.report_run_canceling(run)
-        return interrupt(process_of(run))
+        return interrupt(process_of(self._instance, run))
 
     def dispose(self) -> None:
         """Ends the processes that are forked; runs go on."""

@@ -21,7 +21,7 @@ from repl_assets.jobs.retention import forget
 from repl_assets.recording.dagster_retention import old_runs
 from repl_assets.run_launcher import ForkingRunLauncher
 from resources.heartbeat import LOST
-from sensors.schedules import checks_schedule
+from sensors.schedules import checks_schedule, retention_schedule
 
 POLICY = Policy(
     name="dr",
@@ -165,16 +165,19 @@ def test_checks_run_by_their_schedule_one_run_at_a_time(tmp_path: Path) -> None:
         assert (tick.run_requests, tick.skip_message) == ([], f"run {run.run_id[:8]} has not finished")
 
 
-def test_a_run_of_a_container_that_is_gone_keeps_no_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("schedule", [checks_schedule(POLICY, "0 4 * * Sun"), retention_schedule(POLICY, "03:00")])
+def test_a_run_of_a_container_that_is_gone_keeps_no_schedule(
+    schedule: dg.ScheduleDefinition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody can ask for its process; a run that works logs that it does."""
-    schedule, elsewhere = checks_schedule(POLICY, "0 4 * * Sun"), f"another/4026532281/{'0' * 12} 7 1.00"
+    elsewhere = f"another/4026532281/{'0' * 12} 7 1.00"
     launcher = ForkingRunLauncher()
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         launcher.register_instance(instance)
 
         def unfinished(beats: dg.DagsterRun | None = None) -> dg.DagsterRun:
             started, tags = dg.DagsterRunStatus.STARTED, {PROCESS_TAG: elsewhere}
-            run = create_run_for_test(instance, job_name="dr_checks", status=started, tags=tags)
+            run = create_run_for_test(instance, job_name=schedule.job_name, status=started, tags=tags)
             instance.add_run_tags(run.run_id, {HEARTBEAT_TAG: (beats or run).run_id})
             instance.report_engine_event("The run is at work", run)
             return instance.get_run_by_id(run.run_id) or run

@@ -70,14 +70,16 @@ def test_a_run_that_executes_a_dead_one_again_is_not_dead(earlier_version: bool)
             root_run_id=parent,
         ).run_id
         assert run_history(instance, _NAMES, _POLICY).busy == {"sales": again}
-        instance.add_run_tags(again, process_tag(again, _DEAD))
+        own = f"{machine()} 1 2.00"  # says no run either where the version that executed it was an earlier one
+        instance.add_run_tags(again, {PROCESS_TAG: own} if earlier_version else process_tag(again, own))
         assert run_history(instance, _NAMES, _POLICY).busy == {}
 
 
 def test_the_process_of_a_run_is_its_own() -> None:
     run = dg.DagsterRun("job", tags={})
-    for process in (_DEAD, f"{machine()} 1"):
-        own, other = (run.with_tags(process_tag(run_id, process)) for run_id in (run.run_id, dg.DagsterRun("job").run_id))
-        assert (process_of(own), process_of(other)) == (process, "")
-    assert process_of(run) == ""
-    assert not is_dead(run)
+    with dg.DagsterInstance.ephemeral() as instance:
+        for process in (_DEAD, f"{machine()} 1"):
+            own, other = (run.with_tags(process_tag(run_id, process)) for run_id in (run.run_id, dg.DagsterRun("job").run_id))
+            assert (process_of(instance, own), process_of(instance, other)) == (process, "")
+        assert process_of(instance, run) == ""
+        assert not is_dead(instance, run)
