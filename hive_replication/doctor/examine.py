@@ -25,7 +25,7 @@ from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.errors import ReplicationError
-from hive_replication.lag import EDITED, LagReader
+from hive_replication.lag import LagReader
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.replica.own_location import own_location
 from hive_replication.metastore.client import Metastore
@@ -139,8 +139,8 @@ def _lags(connection: Connection) -> tuple[float, list[Finding]]:
         behind = max(behind, found.seconds_behind or 0.0)
         if found.gap:
             advice = "nothing to do: the next window compares the database and replicates the differences"
-            if found.unreadable:
-                findings.append(error("target", f"state of {found.database}", found.gap, EDITED))
+            if found.cure:
+                findings.append(error(found.hidden or "target", f"state of {found.database}", found.gap, found.cure))
                 continue
             findings.append(warning("source", f"log reaches {found.database}", found.gap, advice))
     return behind, findings

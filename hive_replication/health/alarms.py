@@ -11,7 +11,7 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on
 from hive_replication.health.kept_records import KeptRecords
-from hive_replication.lag import EDITED, Lag, lags_reachable
+from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON
 from hive_replication.policy import Policy
 from hive_replication.units import count, duration
@@ -110,8 +110,7 @@ def of_database(one: Lag, target: float) -> Iterator[Alarm]:
     if one.gap:
         title = f"{one.database} cannot apply the source's events: {one.gap[:_REASON]}"
         advice = "the next window compares the database with its source and replicates the differences; without Dagster: "
-        advice = EDITED if one.unreadable else f"{advice}hive-repl recover {one.database}"
-        yield Alarm("gap", one.database, title, advice, one.database)
+        yield Alarm("gap", one.database, title, one.cure or f"{advice}hive-repl recover {one.database}", one.database)
     behind = one.seconds_behind or 0.0
     if behind > target and not one.stopped:
         waiting = count(one.waiting or 0, "event")

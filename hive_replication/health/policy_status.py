@@ -147,7 +147,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptReco
         lag.target_database,
         condition,
         lag,
-        unreadable or _advice(condition, lag),
+        unreadable or lag.cure or _advice(condition, lag),
         tuple(held_status(state, lag)),
         state.paused,
         state.undone,

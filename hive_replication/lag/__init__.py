@@ -5,7 +5,7 @@ Belongs here: reading the waiting events cheaply, and the figures computed from 
 Keep out of here: who shows the figures (``cli``, ``repl_assets``, ``sensors``).
 """
 
-from hive_replication.lag.compute_lag import EDITED, Lag, TableLag
+from hive_replication.lag.compute_lag import Lag, TableLag
 from hive_replication.lag.reader import LagReader, lag, lags_reachable
 
-__all__ = ["EDITED", "Lag", "LagReader", "TableLag", "lag", "lags_reachable"]
+__all__ = ["Lag", "LagReader", "TableLag", "lag", "lags_reachable"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from hive_replication.events.files import FileRef
 from hive_replication.lag.waiting_events import Waiting, WaitingEvents
@@ -34,8 +35,11 @@ class TableLag:
     held: str = ""
 
 
-#: What to do where a replica's state cannot be read.
-EDITED = "set the parameter back to what it was, or drop the replica and bootstrap it again: until then nothing is loaded"
+_EDITED = "set the parameter back to what it was, or drop the replica and bootstrap it again: until then nothing is loaded"
+_HIDDEN = (
+    "let this account see the database on the {side}, whose metastore refuses it: its own rights, or those on the database's "
+    "directory; until then nothing is loaded"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Lag:
         changed: that the policy takes other tables than the replica was made with, so that a load is due; or "".
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
         unreadable: whether that is since the replica's state cannot be read (a parameter edited by hand): no load mends that.
+        hidden: the side whose metastore refuses to show the database, which no load mends either; or "".
         in_source: whether the source has the database; it is asked where the target has no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
         problem: which side does not answer, so that figures are not known, or "".
@@ -79,6 +84,14 @@ class Lag:
     left: tuple[str, ...] = ()
     in_source: bool = True
     unreadable: bool = False
+    hidden: Literal["", "source", "target"] = ""
+
+    @property
+    def cure(self) -> str:
+        """What somebody has to do about the gap; "" where the next load closes it."""
+        if self.hidden:
+            return _HIDDEN.format(side=self.hidden)
+        return _EDITED if self.unreadable else ""
 
     @property
     def lacks_replica(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hive_replication.connect import Connection, Reachable
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.dump.source import Source
-from hive_replication.errors import OF_ONE_DATABASE
+from hive_replication.errors import OF_ONE_DATABASE, MetastoreError, ReplicationError
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -72,7 +72,7 @@ class LagReader:
         return tuple(
             self._lag(name, states[name], reaches[name], current, waiting[name])
             if name in states
-            else Lag(name, policy.target_of(name), None, current, None, None, gap=unreadable[name], unreadable=True)
+            else _without_state(Lag(name, policy.target_of(name), None, current, None, None), unreadable[name])
             for name in self._databases
         )
 
@@ -80,15 +80,15 @@ class LagReader:
         start = start_of(state)
         return self._most is not None and start is not None and start < current - self._most
 
-    def _states(self) -> tuple[dict[str, ReplicaState], dict[str, str]]:
+    def _states(self) -> tuple[dict[str, ReplicaState], dict[str, ReplicationError]]:
         """States by database, and why those of others cannot be read."""
         states: dict[str, ReplicaState] = {}
-        unreadable: dict[str, str] = {}
+        unreadable: dict[str, ReplicationError] = {}
         for name in self._databases:
             try:
                 states[name] = replica_state(self._target.metastore.database(self._source.policy.target_of(name)))
             except OF_ONE_DATABASE as error:
-                unreadable[name] = str(error)
+                unreadable[name] = error
         return states, unreadable
 
     def _lag(self, name: str, state: ReplicaState, reach: Reach, current: int, waiting: Mapping[str, Waiting]) -> Lag:
@@ -102,8 +102,8 @@ class LagReader:
         if state.applied is None:
             try:
                 return replace(found, in_source=self._source.metastore.database(name) is not None)
-            except OF_ONE_DATABASE as error:
-                return replace(found, gap=str(error))
+            except MetastoreError as error:
+                return replace(found, gap=str(error), hidden="source")
         if gap or not (complete or waiting):
             return found
         now, total, all_of_them = time.time(), self._sizes.total, together(waiting.values())
@@ -160,15 +160,21 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
     found: list[Lag] = []
     for name in source.policy.databases if databases is None else databases:
         target_name = source.policy.target_of(name)
-        state, unreadable = ReplicaState(), ""
+        state, unreadable = ReplicaState(), None
         try:
             state = state if reach.target else replica_state(target.metastore.database(target_name))
         except OF_ONE_DATABASE as error:
-            unreadable = str(error)
+            unreadable = error
         held, last = tuple(sorted(state.held.items())), state.last_id
-        known = Lag(name, target_name, last, current, None, None, held, gap=unreadable, stopped=stopped(state), problem=problem)
-        found.append(replace(known, unreadable=bool(unreadable)))
+        known = Lag(name, target_name, last, current, None, None, held, stopped=stopped(state), problem=problem)
+        found.append(_without_state(known, unreadable) if unreadable else known)
     return tuple(found)
+
+
+def _without_state(known: Lag, error: ReplicationError) -> Lag:
+    """A lag of a replica whose state cannot be read: a parameter was edited by hand, or its metastore does not show it."""
+    hidden = isinstance(error, MetastoreError)
+    return replace(known, gap=str(error), unreadable=not hidden, hidden="target" if hidden else "")
 
 
 def lag(source: Source, target: Target, database: str) -> Lag:

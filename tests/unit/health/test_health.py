@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hive_replication.connect import Reachable
 from hive_replication.connect.databases import PatternMatches
 from hive_replication.doctor.examine import _lags
+from hive_replication.errors import MetastoreError
 from hive_replication.health import advice_on
 from hive_replication.health.alarms import conditions, open_alarms
 from hive_replication.health.history import merged
@@ -131,3 +133,37 @@ def test_a_parameter_that_was_edited_by_hand_hides_no_other_database(down: bool,
     if not down:
         _, (finding,) = _lags(connection)
         assert (finding.verdict, finding.check, finding.advice) == ("error", "state of sales", alarms[-1].advice)
+
+
+@pytest.mark.parametrize(("side", "down"), [("target", False), ("target", True), ("source", False)])
+def test_nobody_is_told_to_drop_a_replica_that_its_metastore_does_not_show(
+    side: str, down: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor that a window mends it: it is the account that has to see the database."""
+
+    def denied(name: str) -> Database:
+        raise MetastoreError(f"get_database {name}: Permission denied: user=repl, access=READ")
+
+    log = SimpleNamespace(
+        current_event_id=lambda: 100, events=lambda *_, **__: iter(()), database=denied, config_value=lambda _, default: default
+    )
+    shown: Callable[[str], Database | None] = denied if side == "target" else (lambda _: None)
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None)),
+        target=SimpleNamespace(metastore=SimpleNamespace(database=shown), policy=POLICY, identity="t"),
+        store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
+        patterns=PatternMatches(),
+    )
+    alarm = open_alarms(connection, Reachable(source="it is down" if down else ""))[-1]
+    assert (alarm.kind, alarm.about) == ("gap", "sales")
+    assert "get_database sales: Permission denied" in alarm.title
+    assert alarm.advice.startswith(f"let this account see the database on the {side}, ")
+    assert "drop" not in alarm.advice
+    assert "next window" not in alarm.advice
+    (status,) = policy_status(connection, Reachable(source="it is down" if down else "")).databases
+    assert status.advice == (
+        alarm.advice if side == "source" else "get_database sales: Permission denied: user=repl, access=READ"
+    )
+    if not down:
+        _, (finding,) = _lags(connection)
+        assert (finding.verdict, finding.side, finding.advice) == ("error", side, alarm.advice)
