@@ -1,4 +1,4 @@
-"""Connections of ticks, which soon give up on a metastore or an HDFS that does not answer.
+"""Connections of ticks, which soon give up on a metastore or a store that does not answer.
 
 Dagster ends a tick after 60 s and drops its cursor, while the tick's thread goes on in the code server and is missed by the
 sensors of all policies there. So a server is given less time here than in a run, which may wait.
@@ -37,7 +37,7 @@ def require_dump_root(connection: Connection) -> None:
 
 
 def require_data(connection: Connection) -> None:
-    """Makes sure, before a tick reads data, that HDFS answers on both sides.
+    """Makes sure, before a tick reads data, that storage answers on both sides.
 
     Raises:
         Unreachable: one does not.

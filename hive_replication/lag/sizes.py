@@ -30,7 +30,7 @@ class FileSizes:
     def look_up(self, files: Iterable[FileRef]) -> None:
         """Looks up the sizes that are not known yet, and forgets all other files.
 
-        They stay unknown while HDFS takes connections and never answers: the lag does not wait for them.
+        They stay unknown while a store takes connections and never answers: the lag does not wait for them.
         """
         wanted = dict.fromkeys(files)
         self._known = {file: size for file, size in self._known.items() if file in wanted}

@@ -42,7 +42,7 @@ def test_each_file_is_looked_up_once(storage: Counted, tmp_path: Path) -> None:
     for _ in range(2):
         sizes.look_up(files)
         assert sizes.total(files[:2]) == 3
-    assert sorted(storage.asked) == ["one", "two"]
+    assert sorted(filter(None, storage.asked)) == ["one", "two"], "beside the root"
     assert sizes.total([]) == 0
 
 
