@@ -30,7 +30,7 @@ _PREFIX = "hive_replication_"
 _MOST_EVENTS = 10_000  # of the log in one reading, some 15 s; the next one continues
 _TIMEOUT, _ATTEMPTS = 15.0, 2  # seconds for the answer of one call, and how many
 _PATIENCE = 3.0  # seconds that a scrape waits for a reading: Prometheus waits 10 s by default
-_TOO_OLD = 60.0  # seconds after which figures that should have been read again are served no more
+_TOO_OLD = 60.0  # seconds of a reading after which the figures of the one before are served no more
 _GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 
 
@@ -113,12 +113,13 @@ class LagCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All metrics; where a server does not answer, or what was read is too old, only ``up``, which is 0."""
+        """All metrics; where a server does not answer, or a reading takes too long, only ``up``, which is 0."""
         self._begin_if_due().join(_PATIENCE)
         policy = self._policy
         with self._guard:
-            fresh = time.monotonic() - self._observed < self._every + _TOO_OLD
-            last = self._last if fresh else _Observation()
+            # The age of the figures says nothing: with minutes between two scrapes they are always old when the next one begins.
+            under_way = self._reading.is_alive() and time.monotonic() - self._began < _TOO_OLD
+            last = self._last if under_way or self._observed >= self._began else _Observation()
             tables = sorted(self._tables)
         yield _gauge("up", "Whether source, target and dump root answer", ["policy"], [([policy.name], float(last.up))])
         target = [([policy.name], float(policy.lag_target_seconds))]
@@ -132,7 +133,7 @@ class LagCollector(Collector):
             now = time.monotonic()
             given_up = self._reading.is_alive() and now - self._began > _GIVEN_UP
             if given_up:
-                self._reader = _Reader(self._policy)
+                self._reader, self._last = _Reader(self._policy), _Observation()
             if given_up or (not self._reading.is_alive() and now - self._observed >= self._every):
                 self._reading = threading.Thread(target=self._read, args=(self._reader,), daemon=True, name="reads lags")
                 self._began = now

@@ -39,7 +39,8 @@ class Scraped:
 
     def __init__(self, policy: Policy, every: float = 0.0) -> None:
         self._policy, self._registry = policy, CollectorRegistry()
-        self._registry.register(LagCollector(policy, every))
+        self.collector = LagCollector(policy, every)
+        self._registry.register(self.collector)
 
     def values(self) -> dict[str, float]:
         """By metric, and database where it has one."""
@@ -114,6 +115,37 @@ def test_old_figures_are_served_while_servers_are_slow_but_not_for_long(local: P
     assert page.values() == well
     ends.set()
     assert page.values() == well
+
+
+@pytest.mark.usefixtures("answering")
+def test_figures_of_the_last_scrape_are_served_however_long_ago_that_was(local: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two minutes between two scrapes, and a reading longer than a scrape waits; but not once a reading breaks or hangs."""
+    page, ends = Scraped(local), threading.Event()
+    well = page.values()
+
+    def slow(_: LagReader) -> Any:
+        assert ends.wait(30)
+        return (replace(WELL, seconds_behind=77.0),)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LagReader, "read", slow)
+        page.collector._observed -= 120.0
+        assert page.values() == well
+        page.collector._began -= 120.0
+        assert page.values() == DOWN
+        page.collector._began -= 300.0
+        assert page.values() == DOWN, "given up: the next one may hang as long"
+        ends.set()
+        assert page.values()["seconds_behind sales"] == 77
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.usefixtures("answering")
+def test_a_reading_that_breaks_leaves_no_old_figures(local: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Scraped(local)
+    assert page.values()["up"] == 1
+    monkeypatch.setattr(LagReader, "read", lambda _: 1 // 0)
+    assert page.values() == DOWN
 
 
 @pytest.mark.usefixtures("answering")
