@@ -30,8 +30,8 @@ def quoted_time(time: object) -> object:
         ValueError: it has.
     """
     if isinstance(time, int) and not isinstance(time, bool):
-        shown = f"{time // 60}:{time % 60:02}"
-        raise ValueError(f'YAML reads a time such as {shown} as the number {time}: put it in quotes, "{shown}"')  # noqa: TRY004
+        shown = f"{time // 60:02}:{time % 60:02}"  # two digits, which YAML would not have read so
+        raise ValueError(f'YAML reads a time without quotes as the number {time}: put it in quotes, "{shown}"')  # noqa: TRY004
     return time
 
 
