@@ -12,7 +12,7 @@ from hive_replication.cli import completion, result_fields
 from hive_replication.cli.progress import shown
 from hive_replication.cli.settings import Config, Json, Settings, settings
 from hive_replication.cli.words import statement
-from hive_replication.errors import BadRequest, ReplicationError
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 
 if TYPE_CHECKING:
     from hive_replication import DumpResult
@@ -65,8 +65,8 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
     failed: dict[str, ReplicationError | OSError] = {}
 
     def rows() -> Iterator[tuple[str, int]]:
-        """The row of each dump as soon as it ends; one that fails keeps from no other."""
-        for name in names:
+        """The row of each dump as soon as it ends; one that fails keeps from no other, unless a server does not answer."""
+        for number, name in enumerate(names):
             try:
                 made = dump(
                     connection,
@@ -80,6 +80,9 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
             except (ReplicationError, OSError) as error:
                 if parsed.database != EVERY:
                     raise
+                if isinstance(error, Unreachable):  # each of the others would wait for it as long
+                    failed.update(dict.fromkeys(names[number:], error))
+                    return
                 failed[name] = error
                 continue
             results.append(made)
@@ -91,9 +94,10 @@ def _dump(chosen: Settings, parsed: ReplDump) -> None:
             list(rows())
         else:
             chosen.output.table(("dir-name", "last-evid"), rows(), None)
-    for result in results:
-        for table, reason in result.header.skipped.items():
-            chosen.output.remark(f"left out: {result.header.scope.database}.{table}: {reason}")
+    headers = [result.header for result in results]
+    chosen.output.remark(
+        *(f"left out: {one.scope.database}.{name}: {why}" for one in headers for name, why in one.skipped.items())
+    )
     chosen.output.remark(*(f"{name}: {error}" for name, error in failed.items()))
     data = [result_fields.dump_data(result) for result in results]
     every = {"dumps": data, **({"failed": {name: str(error) for name, error in failed.items()}} if failed else {})}

@@ -13,7 +13,7 @@ import pytest
 import hive_replication
 from hive_replication.cli import settings
 from hive_replication.cli.main import run
-from hive_replication.errors import BadRequest, Refused, ReplicationError
+from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.records import Record
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.retention import sweep as sweeping
@@ -113,5 +113,12 @@ def test_dumps_of_all_databases_are_told_where_one_fails(
     found = json.loads(capsys.readouterr().out)
     assert [one["directory"] for one in found["dumps"]] == ["hdfs://t/a"]
     assert found["failed"] == {"b": "the source has no database 'b'", "c": "the log has a hole"}
+    errors["b"] = Unreachable("the source does not answer")
+    told.clear()
+    assert run(["--config", str(path), "REPL", "DUMP", "*"]) == 1
+    said = capsys.readouterr()
+    assert [*told, said.out] == ["", "hdfs://t/a\t7\n", ""], "c is not waited for"
+    assert said.err == "b: the source does not answer\nc: the source does not answer\n"
+    errors["b"] = BadRequest("the source has no database 'b'")
     assert run(["--config", str(path), "--json", "REPL", "DUMP", "b"]) == 2
     assert json.loads(capsys.readouterr().out) == {"error": "the source has no database 'b'", "exit_code": 2}
