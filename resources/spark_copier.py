@@ -167,7 +167,10 @@ class _SparkCopier:
         yield from self._unanswered(list(waiting.values()), job.error)
 
     def _unanswered(self, tasks: list[CopyTask], error: str) -> Iterator[CopyResult | CopyFailure]:
-        """Answers for a job that failed: no table is held for files that nobody tried, or for those of other tables."""
+        """Answers for a job that failed: no table is held for files that nobody tried, or for those of other tables.
+
+        Most jobs fail because their executors went. A file that ends each process that copies it ends the driver, too.
+        """
         if not tasks:
             return
         if len(tasks) > _FEW:  # what was copied is found present next time, so there are fewer then
