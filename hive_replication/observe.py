@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hive_replication import health
 from hive_replication.connect import Connection, connect_reachable
-from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.connect.hanging_storage import PATIENCE, require_answers
 from hive_replication.doctor import Finding, examine
 from hive_replication.errors import BadRequest
 from hive_replication.health import Alarm, HistoryEntry, PolicyStatus
@@ -15,8 +15,6 @@ from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.policy import Policy
-
-_PATIENCE = 30.0  # seconds to wait for the storage of dumps, without which there are no reports
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def reports(connection: Connection, window: str, name: str | None = None) -> tup
     """
     policy, store = connection.target.policy, connection.store
     databases = list(policy.databases.values()) if name is None else [policy.target_of(name.lower())]
-    require_answers(store.storage, _PATIENCE)
+    require_answers(store.storage, PATIENCE)
     found: list[Report] = []
     for database in databases:
         records = RecordStore(store.storage, store.root, database)

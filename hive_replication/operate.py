@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hive_replication.connect import Connection
-from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.connect.hanging_storage import PATIENCE, require_answers
 from hive_replication.copy.tasks import Copier
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import new_token
@@ -35,7 +35,6 @@ from hive_replication.verify import TableComparison, compare_database
 
 _LOG = logging.getLogger(__name__)
 
-_PATIENCE = 30.0  # seconds to wait for the storage of dumps, for a record of what is done already
 _MOST_PARTITIONS = 500  # repaired one by one; if more differ, the whole table is compared and repaired
 
 
@@ -276,7 +275,7 @@ def recorded(connection: Connection, action: Action, database: str, table: str |
 def _keep(connection: Connection, record: Record) -> None:
     store = connection.store
     try:
-        require_answers(store.storage, _PATIENCE)
+        require_answers(store.storage, PATIENCE)
     except Unreachable as error:
         _LOG.warning("the record of the %s could not be kept: %s", record.action, error)
         return

@@ -9,6 +9,7 @@ from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
+PATIENCE = 30.0  # seconds that commands wait for the storage of dumps
 _ASK_AGAIN = 300.0  # seconds
 
 

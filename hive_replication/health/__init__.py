@@ -8,7 +8,7 @@ Keep out of here: changes of either side, and who shows what is found (``cli``, 
 """
 
 from hive_replication.health.advice import advice_on
-from hive_replication.health.alarms import Alarm, AlarmKind, conditions, open_alarms
+from hive_replication.health.alarms import Alarm, AlarmKind, conditions, open_alarms, unreachable, without_dumps
 from hive_replication.health.history import HistoryEntry, history
 from hive_replication.health.policy_status import DatabaseStatus, HeldStatus, PolicyStatus, policy_status
 
@@ -24,4 +24,6 @@ __all__ = [
     "history",
     "open_alarms",
     "policy_status",
+    "unreachable",
+    "without_dumps",
 ]

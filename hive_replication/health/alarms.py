@@ -60,7 +60,7 @@ def open_alarms(connection: Connection, reach: Reachable) -> tuple[Alarm, ...]:
         setting = connection.source.metastore.config_value
         short = list(short_retention(setting, behind)) if behind and not reach.source else []
     except ReplicationError as error:
-        return (unreachable("source or target", str(error)), *without_dumps(kept))
+        return (unreachable("source or target", str(error)), *without_dumps(kept.problem))
     return (*of_servers(reach, kept), *conditions(lags, short, connection.source.policy, kept.lost(lags)))
 
 
@@ -68,17 +68,26 @@ def of_servers(reach: Reachable, kept: KeptRecords) -> Iterator[Alarm]:
     """The alarms of servers and dump root that do not answer."""
     for side, why in reach.problems().items():
         yield unreachable(side, why)
-    yield from without_dumps(kept)
+    yield from without_dumps(kept.problem)
 
 
-def without_dumps(kept: KeptRecords) -> Iterator[Alarm]:
-    """The alarm of a dump root that does not answer."""
-    if kept.problem:
-        yield Alarm("unreachable", "dump root", f"nothing can be replicated: {kept.problem}", _DOCTOR)
+def without_dumps(why: str) -> Iterator[Alarm]:
+    """The alarm of a dump root that does not answer; none where it does.
+
+    Args:
+        why: it does not, or "".
+    """
+    if why:
+        yield Alarm("unreachable", "dump root", f"nothing can be replicated: {why}", _DOCTOR)
 
 
 def unreachable(about: str, why: str) -> Alarm:
-    """The alarm of servers that do not answer."""
+    """The alarm of servers that do not answer.
+
+    Args:
+        about: which these are.
+        why: they do not.
+    """
     return Alarm("unreachable", about, f"the lag is not known: {why}", _DOCTOR)
 
 

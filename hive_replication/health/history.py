@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_replication.connect import Connection
-from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.connect.hanging_storage import PATIENCE, require_answers
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.journal.journal import Entry, Journal
 from hive_replication.load.records import Record, RecordStore
 from hive_replication.logs import about
 
 _LOG = logging.getLogger(__name__)
-
-_PATIENCE = 30.0  # seconds to wait for the storage of dumps, without which there is nothing to tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ def history(connection: Connection, target_database: str, most: int | None = Non
         Unreachable: the target or the dump root does not answer.
     """
     store = connection.store
-    require_answers(store.storage, _PATIENCE)
+    require_answers(store.storage, PATIENCE)
     records = RecordStore(store.storage, store.root, target_database).newest(most)
     found = connection.target.metastore.database(target_database)
     if found is None and not records:

@@ -13,7 +13,9 @@ from repl_assets.recording.metadata import asset_url
 from sensors.alarms.alarm import Alarm
 
 
-def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, replicas: Collection[str] = ()) -> Iterator[Alarm]:
+def conditions(
+    lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, replicas: Collection[str] = (), no_dumps: str = ""
+) -> Iterator[Alarm]:
     """The alarms of one observation.
 
     Args:
@@ -21,10 +23,16 @@ def conditions(lags: Sequence[Lag], short: Iterable[Finding], policy: Policy, re
         short: the doctor's findings about retention at the source.
         policy: the policy.
         replicas: databases that had a replica at an earlier observation.
+        no_dumps: why the dump root does not answer, or "".
     """
     names = Names.of(policy)
-    for found in health.conditions(lags, short, policy, replicas):
-        yield Alarm(found.kind, found.about, found.title, found.advice, _path(found, names), found.database)
+    for found in (*health.conditions(lags, short, policy, replicas), *health.without_dumps(no_dumps)):
+        yield _shown(found, names)
+
+
+def unreachable(error: Exception, policy: Policy) -> Alarm:
+    """The alarm of an observation that a server ended."""
+    return _shown(health.unreachable("source or target", str(error)), Names.of(policy))
 
 
 def is_known(alarm_key: str, lags: Iterable[Lag]) -> bool:
@@ -42,6 +50,10 @@ def is_known(alarm_key: str, lags: Iterable[Lag]) -> bool:
 def with_replicas(known: Collection[str], lags: Iterable[Lag]) -> tuple[str, ...]:
     """The databases that have had a replica, after another observation; without those that the source no longer has."""
     return tuple(sorted(one.database for one in lags if one.applied is not None or (one.in_source and one.database in known)))
+
+
+def _shown(found: health.Alarm, names: Names) -> Alarm:
+    return Alarm(found.kind, found.about, found.title, found.advice, _path(found, names), found.database)
 
 
 def _path(found: health.Alarm, names: Names) -> str:

@@ -41,13 +41,12 @@ from sensors.alarms.alarm import (
 )
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes
-from sensors.alarms.replica_alarms import conditions, is_known, with_replicas
+from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
-_DOCTOR = "hive-repl doctor shows what to change"
 _CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deployment page or restart the code server"
 _OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
@@ -189,12 +188,9 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> A
     try:
         lags, short, no_dumps = observe()
     except ReplicationError as error:
-        alarm = Alarm("unreachable", "source or target", f"the lag is not known: {error}", _DOCTOR)
+        alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
-    present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas)}
-    if no_dumps:
-        alarm = Alarm("unreachable", "dump root", f"nothing can be replicated: {no_dumps}", _DOCTOR)
-        present[alarm.key] = alarm
+    present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     alarms = updated(cursor.alarms, present, ended, cursor.time)
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))

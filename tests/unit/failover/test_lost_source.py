@@ -43,7 +43,7 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Policy, Lost]]:
     without_locks(monkeypatch)
     monkeypatch.setattr(reachable_servers, "reach", lambda _: Reachable(source="it is switched off"))
     monkeypatch.setattr(Metastore, "of", lambda *_, **__: target)
-    for module, patience in ((reachable_servers, "_TIMEOUT"), (operate, "_PATIENCE")):
+    for module, patience in ((reachable_servers, "_TIMEOUT"), (operate, "PATIENCE")):
         monkeypatch.setattr(module, patience, 0.2)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/"

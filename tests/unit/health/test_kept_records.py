@@ -101,7 +101,7 @@ def test_a_replica_that_is_gone_is_an_alarm_by_its_records(
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Policy]:
     """A policy with a pattern, the NameNode of whose dump root takes connections and never answers."""
-    for module, patience in ((reachable_servers, "_TIMEOUT"), (kept_records, "_PATIENCE"), (history_module, "_PATIENCE")):
+    for module, patience in ((reachable_servers, "_TIMEOUT"), (kept_records, "_PATIENCE"), (history_module, "PATIENCE")):
         monkeypatch.setattr(module, patience, 0.3)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/dumps"
