@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.dump.format.record_types import Scope
@@ -31,8 +32,11 @@ _LOG = logging.getLogger(__name__)
 SOURCE_FOR = "repl.source.for"
 #: What Hive's replication and this one set on a database that is a replica.
 _REPLICA = ("repl.last.id", "repl.target.for")
-#: Of one that was opened by a failover: newest event id of its log then (``true`` where that is not known).
-_WAS_REPLICA = "hive_replication.was_replica"
+#: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on. Its value is the
+#: newest event id of its log then: up to it, transactions stand for those of its old source. Earlier versions wrote ``true``.
+WAS_REPLICA: Final = "hive_replication.was_replica"
+#: Of a database that was opened: the same before the last of these transactions ended.
+OPENED: Final = "hive_replication.failover.opened"
 
 
 @dataclass(frozen=True)
@@ -164,9 +168,10 @@ def is_replica(database: Database | None, after: int | None = None) -> bool:
     if database is None:
         return True
     found = database.parameters or {}
-    until = found.get(_WAS_REPLICA) if after is not None else None
-    was = bool(until) and not (until.isdecimal() and int(until) <= (after or 0))
-    return was or any(found.get(key) for key in _REPLICA)
+    was = found.get(WAS_REPLICA) or ""
+    until = was if was.isdecimal() or not was else found.get(OPENED) or ""
+    opened_since = after is not None and until.isdecimal() and int(until) > after
+    return opened_since or any(found.get(key) for key in _REPLICA)
 
 
 def message_hash(message: str | None) -> str:

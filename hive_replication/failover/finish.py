@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.drift.snapshots import remove_snapshots
+from hive_replication.dump.source import WAS_REPLICA
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.failover.changes import changes
 from hive_replication.failover.phases import SOURCE, TARGET
@@ -13,7 +14,6 @@ from hive_replication.failover.sides import Sides, mark_replica, set_parameters,
 from hive_replication.failover.status import FailoverStatus, status
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
-    WAS_REPLICA,
     FailoverMarks,
     Kind,
     counted_failover,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from hive_replication.dump.source import OPENED
 from hive_replication.load.replica.parameters import Parameters, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
 from hive_replication.metastore.types import Database
@@ -27,14 +28,10 @@ _HASH = _OWN + "hash"
 ORIGIN: Final = _OWN + "from"
 #: Of an old source, the identity of the database that replaced it.
 SUCCESSOR: Final = _OWN + "to"
-_OPENED = _OWN + "opened"
 _KIND = _OWN + "type"
 _READ_ONLY_BEFORE = _OWN + "readonly"
 _SETTLED = _OWN + "settled"
 _BEHIND = _OWN + "at."
-#: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on. Its value is the
-#: newest event id of its log then: up to it, transactions stand for those of its old source.
-WAS_REPLICA: Final = "hive_replication.was_replica"
 
 Kind = Literal["", "PLANNED", "UNPLANNED"]
 #: ``opened``: a replica that became a source; ``closed``: the source that it replaced.
@@ -85,7 +82,7 @@ class FailoverMarks:
             _READ_ONLY_BEFORE: self.read_only_before,
             _HASH: self.message_hash,
             _EVENT: "" if self.event is None else str(self.event),
-            _OPENED: "" if self.opened is None else str(self.opened),
+            OPENED: "" if self.opened is None else str(self.opened),
             _SETTLED: "" if self.settled is None else str(self.settled),
         }
         return {key: value for key, value in texts.items() if value} | by_table(
@@ -105,7 +102,7 @@ def failover_marks(database: Database | None) -> FailoverMarks:
         event=found.number(_EVENT),
         origin=found.text(ORIGIN),
         successor=found.text(SUCCESSOR),
-        opened=found.number(_OPENED),
+        opened=found.number(OPENED),
         kind=found.text(_KIND),
         read_only_before=found.text(_READ_ONLY_BEFORE),
         settled=found.number(_SETTLED),

@@ -45,6 +45,14 @@ def test_its_transactions_stand_for_others_up_to_the_event_at_which_it_was_opene
     assert not is_replica(Database(name="db", parameters={}), after)
 
 
+@pytest.mark.parametrize(("after", "expected"), [(40, True), (50, False), (60, False), (None, False)])
+def test_one_that_an_earlier_version_opened_does_not_count_for_ever(after: int | None, *, expected: bool) -> None:
+    """That wrote ``true`` for good: commits and aborts of the whole metastore counted as the database's."""
+    was = {"hive_replication.was_replica": "true"}
+    assert is_replica(Database(name="db", parameters={**was, "hive_replication.failover.opened": "50"}), after) == expected
+    assert not is_replica(Database(name="db", parameters=was), after)
+
+
 def test_its_events_wait_for_a_replica_that_stands_before(side: Side) -> None:
     source = connected(side, Side()).source
     assert [(one.evid, one.tables) for one in changes(source, "db", 1)] == [(2, ("a",)), (3, ("a",))]
