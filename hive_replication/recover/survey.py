@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hive_replication.acid.write_ids import WriteIds
 from hive_replication.dump.source import Source
 from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.state import ReplicaState, is_ours
@@ -15,6 +16,7 @@ from hive_replication.progress import Progress
 from hive_replication.verify import TableComparison, compare_database
 
 _OPEN = "a transaction that writes to it is open"
+_GIVEN = "write ids of it were given out on one side only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +82,30 @@ def unfinished(source: Source, target: Target, database: str, state: ReplicaStat
     }
     written = _written(source, target, database, sorted(table for table, image in whole.items() if is_transactional(image)))
     held = {table: (reason,) for table, reason in state.held.items() if not (is_function(table) or state.waits(table))}
-    left = {**dict.fromkeys(written, (_OPEN,)), **held}
+    left = {**{table: (reason,) for table, reason in written.items()}, **held}
     return [
-        *(TableFinding(table, "equal") for table in sorted(whole.keys() - written)),
+        *(TableFinding(table, "equal") for table in sorted(whole.keys() - written.keys())),
         *(TableFinding(table, "differs" if table in replicas else "missing", reasons) for table, reasons in sorted(left.items())),
     ]
 
 
-def _written(source: Source, target: Target, database: str, tables: list[str]) -> set[str]:
-    """Transactional tables that no comparison finds equal: a transaction that has a write id of them is open on either side.
+def _written(source: Source, target: Target, database: str, tables: list[str]) -> dict[str, str]:
+    """Transactional tables that no comparison finds equal, and why: a transaction that has a write id is open on either side.
 
     Its end is an event of no database: a dump that begins after its write id was given out would leave it out with the table. One
-    that has ended at the source, of which the replica was not told, is open on the target only.
+    that has ended at the source, of which the replica was not told, is open on the target only; or neither side has it open,
+    where the replica was to get its write id with its commit. Write ids that are given out later are events of the table.
     """
-    sides = (source.metastore, database), (target.metastore, target.policy.target_of(database))
-    seen = [metastore.write_ids(name, tables) for metastore, name in sides] if tables and source.acid else []
-    return {table for side in seen for table, write_ids in side.items() if write_ids.open}
+    if not (tables and source.acid):
+        return {}
+    here = source.metastore.write_ids(database, tables)
+    there = target.metastore.write_ids(target.policy.target_of(database), tables)
+    given = {table: _GIVEN for table in tables if here.get(table, WriteIds()).high != there.get(table, WriteIds()).high}
+    return given | {table: _OPEN for side in (here, there) for table, write_ids in side.items() if write_ids.open}
 
 
 def _findings(
-    compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int, written: set[str]
+    compared: Iterator[TableComparison], ours: set[str], on_source: set[str], evid: int, written: Mapping[str, str]
 ) -> Iterator[TableFinding]:
     for found in compared:
         if is_function(found.table):
@@ -113,6 +119,6 @@ def _findings(
         elif found.last_id > evid:
             yield TableFinding(found.table, "differs", (f"state id {found.last_id} is of another history",))
         elif found.table in written:
-            yield TableFinding(found.table, "differs", (_OPEN,))
+            yield TableFinding(found.table, "differs", (written[found.table],))
         else:
             yield TableFinding(found.table, "equal")
