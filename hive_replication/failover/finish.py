@@ -12,6 +12,7 @@ from hive_replication.failover.changes import changes
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
+from hive_replication.load.operations.left_open import end_replayed
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.failover_marks import (
     FailoverMarks,
@@ -22,7 +23,7 @@ from hive_replication.load.replica.failover_marks import (
     with_background,
     with_marks,
 )
-from hive_replication.load.replica.open_writers import abort_replayed, writers
+from hive_replication.load.replica.open_writers import writers
 from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, is_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
@@ -104,7 +105,7 @@ def open_target(sides: Sides, kind: Kind) -> None:
             return  # by somebody else, meanwhile
         if replica_state(found) != state:
             raise Refused(f"{name!r} was loaded at the same moment: run it again")
-        abort_replayed(metastore, name, policy_of(state.source, name))
+        end_replayed(sides.connection.target, name, policy_of(state.source, name))
         lock.check()
         policy, until = sides.connection.target.policy.name, metastore.current_event_id()
         set_parameters_of_target(metastore, name, lambda before: opened(before, state, policy, evid, until, kind))

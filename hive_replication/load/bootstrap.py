@@ -13,6 +13,7 @@ from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import given_up_functions
+from hive_replication.load.operations.left_open import end_replayed
 from hive_replication.load.operations.transactions import replay_policy, why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
@@ -23,7 +24,6 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.open_writers import abort_replayed
 from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
@@ -155,7 +155,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 def _end_transactions(session: Session) -> None:
     """None of the source's was open where a recovery's dump stands: their ends came before it, and are never loaded."""
     if session.reader.header.recovery and not session.dry:
-        abort_replayed(session.target.metastore, session.database, replay_policy(session.mapping))
+        end_replayed(session.target, session.database, replay_policy(session.mapping))
 
 
 def _lanes(

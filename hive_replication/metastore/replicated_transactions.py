@@ -164,10 +164,14 @@ class Replay(Transactions):
             policy: whose transactions they are.
             transactions: ids on this metastore.
         """
+        for one in self.sources_of(transactions):
+            self.replay_abort(policy, one)
+
+    def sources_of(self, transactions: Collection[int]) -> Iterator[int]:
+        """Those of a source that transactions of this metastore may stand for, by what is noted of them."""
         sources = {(first, last) for this, _, first, last in self._notes() if this in transactions}
         for first, last in sorted(sources):
-            for one in range(first, min(last, first + _SPREAD) + 1):
-                self.replay_abort(policy, one)
+            yield from range(first, min(last, first + _SPREAD) + 1)
 
     def _notes(self) -> Iterator[tuple[int, str, int, int]]:
         """Transactions of replication that are not committed, each with what is noted: the kind, and a range of the source's."""

@@ -1,0 +1,77 @@
+"""The end of what stands for a source's transactions, where no event of the source will ever end it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from contextlib import suppress
+
+from hive_replication.acid.directories import AcidDirectory
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.open_writers import writers
+from hive_replication.load.replica.target import Target
+from hive_replication.load.replica.target_boundary import boundary_of
+from hive_replication.logs import about
+from hive_replication.metastore.faults import TransactionGone
+from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table, directory_of
+from hive_replication.storage import paths
+
+_LOG = logging.getLogger(__name__)
+
+
+def end_replayed(target: Target, database: str, policy: str) -> None:
+    """Ends what stands for a source's transactions: aborts it, or commits it with no data in a database that is a source itself.
+
+    Readers see the same, but of an abort Hive's log names the source's transaction, so that a replica of the database would keep
+    its own one open. It comes before any table is dropped, by which it would no longer be found after a crash.
+
+    Args:
+        target: the target side.
+        database: target database.
+        policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
+
+    Raises:
+        Refused: data of theirs lies outside the directories that the policy allows.
+    """
+    metastore = target.metastore
+    if found := writers(metastore, database):
+        shown = ", ".join(map(str, found))
+        _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database))
+        if target.feeds(database):
+            _commit_without_data(target, database, policy, found)
+        else:
+            metastore.abort_replayed(policy, found)
+    if left := writers(metastore, database):
+        _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
+
+
+def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:
+    """Whatever attempts at their commits have put into place is deleted first: readers would see a part of it."""
+    metastore = target.metastore
+    tables = {
+        one.tableName.lower(): one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)
+    }
+    written: dict[str, set[int]] = {}
+    for transaction in transactions:
+        for name, write_id in metastore.write_ids_of(transaction, database, tables):
+            written.setdefault(name, set()).add(write_id)
+    for name, write_ids in written.items():
+        _delete_written(target, database, tables[name], write_ids)
+    for one in metastore.sources_of(transactions):
+        with suppress(TransactionGone):  # it was aborted
+            metastore.replay_commit(policy, one, database, ())
+
+
+def _delete_written(target: Target, database: str, table: Table, write_ids: Collection[int]) -> None:
+    partitions = target.metastore.partitions(database, table.tableName) if table.partitionKeys else ()
+    boundary = boundary_of(target, database)
+
+    def delete(directory: str) -> None:
+        for status in target.storage.ls(directory):
+            found = AcidDirectory.parsed(paths.name(status.uri.rstrip("/"))) if status.is_dir else None
+            if found and not found.visibility and found.last in write_ids and (found.kind == "base" or found.first == found.last):
+                boundary.require_within(status.uri, object_name(database, table.tableName))
+                target.storage.delete(status.uri, recursive=True)
+
+    list(target.storage.threads.map(delete, [directory_of(one) for one in (table, *partitions)]))
