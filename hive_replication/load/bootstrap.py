@@ -154,7 +154,8 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 
 def _end_transactions(session: Session) -> None:
     """None of the source's was open where a recovery's dump stands: their ends came before it, and are never loaded."""
-    if session.reader.header.recovery and not session.dry:
+    header = session.reader.header
+    if header.recovery and header.acid and not session.dry:
         end_replayed(session.target, session.database, replay_policy(session.mapping))
 
 
