@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from hive_replication.events.files import FileRef
@@ -14,7 +14,8 @@ from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Stora
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
-_BEGINNING = 1 << 20  # bytes that are read where checksums decide nothing; most files of a retry are the wanted ones
+#: Bytes of a file that is read where checksums decide nothing; a larger one goes to another directory.
+_MOST_READ = 1 << 30
 
 
 class FreePlaces:
@@ -75,7 +76,7 @@ class FreePlaces:
         return {root for root, exists in zip(roots, there, strict=True) if exists}
 
     def _may_be(self, status: FileStatus, file: FileRef) -> bool:
-        """Whether a file is the wanted one by its checksum, or where that decides nothing may be it.
+        """Whether a file is the wanted one by its checksum, or where that decides nothing by its content.
 
         In encryption zones, with erasure coding or odd blocks, and between stores without checksums, no replica has the checksum
         that was recorded.
@@ -87,23 +88,30 @@ class FreePlaces:
         return (found is not None and found.value == file.checksum) or self.looks_like(status, file)
 
     def looks_like(self, status: FileStatus, file: FileRef) -> bool:
-        """Whether a file of the target has the size and the beginning of a source's file, or of that in cmroot."""
+        """Whether a file of the target has the content of a source's file, or of that in cmroot, as they are now.
+
+        All of it is read, up to a difference: the copier overwrites nothing, and of another content would refuse the place again
+        and again.
+        """
         source = self._target.source_storage
         for uri in filter(None, (file.uri, file.cm_uri)):
             there = source.status(uri)
-            if there is not None and there.size == status.size:
-                return _beginning(source, uri) == _beginning(self._storage, status.uri)
+            if there is not None and there.size == status.size <= _MOST_READ:
+                with suppress(FileNotFoundError):  # gone meanwhile
+                    if _are_equal(source.stream(uri), self._storage.stream(status.uri)):
+                        return True
         return False
 
 
-def _beginning(storage: Storage, uri: str) -> bytes:
-    read = b""
-    with suppress(FileNotFoundError):  # gone meanwhile: the copier looks again
-        for piece in storage.stream(uri, _BEGINNING):
-            read += piece
-            if len(read) >= _BEGINNING:
-                break
-    return read[:_BEGINNING]
+def _are_equal(one: Iterator[bytes], other: Iterator[bytes]) -> bool:
+    """Whether two contents are, in pieces of whatever sizes."""
+    left = right = b""
+    while (left := left or next(one, b"")) and (right := right or next(other, b"")):
+        both = min(len(left), len(right))
+        if left[:both] != right[:both]:
+            return False
+        left, right = left[both:], right[both:]
+    return not (left or right or next(other, b""))
 
 
 def checksum_of(storage: Storage, uri: str) -> FileChecksum | None:

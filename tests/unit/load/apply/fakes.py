@@ -20,7 +20,7 @@ class Source:
     def status(self, uri: str) -> FileStatus:
         return FileStatus(uri, len(paths.name(uri)), False, 0.0)
 
-    def stream(self, uri: str, _: int) -> Iterator[bytes]:
+    def stream(self, uri: str) -> Iterator[bytes]:
         return iter([paths.name(uri).encode()])
 
 

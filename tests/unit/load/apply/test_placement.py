@@ -28,7 +28,7 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Denied, FileChecksum, NoChecksum, Storage, paths
+from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, Storage, paths
 from tests.bucket import storage_with_bucket
 from tests.unit.load.apply.fakes import NOWHERE, SOURCE, Metastore, content, replica
 
@@ -221,6 +221,18 @@ def test_a_retry_uses_what_was_copied_where_checksums_decide_nothing(undecided: 
 def test_other_content_is_no_earlier_copy(undecided: Storage, base: str, content: bytes) -> None:
     undecided.write(f"{base}/t/one", content)
     assert placed(undecided, base, creation(base, "one", "two")) == {(0, ""): f"{base}/.repl/7-1"}
+
+
+@pytest.mark.parametrize(("end", "place"), [(b"1", "t"), (b"2", ".repl/7-1")])
+def test_a_late_difference_is_seen(
+    undecided: Storage, base: str, monkeypatch: pytest.MonkeyPatch, end: bytes, place: str
+) -> None:
+    """The source wrote the file anew with the same size: the copier overwrites nothing, and the table was held for good."""
+    content = bytes(1 << 20) + b"1"
+    monkeypatch.setattr(SOURCE, "status", lambda uri: FileStatus(uri, len(content), False, 0.0))
+    monkeypatch.setattr(SOURCE, "stream", lambda _: iter([content[:7], content[7:]]))
+    undecided.write(f"{base}/t/one", content[:-1] + end)
+    assert placed(undecided, base, creation(base, "one", "two")) == {(0, ""): f"{base}/{place}"}
 
 
 def test_files_that_were_added_are_proven_and_not_copied_again(undecided: Storage, base: str) -> None:
