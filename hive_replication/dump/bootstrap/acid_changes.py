@@ -103,8 +103,8 @@ class Waiting:
         self._source, self._database, self._settings = source, database, source.policy.acid
         self._until, self._aborted = _NEVER, False
 
-    def none_is_open(self) -> None:
-        """Those that come from now on have all the time that the policy gives them."""
+    def begin_anew(self) -> None:
+        """The tables were listed: those that come from now on have all the time that the policy gives them."""
         self._until, self._aborted = _NEVER, False
 
     def wait(self, tables: list[str]) -> None:

@@ -73,17 +73,16 @@ class Snapshot:
             opened = sorted(name for name, write_ids in seen.items() if write_ids.open)
             if opened:
                 waiting.wait(opened)
+            elif changes.are_any(end, now, among):
+                rounds.looked()
             else:
-                waiting.none_is_open()
-                if changes.are_any(end, now, among):
-                    rounds.looked()
-                else:
-                    standing |= self._list(self._not_standing(seen, standing), listing)
-                    touched = changes.of_files(now, metastore.current_event_id(), among)
-                    if not touched and not listing.outdated:
-                        return end
-                    outdated = listing.outdated
-                    rounds.listed(touched, outdated)
+                standing |= self._list(self._not_standing(seen, standing), listing)
+                touched = changes.of_files(now, metastore.current_event_id(), among)
+                if not touched and not listing.outdated:
+                    return end
+                outdated = listing.outdated
+                rounds.listed(touched, outdated)
+                waiting.begin_anew()
             before, end = end, self.consolidate(end)
             for name in changes.of(before, end, among):
                 standing.pop(name, None)

@@ -287,6 +287,32 @@ def test_time_in_which_no_transaction_was_open_does_not_count_as_waiting(monkeyp
     assert (len(slept), source.rounds) == (1, 3)
 
 
+def test_waiting_ends_where_a_commit_comes_whenever_no_transaction_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time began anew each time: the tables of a window waited for hours for one that was dumped beside it."""
+
+    class Alternating(Busy):
+        policy = SimpleNamespace(acid=Acid(open_txn_timeout=60, at_timeout="fail"), max_message_bytes=10_000)
+
+        def write_ids(self, _: str, names: list[str]) -> dict[str, WriteIds]:
+            self.rounds += 1
+            if self.rounds % 2 == 0:
+                self.happen("INSERT", "t")
+            return dict.fromkeys(names, WriteIds(8, open=frozenset({8} if self.rounds % 2 else ())))
+
+        def writers(self, *_: object) -> list[int]:
+            return [8]
+
+        def sleep(self, _: float) -> None:
+            self.clock += 10
+
+    source = Alternating(t="base_0000007")
+    monkeypatch.setattr("time.monotonic", lambda: source.clock)
+    monkeypatch.setattr("time.sleep", source.sleep)
+    with pytest.raises(ReplicationError, match="did not end within 60 s"):
+        snapshot_of(source, "t").take(9)
+    assert source.clock == 60
+
+
 def test_listing_can_be_done_by_other_processes() -> None:
     """Spark executors list many directories."""
     assert pickle.loads(pickle.dumps(partial(seen_files, write_ids=WriteIds(1), hidden=BEFORE))).keywords["hidden"] == BEFORE
