@@ -226,7 +226,7 @@ class Placer:
         """Whether a partition at a location of its own gets that on the target: nobody else has it, or is about to get it."""
         self._boundary.require_free(own, object_name(self._database, *owner))
         free = self._free.is_free(own, wanted) and not self._taken.is_live(own)
-        return free and self._taken.claim(own, owner) and self._taken.owns(own)
+        return free and self._taken.claim(own, owner) and self._taken.owns_place(own)
 
     def _place_changes(self, placed: LanePlacement, changes: Iterable[_Change]) -> None:
         """The changes of one object, in order: each but the first finds what those before it leave."""

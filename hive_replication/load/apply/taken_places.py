@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from threading import Lock
 
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
 from hive_replication.load.layout.live_locations import all_tables, live_locations
 from hive_replication.load.replica.target import Target
@@ -36,6 +37,8 @@ class TakenPlaces:
         self._tables: frozenset[str] | None = None
         self._live = Call(partial(live_locations, target.metastore, database))
         self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
+        self._owned: dict[str, Call[bool]] = {}
+        self._databases = Call(self._locations_of_databases)
         self._claimed: dict[str, Owner] = {}
         self._above: set[str] = set()
         self._lock = Lock()
@@ -97,26 +100,53 @@ class TakenPlaces:
         """Takes a directory for the database for good; False if it was given to a table of another one.
 
         Below ``external_root`` a path tells nothing of the store that it had at the source: two databases, also of two policies,
-        may have tables of one path.
+        may have tables of one path. What a database had whose directory is gone may be given to another.
         """
         if not self._is_beside(directory):
             return True
-        mark = owner_mark(str(self._target.policy.external_root), directory)
-        with suppress(FileNotFoundError):
-            return self._is_ours(mark)
+        with self._lock:
+            owned = self._owned.setdefault(directory, Call(partial(self._takes, directory)))
+        return owned.result()
+
+    def owns_place(self, partition: str) -> bool:
+        """The same of the directory of a partition that has a place of its own: its siblings' are the database's with it."""
+        parent = paths.parent(partition)
+        return self.owns(partition if parent == str(self._target.policy.external_root).rstrip("/") else parent)
+
+    def _takes(self, directory: str) -> bool:
+        storage, mark = self._target.storage, owner_mark(str(self._target.policy.external_root), directory)
         try:
-            self._target.storage.write_once(mark, self._location.encode())
+            with suppress(FileNotFoundError):
+                owner = storage.read(mark, most=_MOST).decode(errors="replace").rstrip("/")
+                if owner == self._location.rstrip("/"):
+                    return True
+                if not self._is_gone(owner):
+                    return False
+                storage.write(mark, self._location.encode())
+                return True
+        except Denied:
+            return False
+        try:
+            storage.write_once(mark, self._location.encode())
         except AlreadyExists:
-            return self._is_ours(mark)
-        except Denied as error:  # of another account
+            return self._takes(directory)
+        except Unreachable:
+            raise
+        except (ReplicationError, OSError) as error:  # of another account, a quota
             _LOG.warning("nothing keeps %s from tables of other databases: %s", directory, error, extra=about(self._database))
         return True
 
-    def _is_ours(self, mark: str) -> bool:
+    def _is_gone(self, database: str) -> bool:
+        """Whether the directory of a database is no more, as after a rename, or after its metastore moved to another store."""
         try:
-            return self._target.storage.read(mark, most=_MOST).decode(errors="replace").rstrip("/") == self._location.rstrip("/")
-        except Denied:
-            return False
+            return self._target.storage.lacks_directory(database)
+        except Refused:  # it lies outside the policy's roots
+            return database not in self._databases.result()
+
+    def _locations_of_databases(self) -> frozenset[str]:
+        metastore = self._target.metastore
+        found = (metastore.database(name) for name in metastore.databases())
+        return frozenset(one.locationUri.rstrip("/") for one in found if one is not None and one.locationUri)
 
     def _is_beside(self, directory: str) -> bool:
         root = self._target.policy.external_root

@@ -146,7 +146,7 @@ def owner_mark(external_root: str, directory: str) -> str:
 
     Args:
         external_root: of the policy.
-        directory: of a table, or of a partition with a place of its own.
+        directory: of a table, or that above partitions with places of their own.
     """
     name = hashlib.sha256(directory.encode()).hexdigest()[:32]
     return f"{external_root.rstrip('/')}/{HIDDEN}/owners/{name}"

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
-from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, Storage, paths
 from tests.bucket import storage_with_bucket
@@ -385,20 +386,56 @@ def test_tables_of_two_databases_with_one_path_get_two_directories(storage: Stor
         placer = Placer(target, database, where, lambda: Locations(()), known)
         return list(placer.place(LanePlan(("t",), 0, operations)).directories.values())
 
+    storage.mkdirs(base)
     for _ in range(2):
         assert given("sales", table) == [place]
         assert given("sales", own) == [f"{root}/days/1"]
     assert given("hr", table) == [f"{base.removesuffix('sales.db')}hr.db/.repl/7-1"]
     assert given("hr", own) == [f"{base.removesuffix('sales.db')}hr.db/t/ds=1"]
     assert given("sales", table) == [place]
+    storage.delete(base, recursive=True)  # as after a rename, or metatool -updateLocation
+    assert given("hr", table) == [place]
 
 
-def test_a_mark_that_may_not_be_written_holds_nothing(storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_beside_each_other_leave_one_mark(storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = f"{base.removesuffix('sales.db')}ext"
+    written, write = list[str](), storage.write_once
+
+    def counted(uri: str, data: bytes) -> None:
+        written.append(uri)
+        write(uri, data)
+
+    monkeypatch.setattr(storage, "write_once", counted)
+    taken = TakenPlaces(replica(Metastore({}), storage, external_root=root), "sales", base)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(taken.owns_place, [f"{root}/days/{day}" for day in range(1_000)]))
+    assert len(written) == len(storage.files(f"{root}/.repl/owners", hidden=True)) == 1
+    assert taken.owns_place(f"{root}/alone")
+    other = TakenPlaces(replica(Metastore({}), storage, external_root=root), "hr", f"{base.removesuffix('sales.db')}hr.db")
+    storage.mkdirs(base)
+    assert [other.owns_place(f"{root}/{place}") for place in ("days/2", "alone", "other")] == [False, False, True]
+
+
+@pytest.mark.parametrize(("live", "expected"), [(["old"], False), ([], True)])
+def test_a_mark_of_a_database_on_a_store_that_the_policy_no_longer_has(
+    storage: Storage, base: str, live: list[str], *, expected: bool
+) -> None:
+    root, old = f"{base.removesuffix('sales.db')}ext", "hdfs://old/sales.db"
+    TakenPlaces(replica(Metastore({}), storage, external_root=root), "sales", old).owns(f"{root}/x")
+    metastore: Any = SimpleNamespace(databases=lambda: live, database=lambda name: Database(name, locationUri=f"{old}/"))
+    taken = TakenPlaces(replica(metastore, storage, external_root=root), "sales", base)
+    assert taken.owns(f"{root}/x") == expected
+
+
+@pytest.mark.parametrize("error", [Denied("no right"), ReplicationError("quota of the directory is exceeded")])
+def test_a_mark_that_may_not_be_written_holds_nothing(
+    storage: Storage, base: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     """Another policy's account may have made the directory of the marks."""
     root = f"{base.removesuffix('sales.db')}ext"
 
     def denied(uri: str, _: bytes) -> None:
-        raise Denied(f"{uri}: permission denied")
+        raise error
 
     monkeypatch.setattr(storage, "write_once", denied)
     taken = TakenPlaces(replica(Metastore({}), storage, external_root=root), "sales", base)
