@@ -123,10 +123,7 @@ class RecordStore:
         """
         found: list[Kept] = []
         for directory in self._directories(since):
-            kept = [
-                Kept(file.uri, match["id"], match["what"]) for file, match in self._files(directory) if match["ending"] == "json"
-            ]
-            found += sorted(kept, key=lambda one: one.id, reverse=True)
+            found += self._kept(directory)
             if most is not None and len(found) >= most:
                 break
         return found[:most]
@@ -137,11 +134,14 @@ class RecordStore:
 
     def had_replica(self) -> bool:
         """Whether the database was a finished replica once: only such a one has windows, repairs and recoveries."""
-        names = self.names()
-        if any(_WINDOW.fullmatch(one.what) and not one.what.startswith("bootstrap-") for one in names):
-            return True
-        bootstraps = self._records([one for one in names if one.what.startswith("bootstrap-")][:_BOOTSTRAPS])
-        return any(record.action == "bootstrap" and record.outcome != "failed" for record in bootstraps)
+        bootstraps: list[Kept] = []
+        for names in map(self._kept, self._directories(0.0)):  # the first tells it of nearly all: the others are not listed
+            if any(_WINDOW.fullmatch(one.what) and not one.what.startswith("bootstrap-") for one in names):
+                return True
+            bootstraps += [one for one in names if one.what.startswith("bootstrap-")]
+        return any(
+            record.action == "bootstrap" and record.outcome != "failed" for record in self._records(bootstraps[:_BOOTSTRAPS])
+        )
 
     def find(self, window: str) -> list[Record]:
         """The loads of a window, the newest first.
@@ -198,6 +198,12 @@ class RecordStore:
         """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it."""
         days = [day for day in self._listed_days() if paths.name(day.uri) < _day(before)]
         return days + [file for file, match in self._files(self._earlier) if token_time(match["id"]) < before]
+
+    def _kept(self, directory: str) -> list[Kept]:
+        found = (
+            Kept(file.uri, match["id"], match["what"]) for file, match in self._files(directory) if match["ending"] == "json"
+        )
+        return sorted(found, key=lambda one: one.id, reverse=True)
 
     def _directories(self, since: float) -> Iterator[str]:
         """Directories of records from a time on, the newest day first; that of earlier versions last, where all are asked for."""

@@ -155,6 +155,19 @@ def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_pat
     assert [one.window for one in store.newest(2)] == ["20-30", "10-20"]
 
 
+def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them were listed, one after the other, for each replica that is gone."""
+    storage, root, day = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), 86_400
+    store, listed = RecordStore(storage, root, "sales"), list[str]()
+    for ago, window in enumerate(("bootstrap-90", "20-30", *["10-20"] * 20)):
+        token = f"{int((time.time() - ago * day) * 1000):013d}{'0' * 8}"
+        store.keep(replace(record("bootstrap" if ago == 0 else "window", window), id=token, outcome="failed"))
+    ls = storage.ls
+    monkeypatch.setattr(storage, "ls", lambda uri: (listed.append(uri), ls(uri))[1])
+    assert store.had_replica()
+    assert len(listed) == 3  # the days, the bootstrap's and that of the newest window
+
+
 def test_what_cannot_be_kept_fails_no_load(tmp_path: Path) -> None:
     (tmp_path / ".reports").write_text("in the way")
     store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales")
