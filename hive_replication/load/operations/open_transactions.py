@@ -6,7 +6,7 @@ is in can begin at its start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain
 
@@ -82,17 +82,16 @@ def ascending(pairs: WriteIdPairs, opened: Mapping[int, Replayed]) -> Iterator[t
 
 
 def _begun_together(stretch: list[Operation]) -> Iterator[Operation]:
-    return chain.from_iterable(map(_opened, _parts(stretch)))
+    given = {(one.table, *pair) for one in stretch if isinstance(one, AllocateTargetWriteIds) for pair in one.write_ids}
+    return chain.from_iterable(_opened(part, given) for part in _parts(stretch, given))
 
 
-def _parts(stretch: list[Operation]) -> Iterator[list[Operation]]:
+def _parts(stretch: list[Operation], given: Set[tuple[str, int, int]]) -> Iterator[list[Operation]]:
     """Cuts a stretch after a commit that gives out a write id itself, as of a table that its transaction made.
 
     Later write ids of the table, given out before it, would say that this one was, too: its transaction would never be opened.
     """
-    begun = {n: one for n, one in enumerate(stretch) if isinstance(one, AllocateTargetWriteIds)}
-    last = {one.table: n for n, one in begun.items()}
-    given = {(one.table, *pair) for one in begun.values() for pair in one.write_ids}
+    last = {one.table: n for n, one in enumerate(stretch) if isinstance(one, AllocateTargetWriteIds)}
     part: list[Operation] = []
     for n, one in enumerate(stretch):
         part.append(one)
@@ -103,7 +102,7 @@ def _parts(stretch: list[Operation]) -> Iterator[list[Operation]]:
     yield part
 
 
-def _opened(stretch: list[Operation]) -> Iterator[Operation]:
+def _opened(stretch: list[Operation], given: Set[tuple[str, int, int]]) -> Iterator[Operation]:
     begun = [one for one in stretch if isinstance(one, AllocateTargetWriteIds)]
     if len(begun) < 2:
         yield from stretch
@@ -116,7 +115,7 @@ def _opened(stretch: list[Operation]) -> Iterator[Operation]:
     yield OpenReplayed(begun[0].evid, begun[0].table, begun[0].policy, write_ids, parts=evids)
     for one in stretch:
         if isinstance(one, ReplayCommit):
-            yield one.with_allocated({(table, *pair) for table, pairs in write_ids for pair in pairs})
+            yield one.with_allocated(given)
         elif not isinstance(one, AllocateTargetWriteIds):
             yield one
 

@@ -37,6 +37,15 @@ def test_what_made_a_table_is_committed_before_later_write_ids_of_it_are_given_o
     assert list(batch_opens([made])) == [made]
 
 
+def test_a_commit_asks_for_no_write_ids_that_were_given_out_before_an_earlier_commit() -> None:
+    made = ReplayCommit(3, "a", "p", 7, (Written("a", "a", "", 1, Content((), "")),))
+    later = ReplayCommit(6, "b", "p", 8, (Written("b", "b", "", 4, Content((), "")), Written("a", "a", "", 2, Content((), ""))))
+    lane = [begin(1, "b", (7, 3)), begin(2, "b", (8, 4)), made, begin(4, "a", (8, 2)), begin(5, "a", (9, 3)), later]
+    *_, commit = batch_opens(lane)
+    assert isinstance(commit, ReplayCommit)
+    assert [one.write_id_allocated for one in commit.written] == [True, True]
+
+
 def test_one_call_gives_out_ids_in_the_order_of_the_targets_transactions() -> None:
     opened = {5: Replayed(100, "p"), 6: Replayed(101, "p"), 7: Replayed(90, "p"), 8: Replayed(91, "p#2"), 9: Replayed(92, "p#2")}
     pairs = ((5, 1), (6, 2), (7, 3), (8, 4), (9, 5))
