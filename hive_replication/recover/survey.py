@@ -52,7 +52,7 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
     """
     name = target.policy.target_of(database)
     identity = f"{source.identity}/{database}"
-    replicas = target.metastore.tables(name, target.metastore.table_names(name))
+    replicas = list(target.metastore.tables(name, target.metastore.table_names(name)))
     ours = {table.tableName.lower() for table in replicas if is_ours(table, identity)}
     on_source = set(source.metastore.table_names(database))
     transactional = sorted(table.tableName.lower() for table in replicas if is_transactional(table))

@@ -25,7 +25,7 @@ def states(monkeypatch: pytest.MonkeyPatch, compared: list[TableComparison], rep
     monkeypatch.setattr(import_module("hive_replication.recover.survey"), "compare_database", lambda *_, **__: iter(compared))
     names = [one.table for one in compared if one.table != "surplus"]
     source: Any = SimpleNamespace(identity="s", metastore=SimpleNamespace(table_names=lambda _: names))
-    metastore = SimpleNamespace(table_names=lambda _: [one.tableName for one in replicas], tables=lambda *_: replicas)
+    metastore = SimpleNamespace(table_names=lambda _: [one.tableName for one in replicas], tables=lambda *_: iter(replicas))
     target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=lambda name: name), metastore=metastore)
     return {one.table: one.state for one in surveyed(source, target, "db", EVID)}
 
@@ -82,7 +82,7 @@ def test_a_table_that_a_transaction_is_writing_to_does_not_count_as_equal(
             return {"quiet": NONE, "written": here if name == "source" else there}
 
         names = [one.tableName for one in replicas]
-        return SimpleNamespace(table_names=lambda _: names, tables=lambda *_: replicas, write_ids=write_ids)
+        return SimpleNamespace(table_names=lambda _: names, tables=lambda *_: iter(replicas), write_ids=write_ids)
 
     source: Any = SimpleNamespace(identity="s", acid=True, metastore=metastore("source", "db"))
     target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=lambda _: "copy"), metastore=metastore("target", "copy"))
