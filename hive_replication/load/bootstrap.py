@@ -13,8 +13,7 @@ from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import given_up_functions
-from hive_replication.load.operations.left_open import end_replayed
-from hive_replication.load.operations.transactions import replay_policy, why_unable
+from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, in_batches
@@ -29,7 +28,7 @@ from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import left_undone, recovered_state, require_recovery
+from hive_replication.load.source_history import end_transactions, left_undone, recovered_state, require_recovery
 from hive_replication.load.surplus_tables import surplus_lanes, surplus_names
 from hive_replication.load.untrusted_dump import (
     validate_files,
@@ -73,7 +72,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     if not header.recovery:  # which holds only the lane of a foreign table
         _refuse_foreign_tables(session, records)
     _begin(session, whole_database=whole_database)
-    _end_transactions(session)
+    end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
     lanes = _lanes(session, records, known, repair=repair, whole_database=whole_database)
     for batch in in_batches(lanes, None if session.dry else _MOST):
@@ -150,13 +149,6 @@ def _begin(session: Session, *, whole_database: bool) -> None:
             session.create_plain_database(image)
     elif whole_database and session.state.applied is None:
         session.replica.write_state(session.taken_over(session.state, checkpoint))
-
-
-def _end_transactions(session: Session) -> None:
-    """None of the source's was open where a recovery's dump stands: their ends came before it, and are never loaded."""
-    header = session.reader.header
-    if header.recovery and header.acid and not session.dry:
-        end_replayed(session.target, session.database, replay_policy(session.mapping))
 
 
 def _lanes(

@@ -6,14 +6,19 @@ nothing has changed since: whatever else is loaded takes it away first, and the 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from hive_replication.errors import Outdated, Refused
 from hive_replication.load.journal.journal import finished_loads
+from hive_replication.load.operations.left_open import end_replayed
+from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_lanes import with_held
+from hive_replication.load.replica.held_reasons import ENDED_REASON
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import ReplicaState, object_id
+from hive_replication.load.replica.state import ReplicaState, is_ours, object_id
 from hive_replication.load.session import Session
 from hive_replication.metastore.client import Metastore
 from hive_replication.storage import Storage
@@ -121,6 +126,25 @@ def left_undone(session: Session) -> frozenset[str]:
     """Names that a recovery leaves as they are: somebody took them back by request, and releases them by request."""
     state = session.state
     return frozenset(filter(state.waits, state.held)) if session.reader.header.recovery else frozenset()
+
+
+def end_transactions(session: Session) -> None:
+    """Ends what stands for transactions of the source before a recovery: their ends came before its dump, and are never loaded.
+
+    Until the load has made their tables anew these are lost: neither a window nor another recovery has what was written.
+    """
+    header = session.reader.header
+    if header.recovery and header.acid and not session.dry:
+        end_replayed(session.target, session.database, replay_policy(session.mapping), partial(_note_lost, session))
+
+
+def _note_lost(session: Session, names: Collection[str]) -> None:
+    state = session.state
+    for table in session.target.metastore.tables(session.database, sorted(names)):
+        name = table.tableName.lower()
+        if is_ours(table, session.identity) and not state.waits(name):
+            state = state.quarantine(name, 0, ENDED_REASON)
+    session.replica.write_state(state)
 
 
 def recovered_state(session: Session) -> ReplicaState:

@@ -167,6 +167,10 @@ class Replay(Transactions):
         for one in self.sources_of(transactions):
             self.replay_abort(policy, one)
 
+    def replayed_among(self, transactions: Collection[int]) -> list[int]:
+        """Those transactions of this metastore that stand for a source's, by what is noted of them, ascending."""
+        return sorted({this for this, *_ in self._notes() if this in transactions})
+
     def sources_of(self, transactions: Collection[int]) -> Iterator[int]:
         """Those of a source that transactions of this metastore may stand for, by what is noted of them."""
         sources = {(first, last) for this, _, first, last in self._notes() if this in transactions}

@@ -58,7 +58,8 @@ def was_read(state: Path) -> bool:
 
 def note_reading(state: Path) -> None:
     """Notes that a catalog is read now."""
-    _mark(state).touch()
+    with contextlib.suppress(OSError):  # of an image, whose catalog is not to be written
+        _mark(state).touch()
 
 
 def read_again(state: Path | None) -> None:

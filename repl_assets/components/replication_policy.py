@@ -128,7 +128,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
             kept = state.is_file() and os.access(state.parent, os.W_OK)  # else it is of an image's build, and old
             self.catalog_at = state
             loading = DefinitionsLoadContext.get().load_type is DefinitionsLoadType.INITIALIZATION
-            if (loading or not kept) and not was_read(state):
+            if not kept or (loading and not was_read(state)):
                 self.write_state_to_path(state)
             return super().build_defs(context)
         except OSError as error:

@@ -14,8 +14,6 @@ from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Stora
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
-#: Bytes of a file that is read where checksums decide nothing; a larger one goes to another directory.
-_MOST_READ = 1 << 30
 
 
 class FreePlaces:
@@ -96,7 +94,7 @@ class FreePlaces:
         source = self._target.source_storage
         for uri in filter(None, (file.uri, file.cm_uri)):
             there = source.status(uri)
-            if there is not None and there.size == status.size <= _MOST_READ:
+            if there is not None and there.size == status.size:
                 with suppress(FileNotFoundError):  # gone meanwhile
                     if _are_equal(source.stream(uri), self._storage.stream(status.uri)):
                         return True

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from threading import Lock
 
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
 from hive_replication.load.layout.live_locations import all_tables, live_locations
 from hive_replication.load.replica.target import Target
@@ -115,19 +115,20 @@ class TakenPlaces:
 
     def _takes(self, directory: str) -> bool:
         storage, mark = self._target.storage, owner_mark(str(self._target.policy.external_root), directory)
+        write = storage.write_once
         try:
-            with suppress(FileNotFoundError):
-                owner = storage.read(mark, most=_MOST).decode(errors="replace").rstrip("/")
-                if owner == self._location.rstrip("/"):
-                    return True
-                if not self._is_gone(owner):
-                    return False
-                storage.write(mark, self._location.encode())
+            owner = storage.read(mark, most=_MOST).decode(errors="replace").rstrip("/")
+            if owner == self._location.rstrip("/"):
                 return True
+            if not self._is_gone(owner):
+                return False
+            write = storage.write
+        except FileNotFoundError:
+            pass
         except Denied:
             return False
         try:
-            storage.write_once(mark, self._location.encode())
+            write(mark, self._location.encode())
         except AlreadyExists:
             return self._takes(directory)
         except Unreachable:
@@ -141,7 +142,9 @@ class TakenPlaces:
         try:
             return self._target.storage.lacks_directory(database)
         except Refused:  # it lies outside the policy's roots
-            return database not in self._databases.result()
+            with suppress(MetastoreError):  # which does not show one of its databases: it may be that
+                return database not in self._databases.result()
+            return False
 
     def _locations_of_databases(self) -> frozenset[str]:
         metastore = self._target.metastore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
@@ -20,7 +20,7 @@ from hive_replication.storage import paths
 _LOG = logging.getLogger(__name__)
 
 
-def end_replayed(target: Target, database: str, policy: str) -> None:
+def end_replayed(target: Target, database: str, policy: str, note: Callable[[Collection[str]], None] = lambda _: None) -> None:
     """Ends what stands for a source's transactions: aborts it, or commits it with no data in a database that is a source itself.
 
     Readers see the same, but of an abort Hive's log names the source's transaction, so that a replica of the database would keep
@@ -30,15 +30,25 @@ def end_replayed(target: Target, database: str, policy: str) -> None:
         target: the target side.
         database: target database.
         policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
+        note: called before with the tables that they write to, of which the ends never come any more.
 
     Raises:
         Refused: data of theirs lies outside the directories that the policy allows.
     """
     metastore = target.metastore
-    if found := writers(metastore, database):
+    writing = writers(metastore, database)
+    if writing and (found := metastore.replayed_among(writing)):  # others are of whoever writes to tables of their own
+        tables = _transactional(target, database)
+        written: dict[str, set[int]] = {}
+        for transaction in found:
+            for name, write_id in metastore.write_ids_of(transaction, database, tables):
+                written.setdefault(name, set()).add(write_id)
+        note(written.keys())
         shown = ", ".join(map(str, found))
         _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database))
         if target.feeds(database):
+            for name, write_ids in written.items():
+                _delete_written(target, database, tables[name], write_ids)
             _commit_without_data(target, database, policy, found)
         else:
             metastore.abort_replayed(policy, found)
@@ -46,24 +56,20 @@ def end_replayed(target: Target, database: str, policy: str) -> None:
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
 
 
-def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:
-    """Whatever attempts at their commits have put into place is deleted first: readers would see a part of it."""
+def _transactional(target: Target, database: str) -> Mapping[str, Table]:
     metastore = target.metastore
-    tables = {
-        one.tableName.lower(): one for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)
-    }
-    written: dict[str, set[int]] = {}
-    for transaction in transactions:
-        for name, write_id in metastore.write_ids_of(transaction, database, tables):
-            written.setdefault(name, set()).add(write_id)
-    for name, write_ids in written.items():
-        _delete_written(target, database, tables[name], write_ids)
-    for one in metastore.sources_of(transactions):
+    tables = metastore.tables(database, metastore.table_names(database))
+    return {one.tableName.lower(): one for one in tables if is_transactional(one)}
+
+
+def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:
+    for one in target.metastore.sources_of(transactions):
         with suppress(TransactionGone):  # it was aborted
-            metastore.replay_commit(policy, one, database, ())
+            target.metastore.replay_commit(policy, one, database, ())
 
 
 def _delete_written(target: Target, database: str, table: Table, write_ids: Collection[int]) -> None:
+    """Deletes what attempts at a commit have put into place: readers of the committed write ids would see a part of it."""
     partitions = target.metastore.partitions(database, table.tableName) if table.partitionKeys else ()
     boundary = boundary_of(target, database)
 

@@ -104,19 +104,18 @@ def _parts(stretch: list[Operation], given: Set[tuple[str, int, int]]) -> Iterat
 
 def _opened(stretch: list[Operation], given: Set[tuple[str, int, int]]) -> Iterator[Operation]:
     begun = [one for one in stretch if isinstance(one, AllocateTargetWriteIds)]
-    if len(begun) < 2:
-        yield from stretch
-        return
     tables: dict[str, list[tuple[int, int]]] = {}
     for one in begun:
         tables.setdefault(one.table, []).extend(one.write_ids)
     write_ids = tuple((table, tuple(pairs)) for table, pairs in tables.items())
     evids = tuple(evid for one in begun for evid in one.evids)
-    yield OpenReplayed(begun[0].evid, begun[0].table, begun[0].policy, write_ids, parts=evids)
+    together = len(begun) > 1
+    if together:
+        yield OpenReplayed(begun[0].evid, begun[0].table, begun[0].policy, write_ids, parts=evids)
     for one in stretch:
         if isinstance(one, ReplayCommit):
             yield one.with_allocated(given)
-        elif not isinstance(one, AllocateTargetWriteIds):
+        elif not (together and isinstance(one, AllocateTargetWriteIds)):
             yield one
 
 

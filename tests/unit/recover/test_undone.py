@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from hive_replication.errors import Refused
-from hive_replication.load import bootstrap
+from hive_replication.errors import Refused, Unreachable
+from hive_replication.load import bootstrap, source_history
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database
@@ -40,7 +40,7 @@ def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypat
     A dump without transactional tables may go to a metastore that keeps no transactions.
     """
     done = list[object]()
-    monkeypatch.setattr(bootstrap, "end_replayed", lambda _, database, policy: done.append((database, policy)))
+    monkeypatch.setattr(source_history, "end_replayed", lambda _, database, policy, _note: done.append((database, policy)))
     monkeypatch.setattr(Loading, "carry_out", lambda *_: done.append("tables"))
     monkeypatch.setattr(Loading, "finish", lambda *_, **__: None)
     for head in (header(60, recovery="token", acid=True), header(60, acid=True), header(60, recovery="token")):
@@ -48,6 +48,23 @@ def test_what_stands_for_transactions_ends_before_a_recovery_is_loaded(monkeypat
         session.copier = cast("Any", object())
         bootstrap.load_objects(session, repair=True)
     assert (done[0], set(done[1:])) == (("db", policy_of(SOURCE, "db")), {"tables"})
+
+
+def test_tables_whose_transactions_were_ended_are_lost_until_the_recovery_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the next recovery takes them for equal, or a window passes commits of which the target knows nothing any more."""
+    monkeypatch.setattr(source_history, "end_replayed", lambda *args: args[-1](["t"]))
+
+    def fails(*_: object) -> None:
+        raise Unreachable("the target")
+
+    monkeypatch.setattr(Loading, "carry_out", fails)
+    state = ReplicaState(SOURCE, 50, recovery="token")
+    head = header(60, recovery="token", acid=True)
+    session = loading(state, head, [replica("t", 40), replica("u", 40)], [record("t")])
+    session.copier = cast("Any", object())
+    with pytest.raises(Unreachable):
+        bootstrap.load_objects(session, repair=True)
+    assert (session.state.unfinished, session.state.recovery) == (["t"], "token")
 
 
 def test_a_rebuild_ends_the_undo_of_tables() -> None:

@@ -30,13 +30,16 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
     metastore.database.return_value = Database("db", locationUri=home, parameters={"repl.source.for": "next"} if feeds else {})
     metastore.table_names.return_value = ["t"]
     metastore.tables.side_effect = lambda _database, _names: iter([table])
-    metastore.write_ids.side_effect = [{"t": WriteIds(3, frozenset({2}))}, {"t": WriteIds(3)}]
-    metastore.open_transactions.return_value = [70]
-    metastore.write_ids_of.side_effect = lambda _id, _database, _names: iter([("t", 2)])
+    metastore.write_ids.side_effect = [{"t": WriteIds(3, frozenset({2, 3}))}, {"t": WriteIds(3)}]
+    metastore.open_transactions.return_value = [70, 71]
+    metastore.replayed_among.return_value = [70]  # the other one is of a user
+    metastore.write_ids_of.side_effect = lambda one, _database, _names: iter([("t", 2 if one == 70 else 3)])
     metastore.sources_of.return_value = iter([5, 6])
     policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
     storage = Storage((Root(uri=f"file://{tmp_path}"),))
-    end_replayed(Target(metastore, storage, policy, storage), "db", "p")
+    noted = list[object]()
+    end_replayed(Target(metastore, storage, policy, storage), "db", "p", lambda names: noted.append(sorted(names)))
+    assert (noted, metastore.replayed_among.call_args.args) == ([["t"]], ((70, 71),))
     committed = [one.args for one in metastore.replay_commit.call_args_list]
     aborted = [one.args for one in metastore.abort_replayed.call_args_list]
     left = sorted(one.name for one in place.iterdir())
@@ -44,4 +47,4 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert (committed, aborted) == ([("p", 5, "db", ()), ("p", 6, "db", ())], [])
         assert left == ["base_0000001", "delta_0000001_0000001", "delta_0000003_0000003"]
     else:
-        assert (committed, aborted, len(left)) == ([], [("p", (70,))], 5)
+        assert (committed, aborted, len(left)) == ([], [("p", [70])], 5)
