@@ -11,7 +11,7 @@ import dagster as dg
 
 from hive_replication.errors import ReplicationError, Unreachable
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import SAME_OBJECTS, Names, partition_name
+from repl_assets.catalog.keys import NO_STRAYS, SAME_OBJECTS, Names, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Partitions, last_failure, with_failed
@@ -34,7 +34,7 @@ def database_checks(specs: Specs, database: CatalogDatabase) -> Iterator[dg.Asse
     yield no_alarms_check(specs, database)
     if SAME_OBJECTS in specs.policy.checks.run:
         yield same_objects_check(specs, database)
-    if "no_strays" in specs.policy.checks.run:
+    if NO_STRAYS in specs.policy.checks.run:
         yield no_strays_check(specs, database)
     if checked := _table_checks(specs, database):
         yield checked

@@ -10,7 +10,7 @@ import dagster as dg
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.markdown import link
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names, partition_name
+from repl_assets.catalog.keys import AFTER_OTHERS, NO_STRAYS, POLICY_TAG, Names, partition_name
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
@@ -128,9 +128,9 @@ def _evaluate_database(
             yield answer
         if database.overflow and tables:
             yield _summary(answers).evaluation(EvaluationKey(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
-    if "no_strays" in specs.policy.checks.run and tables:
-        with _noted(engine, f"no_strays of {database.name}", errors):
-            yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, "no_strays"))
+    if NO_STRAYS in specs.policy.checks.run and tables:
+        with _noted(engine, f"{NO_STRAYS} of {database.name}", errors):
+            yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, NO_STRAYS))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import dagster as dg
 
 from hive_replication.verify import strays
 from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import NO_STRAYS
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, Finding, last_failure
@@ -18,14 +19,14 @@ def no_strays_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksDe
     """The check as a definition of Dagster."""
     names = specs.names
     spec = dg.AssetCheckSpec(
-        "no_strays",
+        NO_STRAYS,
         asset=names.database(database.name, "load"),
         description="The target has no table or partition that the source lacks, and no directory that nothing points at.",
-        blocking="no_strays" in specs.policy.checks.blocking,
+        blocking=NO_STRAYS in specs.policy.checks.blocking,
     )
 
     @dg.multi_asset_check(
-        name=names.of_database(database.name, "no_strays"),
+        name=names.of_database(database.name, NO_STRAYS),
         specs=[spec],
         can_subset=True,
         required_resource_keys=names.resources,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from pathlib import Path
 
 import dagster as dg
@@ -16,6 +15,7 @@ from dagster.components.utils.project_paths import get_local_state_path
 from pydantic import ValidationError
 
 from hive_replication.policy import Policy
+from repl_assets.components.kept_files import write_whole
 
 _LOG = logging.getLogger("dagster")
 
@@ -46,9 +46,7 @@ def kept_policy(place: Path | None) -> Policy | None:
 
 def keep_policy(place: Path, policy: Policy) -> None:
     """Keeps a policy whose definitions could be made."""
-    written = place.with_name(f"{place.name}.{os.getpid()}")
     try:
-        written.write_text(policy.model_dump_json(), encoding="utf-8")
-        written.replace(place)
+        write_whole(place, policy.model_dump_json())
     except OSError as error:
         _LOG.warning("the policy %s cannot be kept for when its file is not valid: %s", policy.name, error)

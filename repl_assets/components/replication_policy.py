@@ -21,6 +21,7 @@ from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.policy import Policy, load_policy
 from repl_assets.build import MOST_TABLES, policy_definitions
 from repl_assets.catalog.catalog import Catalog, read_catalog
+from repl_assets.components.kept_files import write_whole
 from repl_assets.components.last_policy import keep_policy, kept_policy, place_of
 from repl_assets.components.reading import BUDGET, note_reading, read_again, was_read
 from repl_assets.dagster_private import DefinitionsLoadContext, DefinitionsLoadType
@@ -162,9 +163,7 @@ class ReplicationPolicy(dg.StateBackedComponent, dg.Resolvable):
         except ReplicationError as error:
             _LOG.warning("the source of policy %s cannot be read, %s: %s", policy.name, kept, error)
             return
-        written = state_path.with_name(f"{state_path.name}.{os.getpid()}")  # another process may be reading
-        written.write_text(found.to_json(), encoding="utf-8")
-        written.replace(state_path)
+        write_whole(state_path, found.to_json())
 
     def build_defs_from_state(self, context: dg.ComponentLoadContext, state_path: Path | None) -> dg.Definitions:
         """Definitions from the policy and the catalog; none, with a warning, where no policy is named."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.open_writers import writers
+from hive_replication.load.replica.open_writers import transactional_tables, writers
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.logs import about
 from hive_replication.metastore.faults import TransactionGone
-from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table, directory_of
 from hive_replication.storage import paths
 
@@ -38,7 +37,7 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
     metastore = target.metastore
     writing = writers(metastore, database)
     if writing and (found := metastore.replayed_among(writing)):  # others are of whoever writes to tables of their own
-        tables = _transactional(target, database)
+        tables = transactional_tables(metastore, database)
         written: dict[str, set[int]] = {}
         for transaction in found:
             for name, write_id in metastore.write_ids_of(transaction, database, tables):
@@ -54,12 +53,6 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
             metastore.abort_replayed(policy, found)
     if left := writers(metastore, database):
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
-
-
-def _transactional(target: Target, database: str) -> Mapping[str, Table]:
-    metastore = target.metastore
-    tables = metastore.tables(database, metastore.table_names(database))
-    return {one.tableName.lower(): one for one in tables if is_transactional(one)}
 
 
 def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:

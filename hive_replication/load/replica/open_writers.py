@@ -1,9 +1,16 @@
-"""Open transactions that write to a database."""
+"""Transactional tables of a database, and open transactions that write to them."""
 
 from __future__ import annotations
 
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.metastore.types import Table
+
+
+def transactional_tables(metastore: Metastore, database: str) -> dict[str, Table]:
+    """The transactional tables of a database, by name in small letters."""
+    tables = metastore.tables(database, metastore.table_names(database))
+    return {one.tableName.lower(): one for one in tables if is_transactional(one)}
 
 
 def writers(metastore: Metastore, database: str) -> tuple[int, ...]:
@@ -15,9 +22,7 @@ def writers(metastore: Metastore, database: str) -> tuple[int, ...]:
     """
     if metastore.features.major < 4:
         return ()
-    names = [
-        one.tableName.lower() for one in metastore.tables(database, metastore.table_names(database)) if is_transactional(one)
-    ]
+    names = list(transactional_tables(metastore, database))
     seen = metastore.write_ids(database, names) if names else {}
     if not any(one.open for one in seen.values()):
         return ()
