@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, repeat
 from typing import TypeVar
 
 from hive_metastore.ThriftHiveMetastore import Client
@@ -53,6 +54,10 @@ def consecutive(events: Iterable[NotificationEvent], after: int) -> Iterator[Not
 
 _RECOVERY = "hive-repl recover compares the replica with its source and bootstraps again what differs"
 _LOOK_AGAIN = 0.5  # seconds
+_FIRST = 50  # events of a first page: how large they are is not known before; an ADD_PARTITION of 1,000 partitions has 1.6 MB
+_FEW = 10  # events that a metastore can answer with, however large they are
+_PAGE = 16 << 20  # bytes of messages
+_STEP = 4  # how many times as many events as the page before may be asked for, and how many times fewer after a lost answer
 
 
 class NotificationLog(Calls):
@@ -84,7 +89,7 @@ class NotificationLog(Calls):
         Args:
             after: an event id; 0 for the beginning of the log.
             until: last event id wanted; it need not exist yet, then the newest is the last.
-            batch: events a call.
+            batch: the most events of a call; where their messages are large, it asks for fewer.
             patience: seconds for which an event that is missing is looked for again: a Hive 3.1 metastore may commit it after a
                 later one.
 
@@ -163,8 +168,10 @@ class NotificationLog(Calls):
         self.call(what, lambda client: client.fire_listener_event(request), repeatable=False)
 
     def _pages(self, after: int, last: int, batch: int) -> Iterator[NotificationEvent]:
+        """The events, in pages of about ``_PAGE`` bytes: the metastore holds all of an answer in its memory."""
+        size = min(_FIRST, batch)
         while after < last:
-            page = self._page(after, batch)
+            page = self._page(after, size)
             for event in page:
                 if event.eventId > last:
                     return
@@ -172,7 +179,16 @@ class NotificationLog(Calls):
             if not page:
                 return
             after = page[-1].eventId
+            if len(page) < size:  # an answer was lost: no more are asked for, but a metastore that was only away costs little
+                batch = min(batch, max(_FEW, len(page)))
+            shown = sum(len(event.message or "") for event in page)
+            size = max(1, min(batch, _STEP * len(page), _PAGE * len(page) // max(shown, 1)))
 
     def _page(self, after: int, batch: int) -> list[NotificationEvent]:
-        request = NotificationEventRequest(lastEvent=after, maxEvents=batch)
-        return self._of_log(f"get_next_notification after {after}", lambda client: client.get_next_notification(request).events)
+        """At most so many events; fewer where the connection is lost, since an answer may be too large for the metastore."""
+        sizes = accumulate(repeat(_STEP), lambda size, step: max(1, size // step), initial=batch)
+
+        def ask(client: Client) -> list[NotificationEvent]:
+            return client.get_next_notification(NotificationEventRequest(lastEvent=after, maxEvents=next(sizes))).events
+
+        return self._of_log(f"get_next_notification after {after}", ask)

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
 import pytest
+from thrift.transport.TTransport import TTransportException
 
 from hive_replication.errors import BadRequest, MissingEvents, Unreachable
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.notification_log import consecutive
 from hive_replication.metastore.transport import addresses
 from hive_replication.metastore.types import NotificationEvent
@@ -62,3 +70,72 @@ def test_an_unreachable_metastore_is_named() -> None:
     ):
         metastore.databases()
     assert e.value.exit_code == 1
+
+
+@dataclass
+class Server:
+    """A metastore whose log has events of certain sizes, and whose memory may not hold a large answer."""
+
+    sizes: dict[range, int]
+    memory: float = float("inf")
+    asked: list[int] = field(default_factory=list[int])
+    answers: list[int] = field(default_factory=list[int])
+
+    @property
+    def last(self) -> int:
+        return max(ids[-1] for ids in self.sizes)
+
+    def get_current_notificationEventId(self) -> Any:  # noqa: N802
+        return SimpleNamespace(eventId=self.last)
+
+    def get_next_notification(self, request: Any) -> Any:
+        first = request.lastEvent + 1
+        wanted = range(first, first + request.maxEvents)
+        texts = {ids: "x" * size for ids, size in self.sizes.items()}
+        events = [NotificationEvent(eventId=i, message=text) for ids, text in texts.items() for i in ids if i in wanted]
+        self.asked.append(request.maxEvents)
+        size = sum(len(one.message) for one in events)
+        if size > self.memory:
+            raise TTransportException(message="read 0 bytes")
+        self.answers.append(size)
+        return SimpleNamespace(events=events)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], list[int]]:
+    """Reads all of a server's log."""
+
+    def read(server: Server) -> list[int]:
+        monkeypatch.setattr(Connections, "_connect", Mock(return_value=Mock(client=server)))
+        monkeypatch.setattr("tenacity.nap.time.sleep", Mock())
+        with Metastore("thrift://a:1") as metastore:
+            return [event.eventId for event in metastore.events(0)]
+
+    return read
+
+
+def test_small_events_are_read_a_thousand_a_call(read: Callable[[Server], list[int]]) -> None:
+    server = Server({range(1, 1_001): 2_000})
+    assert read(server) == [*range(1, 1_001)]
+    assert len(server.asked) == 3
+    many = Server({range(1, 10_001): 2_000})
+    assert read(many) == [*range(1, 10_001)]
+    assert len(many.asked) == 12
+
+
+def test_no_answer_has_many_events_that_are_large(read: Callable[[Server], list[int]]) -> None:
+    server = Server({range(1, 201): 2 << 20})
+    assert read(server) == [*range(1, 201)]
+    assert max(server.answers) == 50 * (2 << 20)  # before anything is known of them
+    assert max(server.answers[1:]) <= 16 << 20
+    later = Server({range(1, 301): 1_000, range(301, 401): 2 << 20, range(401, 1_401): 1_000})
+    assert read(later) == [*range(1, 1_401)]
+
+
+def test_a_metastore_that_cannot_hold_an_answer_is_asked_for_less(read: Callable[[Server], list[int]]) -> None:
+    for server in (
+        Server({range(1, 201): 2 << 20}, memory=64 << 20),
+        Server({range(1, 2_001): 1_000, range(2_001, 3_001): 2 << 20}, memory=64 << 20),
+    ):
+        assert read(server) == [*range(1, server.last + 1)]
+        assert 0 < len(server.asked) - len(server.answers) <= 5  # answers that were lost
