@@ -16,7 +16,8 @@ from hive_replication.load.operations.functions import given_up_functions
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
-from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, in_batches
+from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
+from hive_replication.load.plan.lane_batches import in_batches
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.policy_change import with_scope
 from hive_replication.load.replica.covers import covers

@@ -18,12 +18,13 @@ from hive_replication.errors import Refused
 from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.avro_schemas import copied_schemas
-from hive_replication.load.operations.conflict_resolutions import Adopt, Resolution
+from hive_replication.load.operations.conflict_resolutions import Adopt
 from hive_replication.load.operations.constraints import OWN, SetConstraints, on_target
 from hive_replication.load.operations.statistics import Columns, SetStatistics
 from hive_replication.load.operations.transactions import ImpressWriteIds, snapshot_policy
 from hive_replication.load.plan import call_groups, gate
 from hive_replication.load.plan.conflicts import Conflicts, is_foreign
+from hive_replication.load.plan.lane_batches import in_parts
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.name_mapping import NameMapping, object_name
 from hive_replication.load.replica.state import CHECKPOINT, object_id
@@ -104,7 +105,7 @@ class ObjectPlanner:
         number = 1 + crc32(record.name.encode())
         staging = staging_name(self.evid, number, transactional=record.write_ids is not None)
         try:
-            for part in _parts(self._resolved(staging, record, existing, partitions), most):
+            for part in in_parts(self._resolved(staging, record, existing, partitions), most):
                 yield LanePlan((name,), base, part), []
         except Refused as error:
             yield LanePlan((name,), base, (), Stop(self.evid, str(error), refused=True)), []
@@ -261,46 +262,6 @@ class ObjectPlanner:
 
     def _due(self, state_id: int, *, again: bool = False) -> bool:
         return gate.due(self.evid, state_id, again=again or self.repair, other_history=self.other_history)
-
-
-def weight(operations: Iterable[op.Operation]) -> int:
-    """How much memory operations take: the number of their objects and files."""
-    return sum(1 + len(content.files) for one in operations for _, content in one.contents)
-
-
-def in_batches(lanes: Iterable[LanePlan], most: int | None) -> Iterator[list[LanePlan]]:
-    """Lanes in batches that are planned and carried out one after another, so that memory holds one of them (pure).
-
-    A part of a lane that has so much itself ends its batch: the next part of the lane comes after it.
-
-    Args:
-        lanes: planned as they are asked for.
-        most: lanes, partitions and files of a batch, but for its last lane; None for all together.
-    """
-    batch: list[LanePlan] = []
-    size = 0
-    for lane in lanes:
-        batch.append(lane)
-        size += 1 + weight(lane.operations)
-        if most is not None and size >= most:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _parts(operations: Iterable[op.Operation], most: int | None) -> Iterator[tuple[op.Operation, ...]]:
-    part: list[op.Operation] = []
-    size, begun, whole = 0, False, most is None
-    for one in operations:
-        part.append(one)
-        size += weight([one])
-        whole = whole or isinstance(one, op.DropTable | Resolution)
-        if not whole and size >= (most or 0):
-            yield tuple(part)
-            part, size, begun = [], 0, True
-    if part or not begun:
-        yield tuple(part)
 
 
 def _columns(partition: str, thing: Table | Partition) -> Columns:

@@ -18,7 +18,8 @@ from hive_replication.load.layout.directories import staging_name
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import SetConstraints
 from hive_replication.load.operations.statistics import SetStatistics
-from hive_replication.load.plan.bootstrap_objects import ObjectPlanner, in_batches
+from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
+from hive_replication.load.plan.lane_batches import in_batches
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.replica.target_partitions import TargetPartitions
@@ -317,3 +318,24 @@ def test_batches_are_as_small_as_their_last_lane_lets_them_be() -> None:
     assert list(map(len, in_batches(lanes, 6))) == [2, 2, 1]
     assert list(map(len, in_batches(lanes, None))) == [5]
     assert list(in_batches([], 6)) == []
+
+
+def test_wide_partitions_are_planned_in_smaller_parts() -> None:
+    """Of 200 columns each takes as much memory as nine that have none."""
+    record = table(partitioned=True)
+    planner = ObjectPlanner(MAPPING, view(None, 30), EVID, "hdfs://d/dump", present=TargetPartitions())
+
+    def largest(columns: int) -> int:
+        wide = [partition(f"ds={number:05}") for number in range(2_000)]
+        for one in wide:
+            one.partition.sd.cols = [FieldSchema(f"c{n}", "string") for n in range(columns)]
+        lanes = (lane for lane, _ in planner.plan(record, wide, 2_000))
+        sizes = [
+            sum(len(one.added) for lane in batch for one in lane.operations if isinstance(one, op.AddPartitions))
+            for batch in in_batches(lanes, 2_000)
+        ]
+        assert sum(sizes) == len(wide)
+        return max(sizes)
+
+    assert largest(24) == 1_000  # with a file each
+    assert largest(200) == 200
