@@ -20,12 +20,13 @@ from hive_replication.dump.source import Source, is_replica, message_hash
 from hive_replication.errors import BadRequest
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.transactions import ENDS
-from hive_replication.metastore.tables import batches
+from hive_replication.events.unpack import unpacked_size
 from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.parallel import settle
 from hive_replication.progress import Progress
 
 _BATCH = 200  # events whose files are looked for at once
+_BYTES = 8 << 20  # of the messages of such a batch; decoded they take some 20 times as much memory
 
 
 def dump_events(
@@ -111,7 +112,7 @@ def _records(
 ) -> Iterator[tuple[NotificationEvent, LogEvent, EventRecord | None]]:
     """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
     database, includes = transactions.database, transactions.includes
-    for batch in batches(events, _BATCH):
+    for batch in _batches(events):
         found = locations.decode_batch(batch)
         ended = {one.evid: source.threads.begin(transactions.record, one) for one in found if one.row.type in ENDS}
         try:
@@ -121,3 +122,16 @@ def _records(
                 yield event, one, ended[one.evid].result() if one.evid in ended else grouped.get(one.evid)
         finally:
             settle(ended.values())
+
+
+def _batches(events: Iterable[NotificationEvent]) -> Iterator[list[NotificationEvent]]:
+    """Events in batches that end at a number of them or of their messages' bytes."""
+    batch, size = list[NotificationEvent](), 0
+    for event in events:
+        batch.append(event)
+        size += unpacked_size(event.message or "")
+        if len(batch) >= _BATCH or size >= _BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import pytest
 
 from hive_replication.dump.format.record_types import FileGroup, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.incremental.event_files import without_later_files
+from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import decode, notification
+from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Partition, StorageDescriptor, Table
+from hive_replication.events.unpack import unpacked_size
+from hive_replication.metastore.types import NotificationEvent, Partition, StorageDescriptor, Table
 from hive_replication.progress import Silent
 from tests import model
 from tests.messages import row
@@ -156,3 +164,38 @@ def test_tables_of_spark_are_listed_where_spark_reads_them() -> None:
     found = [[file.uri for group in one.groups for file in group.files] for one in draft.events]
     assert found == [[f"{places[0]}/part-0"], [f"{places[1]}/part-0"], []]
     assert [decode(notification(row(one))).relocated for one in (moved, altered)] == [True, False]  # type: ignore[attr-defined]
+
+
+def test_few_events_are_decoded_at_once_where_their_messages_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 with 1,000 partitions each took gigabytes."""
+    source, decoded = model.Source(empty=True), list[int]()
+    for kind in ("create", *["nothing"] * 8):
+        source.act(kind, 0, 0, 1)
+    decode = PresentLocations.decode_batch
+
+    def counted(self: PresentLocations, batch: Iterable[NotificationEvent]) -> list[LogEvent]:
+        found = decode(self, batch)
+        decoded.append(len(found))
+        return found
+
+    monkeypatch.setattr(PresentLocations, "decode_batch", counted)
+    for text, sizes in (("", [source.evid]), (" " * (3 << 20), [3] * (source.evid // 3) + [source.evid % 3])):
+        log = moving_source(source, [], [])
+        plain = log.metastore.events
+
+        def events(after: int, until: int, plain: Any = plain, text: str = text) -> Iterator[NotificationEvent]:
+            for event in plain(after, until):
+                event.message += text
+                yield event
+
+        monkeypatch.setattr(log.metastore, "events", events)
+        decoded.clear()
+        dump_events(log, Scope("db"), 0, None, 0, Draft(), Silent())
+        assert decoded == [size for size in sizes if size]
+
+
+def test_a_packed_message_counts_as_what_it_unpacks_to() -> None:
+    text = " ".join(map(str, range(5_000))).encode()
+    assert unpacked_size(base64.b64encode(gzip.compress(text)).decode()) == len(text)
+    assert unpacked_size("{}") == 2
+    assert unpacked_size("H4sI????") <= 64 * 8  # damaged
