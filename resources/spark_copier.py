@@ -124,7 +124,8 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
         home = os.environ.get("JAVA_HOME")
         if not shutil.which("java", path=str(Path(home, "bin")) if home else None):
             raise BadRequest(
-                "Spark needs a JDK 17 or 21: set JAVA_HOME, or raise driver_max_files and driver_max_bytes in the policy"
+                "Spark needs a JDK 17 or 21: set JAVA_HOME, or raise in the policy driver_max_files and driver_max_bytes, "
+                "beyond which Spark copies files, and driver_max_directories, beyond which it lists directories"
             )
         # Only spark-submit reads spark.pyspark.python; and without the variable workers run the first python3 of the path.
         python = self.pyspark.spark_config.get("spark.pyspark.python")

@@ -77,6 +77,12 @@ def test_a_spark_that_does_not_start_is_an_error_of_replication(
         list(copier.copier(storage, storage, description="Repl#db").copy([TASK]))
 
 
+def test_without_java_all_settings_that_lead_to_spark_are_named(copier: SparkCopier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_copier.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(BadRequest, match=r"driver_max_files and driver_max_bytes, .* driver_max_directories"):
+        list(SparkCalls(copier, 1, "Repl#db").map(str, [1]))
+
+
 def test_a_context_that_takes_no_job_is_an_error_of_replication(
     copier: SparkCopier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
