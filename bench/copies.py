@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ class Copies:
         for number in range(self.repeat):
             for who, way in ways.items() if number % 2 == 0 else reversed(ways.items()):
                 found.setdefault(who, []).append(self._timed(way, workload.total, f"{len(found)}{number}"))
-        seconds = {who: min(found[who]) for who in ways}
+        seconds = {who: statistics.median(found[who]) for who in ways}
         rows = {who: {"both, s": each, "MB/s": workload.total / each / 1e6} for who, each in seconds.items()}
         ours, raw, *others = seconds.values()
         means = f"of the raw limit's rate; {min(others) / ours:.2f} times as fast as the faster of fs -cp and DistCp"

@@ -9,11 +9,10 @@ from hive_metastore.ttypes import AddPartitionsRequest
 from bench.company import formula
 from bench.company.formula import WAREHOUSE, Slice
 from hive_replication.connect import Connection
+from hive_replication.load.plan.call_groups import MOST_ADDED
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition
 from hive_replication.parallel import Threads
-
-_BATCH = 500  # partitions of a call, as many as the product's client asks for
 
 
 def read_metastore(sides: Connection, of: Slice) -> None:
@@ -55,7 +54,7 @@ def copy_files(sides: Connection, of: Slice) -> None:
 
 
 def add_partitions(sides: Connection, of: Slice) -> None:
-    """Adds all partitions to tables of another database of the target, in as few calls as a load."""
+    """Adds all partitions to tables of another database of the target, in as many calls as a load."""
     metastore, name = sides.target.metastore, f"{of.name}_raw"
     store = sides.target.policy.target.roots[0].uri.rstrip("/")
     metastore.create_database(formula.database(Slice(name, of.tables, of.partitions, of.files), store))
@@ -65,7 +64,7 @@ def add_partitions(sides: Connection, of: Slice) -> None:
         table.dbName = name
         metastore.create_table(table)
         made = (_elsewhere(formula.partition(of, number, one, store), name) for one in range(of.partitions))
-        for batch in batches(made, _BATCH):
+        for batch in batches(made, MOST_ADDED):
             request = AddPartitionsRequest(dbName=name, tblName=table.tableName, parts=batch, ifNotExists=False, needResult=False)
             metastore.call("add_partitions", lambda client, request=request: client.add_partitions_req(request))
 

@@ -96,17 +96,23 @@ def with_gaps(
     Otherwise a replica without events in the new history would count as idle; so would one whose policy takes other tables now.
     One of which the cursor has a reading of this log was looked at before that.
     """
-    gaps: dict[tuple[int | None, int, str], bool] = {}
+    asked: dict[tuple[int | None, int, str], ReplicaState] = {}
+    for replica in found:
+        if not (replica.busy or cursor.reading(replica.database, replica.stands)) and needs_log(replica, current):
+            asked[_event_of(states[replica.database])] = states[replica.database]
+    # Replicas of hundreds of databases may stand at events of their own: one call after another would take the whole tick.
+    gaps = connection.source.threads.map(lambda state: history_gap(connection.source, state, current), [*asked.values()])
+    other = {event for event, gap in zip(asked, gaps, strict=True) if gap is not None}
     result: list[Replica] = []
     for replica in found:
         state = states[replica.database]
-        key = state.applied, state.applied_time, state.applied_hash
-        known = replica.busy or cursor.reading(replica.database, replica.stands)
-        if not known and needs_log(replica, current) and key not in gaps:
-            gaps[key] = history_gap(connection.source, state, current) is not None
-        has_gap = gaps.get(key, False) or (replica.changed and not replica.busy and not replica.lost(current))
+        has_gap = _event_of(state) in other or (replica.changed and not replica.busy and not replica.lost(current))
         result.append(replace(replica, first_event=min((state.applied or 0) + 1, current)) if has_gap else replica)
     return result
+
+
+def _event_of(state: ReplicaState) -> tuple[int | None, int, str]:
+    return state.applied, state.applied_time, state.applied_hash
 
 
 def with_log(

@@ -31,18 +31,19 @@ _THREADS = 8
 
 @pytest.fixture
 def many(connection: Connection, unique: str) -> Iterator[Sensor]:
-    """The sensor of 200 databases without tables, all replicated."""
+    """The sensor of 200 databases without tables, each replicated to an event of its own."""
     names = [f"{unique}_{number:03}" for number in range(_DATABASES)]
     source, target = connection.source, connection.target.metastore
     with ThreadPoolExecutor(_THREADS) as threads, dg.DagsterInstance.ephemeral() as instance:
         marked = {SOURCE_FOR: "hive_replication"}
-        list(threads.map(lambda name: source.metastore.create_database(Database(name=name, parameters=marked)), names))
-        applied = source.metastore.current_event_id()
-        committed, message_hash = source.reach(applied)
+        stands = dict[str, int]()
+        for name in names:
+            source.metastore.create_database(Database(name=name, parameters=marked))
+            stands[name] = source.metastore.current_event_id()
 
         def replicate(name: str) -> None:
             """Makes what the load of a dump without tables leaves."""
-            state = ReplicaState(f"{source.identity}/{name}", applied, committed, message_hash)
+            state = ReplicaState(f"{source.identity}/{name}", stands[name], *source.reach(stands[name]))
             target.create_database(Database(name=name, parameters=state.parameters()))
 
         list(threads.map(replicate, names))

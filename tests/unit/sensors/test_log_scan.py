@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from threading import Barrier
 from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hive_replication.dump import source as side
 from hive_replication.errors import MissingEvents
 from hive_replication.events.event_records import Notification
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.metastore.types import Database
+from hive_replication.metastore.types import Database, NotificationEvent
 from sensors.notification_log.cursor import Cursor, Reading, read_cursor
-from sensors.notification_log.decision import MANY_EVENTS
-from sensors.notification_log.log_scan import parts, read_part, states
+from sensors.notification_log.decision import MANY_EVENTS, Replica
+from sensors.notification_log.log_scan import parts, read_part, states, with_gaps
 from tests.lags import POLICY
 
 SOURCE: Any = SimpleNamespace(policy=POLICY, acid=True)
@@ -156,3 +159,23 @@ def test_a_database_that_a_metastore_does_not_show_stops_no_other(denies: str, c
     assert "no run starts for the database: get_database hr at thrift://source" in caplog.text
     with pytest.raises(MetastoreError, match="Permission denied"):
         states(between(*sides, "hr"))
+
+
+def test_replicas_at_different_events_are_looked_at_at_the_same_time() -> None:
+    """After a change of the policy nothing is known of any; 200 calls one after another took seconds of each tick."""
+    together, asked = Barrier(4), list[int]()
+
+    class Log:
+        def event(self, evid: int) -> Any:
+            asked.append(evid)
+            together.wait(10)
+            return NotificationEvent(eventId=evid, eventTime=evid, message="other" if evid == 103 else "same")
+
+    names = {f"db{number}": 100 + number // 2 for number in range(8)}  # two each at one event
+    found = {name: ReplicaState(f"uuid/{name}", evid, evid, side.message_hash("same")) for name, evid in names.items()}
+    source = side.Source(Log(), None, POLICY)  # type: ignore[arg-type]
+    connection: Any = SimpleNamespace(source=source)
+    seen = [Replica(name, evid, scanned=evid) for name, evid in names.items()]
+    known = with_gaps(connection, seen, found, Cursor("policy"), 200)
+    assert sorted(asked) == [100, 101, 102, 103]
+    assert {one.database: one.first_event for one in known if one.first_event} == {"db6": 104, "db7": 104}
