@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -21,12 +22,15 @@ from hive_replication.errors import BadRequest
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.transactions import ENDS
 from hive_replication.events.unpack import unpacked_size
+from hive_replication.logs import about
 from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.parallel import settle
 from hive_replication.progress import Progress
 
 _BATCH = 200  # events whose files are looked for at once
-_BYTES = 8 << 20  # of the messages of such a batch; decoded they take some 20 times as much memory
+_BYTES = 8 << 20  # of the messages of such a batch
+_MUCH = 128 << 20  # of the messages of a dump: its load holds all events, and takes some 18 times as much memory
+_LOG = logging.getLogger(__name__)
 
 
 def dump_events(
@@ -112,6 +116,7 @@ def _records(
 ) -> Iterator[tuple[NotificationEvent, LogEvent, EventRecord | None]]:
     """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
     database, includes = transactions.database, transactions.includes
+    number = size = 0
     for batch in _batches(events):
         found = locations.decode_batch(batch)
         ended = {one.evid: source.threads.begin(transactions.record, one) for one in found if one.row.type in ENDS}
@@ -122,6 +127,12 @@ def _records(
                 yield event, one, ended[one.evid].result() if one.evid in ended else grouped.get(one.evid)
         finally:
             settle(ended.values())
+        number, size = number + len(batch), size + sum(len(one.row.message) for one in taken)
+    if size > _MUCH:
+        text = (
+            "messages of %d MB are dumped, and their load may take %.1f GB of memory: set max_events of the policy to %d or less"
+        )
+        _LOG.warning(text, size >> 20, 18 * size / 2**30, max(1, number * _MUCH // size), extra=about(database))
 
 
 def _batches(events: Iterable[NotificationEvent]) -> Iterator[list[NotificationEvent]]:
