@@ -161,7 +161,10 @@ def _retry(
 
 
 def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: list[str]) -> bool:
-    """A run from the lowest held event to the applied id; the load skips what is applied already."""
+    """A run from the lowest held event to the applied id; the load skips what is applied already.
+
+    It may change neither of them and succeed, and drop out of the history: its run key is told from others by the time.
+    """
     window, past = Window(replica.held, replica.applied or 0), replica.last_catch_up
     if replica.at_once:
         past = replace(past, attempt=1) if past else None
@@ -169,8 +172,11 @@ def _catch_up_due(now: float, replica: Replica, starts: list[Start], waiting: li
         waiting.append(f"{replica.database}: held tables are retried in {replica.next_attempt - now:.0f} s")
         return False
     if past is not None and past.window.start == replica.held:
-        return _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting)
-    starts.append(Start("catch-up", window, 1, (replica.database,), _last_run(replica)))
+        if not _retry(now, replica, past, window, CATCH_UP_DELAY, starts, waiting):
+            return False
+    else:
+        starts.append(Start("catch-up", window, 1, (replica.database,)))
+    starts[-1] = replace(starts[-1], after=f"{int(now):x}")
     return True
 
 

@@ -44,7 +44,7 @@ class Start:
         window: the window that it loads.
         attempt: 1 for the first run of this window.
         databases: which it loads, one after another.
-        after: id of the run before it, so that run keys of equal starts at other times differ.
+        after: id of the run before it, or the time in seconds, so that run keys of equal starts at other times differ.
         priority: of the run.
         alone: whether no other database shares the run.
         since: since when the database that has waited longest waits.

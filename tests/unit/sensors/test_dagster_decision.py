@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repl_assets.catalog.keys import Window
+from repl_assets.catalog.keys import Names, Window
 from sensors.notification_log.approval import with_approval
 from sensors.notification_log.decision import (
     CATCH_UP_DELAY,
@@ -20,7 +20,9 @@ from sensors.notification_log.decision import (
     is_counted,
     needs_log,
 )
+from sensors.notification_log.run_requests import run_request
 from sensors.notification_log.runs import Decision, PastRun, Start, limited
+from tests.lags import POLICY
 
 NOW = 1_000_000.0
 LONG_AGO = NOW - 100_000.0
@@ -202,7 +204,15 @@ def test_a_replica_ahead_of_the_log_is_bootstrapped_with_growing_delay() -> None
 
 def test_a_held_lane_catches_up_at_once() -> None:
     held = replace(level(), held=120)
-    assert decided(held).starts == (Start("catch-up", Window(120, 200), 1, ("a",)),)
+    assert decided(held).starts == (Start("catch-up", Window(120, 200), 1, ("a",), f"{int(NOW):x}"),)
+
+
+@pytest.mark.parametrize("known", [None, PastRun("run-2", "catch-up", Window(120, 200), 2, LONG_AGO)])
+def test_a_lane_that_stays_held_catches_up_again_after_its_runs_dropped_out_of_the_history(known: PastRun | None) -> None:
+    names = Names.of(POLICY)
+    held = replace(level(), held=120, last=window(100, 110), last_catch_up=known)
+    starts = [start for now in (NOW, NOW + 60) for start in decided(held, now=now).starts]
+    assert len({run_request(names, start, POLICY).run_key for start in starts}) == 2
 
 
 def test_a_held_lane_catches_up_with_growing_delay() -> None:
@@ -218,7 +228,8 @@ def test_a_held_lane_catches_up_with_growing_delay() -> None:
 def test_a_held_lane_waits_as_the_target_says() -> None:
     held = replace(level(), held=120, next_attempt=NOW + 30)
     assert (decided(held).starts, decided(held).waiting) == ((), ("a: held tables are retried in 30 s",))
-    assert decided(held, now=NOW + 30).starts == (Start("catch-up", Window(120, 200), 1, ("a",)),)
+    (start,) = decided(held, now=NOW + 30).starts
+    assert (start.kind, start.window, start.attempt) == ("catch-up", Window(120, 200), 1)
 
 
 def test_others_of_its_database_go_on_while_a_lane_waits() -> None:
@@ -230,7 +241,7 @@ def test_others_of_its_database_go_on_while_a_lane_waits() -> None:
 def test_another_hold_begins_anew() -> None:
     past = PastRun("run-2", "catch-up", Window(90, 100), 5, NOW - 1)
     (start,) = decided(replace(level(), held=120, last_catch_up=past)).starts
-    assert (start.kind, start.attempt, start.after) == ("catch-up", 1, "run-2")
+    assert (start.kind, start.attempt) == ("catch-up", 1)
 
 
 @pytest.mark.parametrize("limits", [RETRY_DELAY, CATCH_UP_DELAY])
