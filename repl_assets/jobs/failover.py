@@ -15,6 +15,7 @@ from hive_replication import (
     failover_start,
     failover_status,
 )
+from hive_replication.errors import BadRequest
 from hive_replication.failover import role_of
 from hive_replication.markdown import table
 from hive_replication.process import acting_as
@@ -64,6 +65,8 @@ def failover_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
 
 def _taken(engine: Engine, database: str, step: str, *, drop: bool) -> tuple[FailoverStatus, Mapping[str, Any]]:
     """Takes a step; where the failover stands then, and what the step says."""
+    if drop and step != "reverse":
+        raise BadRequest(f"drop belongs to the step reverse: the step {step} drops nothing")
     connection, policy, progress = engine.connection, engine.connection.source.policy, LoggedProgress(engine.log)
     match step:
         case "plan":

@@ -1,17 +1,19 @@
 """The job that repairs a table or some of its partitions, for sensors and for tables without assets of their own."""
 
 # No postponed annotations here: Dagster compares those of contexts as types.
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import dagster as dg
 
+from hive_replication.errors import BadRequest
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, metastore_tags
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.examiner import Examiner
 from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
 from repl_assets.checks.not_held import record_held
-from repl_assets.checks.table_checks import enabled_checks
+from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
 from repl_assets.steps.repair import repair_table
 from repl_assets.typed import log_evaluation, single_op_job
@@ -36,6 +38,22 @@ def repair_request(
 
 def _op_name(names: Names, database: str) -> str:
     return names.local(f"repair_{database}__partitions")
+
+
+def _asked(config: Mapping[str, Any], enabled: Iterable[TableCheck]) -> tuple[str, tuple[str, ...], list[TableCheck]]:
+    """The table, its partitions and checks that the job's configuration names; a table as Hive has it, whatever its case there.
+
+    Raises:
+        BadRequest: it names partitions or checks without their table, or a check that the policy does not enable.
+    """
+    table, partitions = str(config["table"]).strip().lower(), tuple(map(str, config["partitions"]))
+    checks = {check.name: check for check in enabled}
+    wanted = list(map(str, config["checks"]))
+    if not table and (partitions or wanted):
+        raise BadRequest("the configuration names partitions or checks: name their table, too")
+    if unknown := [name for name in wanted if name not in checks]:
+        raise BadRequest(f"the policy enables no check {', '.join(unknown)} of tables; it enables {', '.join(checks) or 'none'}")
+    return table, partitions, [check for name, check in checks.items() if name in wanted]
 
 
 def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, database: CatalogDatabase) -> None:
@@ -63,7 +81,7 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         name=_op_name(names, database.name),
         config_schema={
             "table": dg.Field(str, default_value="", description="The table; where it is empty, all tables that are held"),
-            "partitions": dg.Field([str], default_value=[]),
+            "partitions": dg.Field([str], default_value=[], description="Of the table; where none is named, all"),
             "checks": dg.Field([str], default_value=[], description="Checks of the table to run again after the repair"),
         },
         required_resource_keys=names.resources,
@@ -71,8 +89,9 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         out=dg.Out(dg.Nothing),
     )
     def repair(context: dg.OpExecutionContext) -> None:
+        with as_dagster_failure():
+            table, partitions, checks = _asked(context.op_config, enabled_checks(specs.policy))
         engine = connected_engine(context, names)
-        table, partitions = str(context.op_config["table"]), tuple(context.op_config["partitions"])
         try:
             if not table:
                 _repair_held(context, engine, names, database)
@@ -81,13 +100,12 @@ def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         finally:
             record_held(context, engine, specs, database, repaired=True)
         examiner = Examiner(engine.connection, specs.policy, database.name)
-        for check in enabled_checks(specs.policy):
-            if check.name in context.op_config["checks"]:
-                key = EvaluationKey.of(names, database.name, table, check.name)
-                again = with_failed(partitions or None, last_failure(context.instance, key))
-                with as_dagster_failure():
-                    answer = check.find(examiner, table, again).evaluation(key, again)
-                log_evaluation(context, answer)
+        for check in checks:
+            key = EvaluationKey.of(names, database.name, table, check.name)
+            again = with_failed(partitions or None, last_failure(context.instance, key))
+            with as_dagster_failure():
+                answer = check.find(examiner, table, again).evaluation(key, again)
+            log_evaluation(context, answer)
 
     return single_op_job(
         repair,

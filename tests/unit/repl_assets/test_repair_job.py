@@ -1,0 +1,85 @@
+"""The configuration of the jobs ``repair_<db>`` and ``failover_<db>``, as users write it in the Launchpad."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from hive_replication.policy.checks import Checks
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.specs import Specs
+from repl_assets.checks.findings import Finding
+from repl_assets.jobs.failover import failover_job
+from repl_assets.jobs.repair import repair_job
+from tests.lags import POLICY
+
+SPECS = Specs(POLICY.model_copy(update={"checks": Checks(run=("schema_equal", "not_held"))}), overflow=frozenset({"sales"}))
+SALES = CatalogDatabase("sales", "", "", "", (), (), overflow=1)
+
+
+def failure(job: dg.JobDefinition, config: dict[str, Any]) -> str:
+    """Why a run with this configuration fails, "" where it does not."""
+    (op,) = job.nodes
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = job.execute_in_process(
+            run_config={"ops": {op.name: {"config": config}}},
+            instance=instance,
+            raise_on_error=False,
+            resources=dict.fromkeys(SPECS.names.resources, "none"),
+        )
+        failures = [event.step_failure_data for event in done.all_events if event.is_step_failure]
+    return "".join(str(one.user_failure_data.description) if one.user_failure_data else str(one.error) for one in failures)
+
+
+def repairs(monkeypatch: pytest.MonkeyPatch, **config: Any) -> tuple[str, list[object]]:
+    """How a repair with this configuration fails, and what it repairs and checks."""
+    done: list[object] = []
+    job = import_module("repl_assets.jobs.repair")
+    engine = SimpleNamespace(connection=SimpleNamespace(source=None, target=None), state=lambda _: SimpleNamespace(held=["u"]))
+    monkeypatch.setattr(job, "connected_engine", lambda *_: engine)
+    monkeypatch.setattr(job, "record_held", lambda *_, **__: None)
+    monkeypatch.setattr(job, "repair_table", lambda *given: done.append(given[4:]))
+
+    def find(check: object, _: object, table: str, __: object) -> Finding:
+        done.append((getattr(check, "name", ""), table))
+        return Finding()
+
+    monkeypatch.setattr("repl_assets.checks.table_checks.TableCheck.find", find)
+    return failure(repair_job(SPECS, SALES), config), done
+
+
+def test_a_repair_takes_the_table_whatever_its_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    why, done = repairs(monkeypatch, table=" ORDERS", partitions=["ds=A"], checks=["schema_equal"])
+    assert (why, done) == ("", [("orders", ("ds=A",)), ("schema_equal", "orders")])
+
+
+def test_a_repair_without_a_table_is_one_of_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert repairs(monkeypatch) == ("", [("u",)])
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"partitions": ["ds=1"]}, "the configuration names partitions or checks: name their table, too"),
+        ({"checks": ["not_held"]}, "the configuration names partitions or checks: name their table, too"),
+        (
+            {"table": "orders", "checks": ["row_count"]},
+            "the policy enables no check row_count of tables; it enables not_held, schema_equal",
+        ),
+    ],
+)
+def test_a_repair_that_would_do_something_else_is_refused(
+    config: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert repairs(monkeypatch, **config) == (why, [])
+
+
+def test_a_failover_drops_nothing_but_on_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = import_module("repl_assets.jobs.failover")
+    monkeypatch.setattr(job, "connected_engine", lambda *_: SimpleNamespace(by="jo", connection=None))
+    why = failure(failover_job(SPECS, SALES), {"step": "finish", "drop": True})
+    assert why == "drop belongs to the step reverse: the step finish drops nothing"
