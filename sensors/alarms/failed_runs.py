@@ -1,25 +1,30 @@
 """Failed runs as alarms: the alarm of a database or job begins with a failed run and ends with the next successful one.
 
-A run of several databases has an outcome for each: where the steps of one fail, those of the others go on.
+A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What is mended without
+a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import dagster as dg
 
+from hive_replication.lag import Lag
+from hive_replication.policy import Policy
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
-from sensors.alarms.alarm import Alarm, SeenRuns
+from repl_assets.jobs.repair import repair_job_name
+from sensors.alarms.alarm import Alarm, Open, SeenRuns
 
 _MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
 _LATE = 60.0  # seconds that the end of a run may take to reach Dagster's storage
 _KEPT = 900.0  # seconds; a run that ended earlier and was changed since, e.g. its tags, has been seen
 _REASON = 300  # characters
+_RETRIED = 600.0  # seconds in which a failed window is tried again: until then its next run says how it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,35 @@ def alarm_of(outcome: Outcome) -> Alarm:
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
     return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database)
+
+
+def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
+    """Keys of the alarms of runs of databases that the policy no longer has: no run of them will come."""
+    databases = {"", *policy.databases}
+    return [key for key, one in alarms.items() if one.alarm.kind == "run failure" and one.alarm.database not in databases]
+
+
+def mended(alarms: Mapping[str, Open], lags: Iterable[Lag], names: Names, now: float) -> list[str]:
+    """Keys of the alarms of runs that left nothing to do by now, as the replicas are (pure).
+
+    Args:
+        alarms: by key.
+        lags: of all databases.
+        names: of the policy.
+        now: seconds since the epoch.
+    """
+    keys = {f"run failure: {subject}" for one in lags for subject in _done(one, names)}
+    return [key for key in alarms if key in keys and alarms[key].since <= now - _RETRIED]
+
+
+def _done(one: Lag, names: Names) -> Iterator[str]:
+    """The purposes of runs that have nothing to do in a database; an operator who stopped it knows that its windows wait."""
+    level = one.seconds_behind == 0 and one.complete and not (one.waiting or one.held or one.gap or one.changed)
+    if level or one.stopped or not one.in_source:
+        yield f"windows of {one.database}"
+    if not one.in_source or (one.applied is not None and not one.held):
+        yield f"repairs in {one.database}"
+        yield f"job {repair_job_name(names, one.database)}"
 
 
 def _by_database(instance: dg.DagsterInstance, run_id: str, databases: Collection[str]) -> dict[str, str]:

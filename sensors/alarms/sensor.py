@@ -40,7 +40,7 @@ from sensors.alarms.alarm import (
     without_closed,
 )
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
-from sensors.alarms.failed_runs import Outcome, alarm_of, outcomes
+from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.lag import KeptReader
@@ -127,6 +127,7 @@ def tick(
     names = Names.of(policy)
     cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
+    alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
     alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = AlarmCursor(alarms, runs, now, cursor.replicas)
@@ -192,6 +193,7 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> A
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
+    ended += mended(cursor.alarms, lags, Names.of(policy), cursor.time)
     alarms = updated(cursor.alarms, present, ended, cursor.time)
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))
 

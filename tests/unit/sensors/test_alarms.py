@@ -18,9 +18,10 @@ from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.lag import Lag
+from hive_replication.policy import Policy
 from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
-from repl_assets.catalog.keys import POLICY_TAG, Names, Stage
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
@@ -66,6 +67,7 @@ class Watch:
     short: list[Finding] = field(default_factory=list)
     no_dumps: str = ""
     problem: str = ""
+    policy: Policy = POLICY
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
     of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -83,7 +85,7 @@ class Watch:
         handler = logging.Handler()
         handler.emit = lambda record: self.log.append(record.getMessage())  # type: ignore[method-assign]
         context.log.addHandler(handler)
-        said = tick(context, POLICY, observe, self.now, Watched(self.checks, self.of_partitions, self.problem))
+        said = tick(context, self.policy, observe, self.now, Watched(self.checks, self.of_partitions, self.problem))
         self.cursor = context.cursor
         return str(said.skip_message)
 
@@ -112,6 +114,10 @@ class Watch:
 def watch() -> Iterator[Watch]:
     with dg.DagsterInstance.ephemeral() as instance:
         yield Watch(instance)
+
+
+def with_databases(*names: str) -> Policy:
+    return POLICY.model_copy(update={"databases": {name: name for name in names}})
 
 
 def notified(web: WebServer) -> list[tuple[str, str, str]]:
@@ -277,6 +283,55 @@ def test_failed_runs(web: WebServer, watch: Watch) -> None:
     assert notified(web) == [("ends", "run failure", "windows of sales"), ("begins", "run failure", "job record")]
 
 
+def test_failed_runs_of_a_database_that_the_policy_no_longer_has_end(web: WebServer, watch: Watch) -> None:
+    watch.policy = with_databases("sales", "hr")
+    watch.tick(WELL)
+    watch.run(NAMES.database("hr", "load"), success=False)
+    watch.tick(WELL)
+    assert notified(web) == [("begins", "run failure", "windows of hr")]
+    watch.policy = POLICY
+    watch.run(NAMES.database("hr", "load"), success=False)
+    watch.tick(WELL)
+    assert notified(web) == [("ends", "run failure", "windows of hr")]
+    watch.run(NAMES.database("hr", "load"), success=False)
+    assert watch.tick(WELL) == "no alarms"
+    assert notified(web) == [], "no run will end it"
+
+
+@pytest.mark.parametrize(
+    "mended",
+    [WELL, replace(LATE, stopped="opened by a failover"), replace(WELL, applied=None, seconds_behind=None, in_source=False)],
+)
+def test_a_failed_window_that_is_mended_by_hand_ends(mended: Lag, web: WebServer, watch: Watch) -> None:
+    behind = replace(LATE, seconds_behind=5.0)
+    watch.tick(behind)
+    watch.run(NAMES.database("sales", "load"), success=False)
+    watch.tick(mended)
+    assert watch.tick(mended) == "1 alarm: run failure: windows of sales", "the run that tries it again says more"
+    watch.now += 600
+    for lag in (behind, replace(WELL, held=HELD.held[1:]), replace(WELL, gap="purged", seconds_behind=None)):
+        assert "run failure: windows of sales" in watch.tick(lag)
+    web.take()
+    watch.tick(mended)
+    assert ("ends", "run failure", "windows of sales") in notified(web)
+
+
+def test_failed_repairs_end_once_no_table_is_held(web: WebServer, watch: Watch) -> None:
+    watch.tick(HELD)
+    watch.run(NAMES.table("sales", "orders", "load"), success=False)
+    watch.run(success=False, job_name="repair_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    watch.tick(HELD)
+    watch.now += 600
+    assert watch.tick(HELD).startswith("3 alarms: ")
+    web.take()
+    assert watch.tick(WELL) == "no alarms"
+    assert {about for state, _, about in notified(web) if state == "ends"} == {
+        "repairs in sales",
+        "job repair_sales",
+        "sales.orders",
+    }
+
+
 def test_a_run_that_others_overtake(web: WebServer, watch: Watch) -> None:
     load, other = NAMES.database("sales", "load"), dg.AssetKey(["other", "hr__load"])
     long = create_run_for_test(watch.instance, asset_selection=frozenset([load]), status=dg.DagsterRunStatus.STARTED)
@@ -297,6 +352,7 @@ def test_a_run_that_others_overtake(web: WebServer, watch: Watch) -> None:
 
 def test_many_runs_that_ended_meanwhile(web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_runs, "_MOST_RUNS", 3)
+    watch.policy = with_databases(*(f"d{number}" for number in range(5)))
     watch.now = time.time()
     watch.tick(WELL)
     for number in range(5):
@@ -432,6 +488,7 @@ def test_open_alarms_are_on_the_page_of_their_database_and_in_the_log_of_each_ti
     assert "What to do: check" in watch.log[-1]
     watch.tick()
     assert "nobody answers" in answers()[-1][1], "an outage is about each database"
+    watch.policy = with_databases("sales", "hr")
     failed = watch.run(NAMES.database("hr", "load"), success=False)
     watch.tick(WELL)
     assert answers()[4:] == [(True, "")], f"{failed.run_id} is of another database"
@@ -479,6 +536,7 @@ def test_a_run_that_failed_for_one_of_its_databases(web: WebServer, watch: Watch
         keys = [one.key for one in assets]
         job.execute_in_process(instance=watch.instance, raise_on_error=False, asset_selection=keys)
 
+    watch.policy = with_databases("sales", "hr")
     watch.tick(WELL)
     run("hr", "sales")
     watch.tick(WELL)
