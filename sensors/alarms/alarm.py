@@ -11,6 +11,8 @@ from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 Kind = Literal["run failure", "failed check", "lag", "held table", "gap", "low retention", "unreachable", "invalid policy"]
 State = Literal["begins", "ends"]
 
+_FIGURES = ("lag", "low retention")  # kinds whose text grows older with each tick: shown anew, each would answer the check again
+
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
@@ -43,7 +45,7 @@ class Open:
     """An alarm that has begun.
 
     Args:
-        alarm: as it was when it began.
+        alarm: as it was observed last; one of a lag as it was when it began.
         since: when it began, seconds since the epoch.
         notified: channels that were notified of its begin, and not yet of its end.
         ended: when it ended; None while it lasts.
@@ -102,7 +104,7 @@ def read_cursor(text: str | None) -> AlarmCursor:
 
 
 def updated(known: Mapping[str, Open], present: Mapping[str, Alarm], ended: Collection[str], now: float) -> dict[str, Open]:
-    """The alarms after an observation.
+    """The alarms after an observation; one that lasts has the reason and advice of now.
 
     Args:
         known: the alarms before it.
@@ -113,7 +115,8 @@ def updated(known: Mapping[str, Open], present: Mapping[str, Alarm], ended: Coll
     alarms = dict(known)
     for key, alarm in present.items():
         old = alarms.get(key)
-        alarms[key] = Open(alarm, now) if old is None else replace(old, ended=None)
+        shown = old.alarm if old and old.ended is None and alarm.kind in _FIGURES else alarm
+        alarms[key] = Open(shown, now) if old is None else replace(old, alarm=shown, ended=None)
     for key in ended:
         if key in alarms and key not in present and alarms[key].ended is None:
             alarms[key] = replace(alarms[key], ended=now)

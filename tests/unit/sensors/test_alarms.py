@@ -214,6 +214,19 @@ def test_held_tables_gaps_and_retention(web: WebServer, watch: Watch) -> None:
     assert notified(web) == [("begins", "low retention", "event retention")]
 
 
+def test_an_open_alarm_says_what_is_wrong_now(web: WebServer, watch: Watch) -> None:
+    watch.tick(replace(LATE, held=HELD.held))
+    began = watch.now
+    web.take()
+    watch.tick(replace(LATE, held=(("orders", "permission denied"),), seconds_behind=1300.0))
+    shown = "\n".join(watch.log[-2:])
+    assert f"OPEN since {when(began)}: sales.orders is held: permission denied\nWhat to do: give the account" in shown
+    assert "sales is 20 min behind" in shown, "its figures are told when it begins, not each minute"
+    assert notified(web) == []
+    watch.tick(WELL)
+    assert "sales.orders is held: permission denied" in str(web.take()["/slack"]["text"])
+
+
 def test_a_replica_that_is_gone(web: WebServer, watch: Watch) -> None:
     gone = replace(WELL, applied=None, waiting=None, seconds_behind=None)
     watch.tick(gone)
