@@ -26,7 +26,7 @@ from repl_assets.jobs.repair import repair_job_name, repair_request
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_data
-from sensors.not_now import failed_over, outside_hours, paused
+from sensors.not_now import outside_hours, stopped
 
 _INTERVAL = 30
 _MOST_PARTITIONS = 500  # in one run; the next round finds the rest
@@ -73,7 +73,7 @@ def tick(
 ) -> dg.SensorResult | dg.SkipReason:
     """One tick at a given time: continues the round until its time budget is spent; at least one table."""
     state = replica_state(connection.target.metastore.database(connection.target.policy.target_of(database)))
-    waits = paused({database: state}) | failed_over({database: state})
+    waits = stopped(connection.target.policy, {database: state})
     if reason := outside_hours(connection.target.policy, now) or waits.get(database, ""):
         return dg.SkipReason(reason)
     at = _position(context, names, database)

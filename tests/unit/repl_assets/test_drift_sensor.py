@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import dagster as dg
 import pytest
 
 from hive_replication.errors import Unreachable
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
 from hive_replication.policy.model import Warehouse
@@ -30,6 +32,7 @@ class Ticks:
         self.instance, self.cursor, self.seen = instance, None, list[str]()
         self.slow: dict[str, BaseException] = {}
         self.rounds = set[float]()
+        self.parameters: dict[str, str] = {}  # of the target database
 
     def scan(self, *_: object, begun: float) -> Any:
         self.rounds.add(begun)
@@ -44,15 +47,16 @@ class Ticks:
 
         return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look, finish=finish, told=lambda _: [])
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> object:
         """One tick with time for one table."""
-        metastore = SimpleNamespace(database=lambda _: SimpleNamespace(name="db", parameters={}))
+        metastore = SimpleNamespace(database=lambda _: SimpleNamespace(name="db", parameters=self.parameters))
         storage = SimpleNamespace(roots=())
         target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
         connection: Any = SimpleNamespace(source=SimpleNamespace(storage=storage), target=target)
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        sensor.tick(context, connection, Names.of(self.policy), Drift(every=100, budget=1e-6), "db", now)
+        said = sensor.tick(context, connection, Names.of(self.policy), Drift(every=100, budget=1e-6), "db", now)
         self.cursor = context.cursor
+        return said
 
 
 @pytest.fixture
@@ -88,3 +92,11 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> N
         with pytest.raises(Unreachable):
             ticks.tick(1000.0 + second)
     assert ticks.seen == ["a", "a"]
+
+
+def test_nothing_is_repaired_in_a_database_that_was_undone(ticks: Ticks) -> None:
+    ticks.parameters = replace(ReplicaState("s/db", 100), undone=90).parameters()
+    said = ticks.tick(1000.0)
+    assert isinstance(said, dg.SkipReason)
+    assert said.skip_message == "db: undone to event 90; hive-repl undo db --release"
+    assert ticks.seen == []
