@@ -60,6 +60,8 @@ def run(argv: Sequence[str]) -> int:
         return _failed(str(error), ReplicationError.exit_code, as_json=as_json)
     except typer.TyperException as error:
         return _failed(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code, as_json=as_json)
+    except typer.Abort:  # at a prompt
+        code = INTERRUPTED
     if code == INTERRUPTED:
         return _failed("interrupted", INTERRUPTED, as_json=as_json)
     return code

@@ -152,6 +152,24 @@ def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     assert (process.returncode, error) == (130, "hive-repl: interrupted\n")
 
 
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
+def test_a_prompt_that_is_left_is_one_line_and_exit_code_130(key: str, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs do not
+    code = f"{heeding}; from hive_replication.cli import main; main()"
+    command = ["setsid", "--ctty", sys.executable, "-c", code, "policy", "init", "--config", str(tmp_path / "policy.yaml")]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while process.stderr.read(1) != ":":
+            pass
+        os.write(ours, key.encode())
+        _, error = process.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, error.splitlines()[-1]) == (130, "hive-repl: interrupted")
+    assert "Traceback" not in error
+
+
 def test_columns_of_figures_are_right_aligned() -> None:
     made = drawn(("table", "size", "files", "hash"), [("t", "1.5 MB", 12, "1a"), ("u", "", 3, "22")])
     assert [column.justify for column in made.columns] == ["left", "right", "right", "left"]
