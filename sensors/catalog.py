@@ -17,7 +17,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect.databases import resolved
-from hive_replication.errors import BadRequest, MetastoreError
+from hive_replication.errors import BadRequest, MetastoreError, Refused, Unreachable
 from hive_replication.load.replica.held_retries import delay
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
@@ -75,8 +75,11 @@ def catalog_sensor(
         interval=_INTERVAL,
     )
     def catalog(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        with Metastore.of(policy.source, timeout=TIMEOUT, retries=ATTEMPTS) as metastore:
-            found = sorted(changes(metastore, policy, known))
+        try:
+            with Metastore.of(policy.source, timeout=TIMEOUT, retries=ATTEMPTS) as metastore:
+                found = sorted(changes(metastore, policy, known))
+        except (Unreachable, Refused) as error:  # an outage has an alarm of its own
+            return dg.SkipReason(f"it is not known what has changed: {error}")
         return tick(context, found, why_not, time.time(), read_again)
 
     return catalog

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, TableDrift
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
@@ -63,7 +63,10 @@ def drift_sensor(policy: Policy, drift: Drift, database: str) -> dg.SensorDefini
     )
     def scan_for_drift(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         with in_tick(context.log):
-            return tick(context, connect_for_tick(context, names), names, drift, database, time.time())
+            try:
+                return tick(context, connect_for_tick(context, names), names, drift, database, time.time())
+            except (Unreachable, Refused) as error:  # an outage has an alarm of its own
+                return dg.SkipReason(f"nothing is scanned: {error}")
 
     return scan_for_drift
 

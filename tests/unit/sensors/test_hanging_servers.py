@@ -20,6 +20,7 @@ from hive_replication.lag import Lag, LagReader, sizes
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy, Root
+from hive_replication.policy.checks import Drift
 from hive_replication.storage import Storage
 from repl_assets.catalog.catalog import Catalog
 from repl_assets.definitions import build_defs
@@ -29,6 +30,7 @@ from sensors.lag import KeptReader
 from sensors.notification_log.sensor import SensorSettings
 from tests.lags import POLICY, WELL
 from tests.receivers import web_server
+from tests.unit.repl_assets.test_dagster_definitions import CATALOG
 
 
 @pytest.fixture
@@ -44,8 +46,11 @@ def hanging(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Policy]
 class Ticks:
     """The policy's sensors over ticks."""
 
-    def __init__(self, policy: Policy, instance: dg.DagsterInstance) -> None:
-        self.repository = build_defs(policy, Catalog(), settings=SensorSettings(listen=0)).get_repository_def()
+    def __init__(
+        self, policy: Policy, instance: dg.DagsterInstance, known: Catalog | None = None, *others: dg.Definitions
+    ) -> None:
+        made = build_defs(policy, known or Catalog(), settings=SensorSettings(listen=0))
+        self.repository = dg.Definitions.merge(made, *others).get_repository_def()
         self.instance = instance
         self.cursors: dict[str, str | None] = {}
 
@@ -72,6 +77,16 @@ def test_ticks_end_and_say_that_nobody_answers(ticks: Ticks) -> None:
     assert "the lag is not known: " in said.skip_message
     assert ticks.tick("notification_log").skip_message.startswith("nothing can be started: ")
     assert time.monotonic() - began < 20
+
+
+def test_ticks_of_drift_and_the_catalog_say_that_nobody_answers(hanging: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "TIMEOUT", 0.2)
+    policy = hanging.model_copy(update={"drift": Drift()})
+    looking = dg.Definitions(sensors=[catalog.catalog_sensor(policy, {"sales": frozenset()}, lambda: "")])
+    with dg.DagsterInstance.ephemeral() as instance:
+        ticks = Ticks(policy, instance, CATALOG, looking)
+        assert ticks.tick("drift_sales").skip_message.startswith("nothing is scanned: ")
+        assert ticks.tick("catalog").skip_message.startswith("it is not known what has changed: ")
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["in time", "ended by Dagster"])
