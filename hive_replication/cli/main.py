@@ -40,7 +40,13 @@ Version = Annotated[
 def main() -> None:
     """The console script ``hive-repl``."""
     logging.getLogger().addHandler(logging.NullHandler())  # libraries log each lost attempt; the one error at the end says it
-    sys.exit(run(sys.argv[1:]))
+    code = ReplicationError.exit_code
+    try:
+        code = run(sys.argv[1:])
+        print(end="", flush=True)
+    except BrokenPipeError:  # whoever reads the results has gone: Python would try again at its end, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(argv: Sequence[str]) -> int:

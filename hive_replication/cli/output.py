@@ -67,6 +67,16 @@ class Output:
             for line in lines:
                 print(printable_lines(line), file=sys.stderr)
 
+    def failure(self, why: str) -> None:
+        """Says why there is no result this time, of a command that goes on: on stderr, or among its JSON.
+
+        Args:
+            why: one sentence.
+        """
+        if self.json:
+            print_json({"error": why})
+        self.remark(why)
+
     def notice(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], lines: Iterable[str]) -> None:
         """Shows a table for people on stderr, or as lines; nothing without rows, or where JSON is asked for.
 

@@ -39,6 +39,7 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
     it shows what the other one says.
     """
     from hive_replication import lags
+    from hive_replication.errors import Unreachable
     from hive_replication.lag import LagReader
 
     chosen = settings(context, config, json)
@@ -54,7 +55,10 @@ def lag(context: typer.Context, tables: Tables = False, watch: Watch = None, con
         _live(reader, watch, tables=tables)
     else:
         while True:
-            _show(chosen.output, reader.read(), tables=tables)
+            try:
+                _show(chosen.output, reader.read(), tables=tables)
+            except Unreachable as error:  # it may answer again
+                chosen.output.failure(str(error))
             sys.stdout.flush()
             time.sleep(watch)
 
@@ -71,16 +75,16 @@ def _live(reader: LagReader, every: float, *, tables: bool) -> None:
 
     from hive_replication.errors import Unreachable
 
-    found = reader.read()
+    found: Sequence[Lag] = ()
     with Live(auto_refresh=False) as live:
         while True:
-            table = drawn(_columns(tables=tables), _rows(found, tables=tables))
-            live.update(Group(table, Text(f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends")), refresh=True)
-            time.sleep(every)
             try:
                 found = reader.read()
             except Unreachable as error:
                 live.console.print(Text(printable_lines(str(error))))
+            table = drawn(_columns(tables=tables), _rows(found, tables=tables))
+            live.update(Group(table, Text(f"{time.strftime('%H:%M:%S')}, every {every:g} s; Ctrl-C ends")), refresh=True)
+            time.sleep(every)
 
 
 def _columns(*, tables: bool) -> Sequence[str]:

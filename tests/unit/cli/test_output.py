@@ -22,13 +22,16 @@ from hive_replication.cli.main import run
 from hive_replication.cli.output import Output, drawn
 from hive_replication.cli.words import arrange, statement
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.errors import Unreachable
 from hive_replication.events.files import FileRef
+from hive_replication.lag import Lag, LagReader
 from hive_replication.load.copied_files import Copies
 from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.repl_status import HeldTable
 from hive_replication.load.report import Collapsed, Held, LoadReport, Skipped
 from hive_replication.statements import ReplLoad, parse
 from hive_replication.units import count_figure, duration_figure, size, size_figure, time_figure
+from tests.lags import POLICY, WELL
 
 PROGRAM = [sys.executable, "-c", "from hive_replication.cli import main; main()"]
 
@@ -168,6 +171,44 @@ def test_a_prompt_that_is_left_is_one_line_and_exit_code_130(key: str, tmp_path:
     os.close(theirs)
     assert (process.returncode, error.splitlines()[-1]) == (130, "hive-repl: interrupted")
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("words", "unbuffered", "code"), [("--version", "", 0), ("--json nothing", "1", 1), ("--json nothing", "", 2)]
+)
+def test_a_reader_that_has_gone_is_no_error(words: str, unbuffered: str, code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run([*PROGRAM, *words.split()], stdout=writing, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize("json_too", [True, False])
+def test_a_watch_of_lags_outlives_an_outage(
+    json_too: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY.model_dump_json(exclude_defaults=True))
+    answers: list[list[Lag] | Exception] = [Unreachable("nobody answers"), [WELL], Unreachable("nobody answers"), [WELL]]
+
+    def read(_: LagReader) -> list[Lag]:
+        if isinstance(answer := answers.pop(0) if answers else KeyboardInterrupt(), BaseException):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(LagReader, "read", read)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert run(["--config", str(policy), "lag", "--watch", "1", *(["--json"] if json_too else [])]) == 130
+    shown = capsys.readouterr()
+    if json_too:
+        *found, end = map(json.loads, shown.out.splitlines())
+        assert [one["error"] if isinstance(one, dict) else one[0]["database"] for one in found] == ["nobody answers", "sales"] * 2
+        assert end == {"error": "interrupted", "exit_code": 130}
+    else:
+        assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["sales"] * 2
+        assert shown.err.splitlines() == [*["nobody answers"] * 2, "hive-repl: interrupted"]
 
 
 def test_columns_of_figures_are_right_aligned() -> None:
