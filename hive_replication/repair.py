@@ -18,7 +18,7 @@ from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, Outdated
 from hive_replication.load.command import repl_load
 from hive_replication.load.operations.transactions import ImpressWriteIds
-from hive_replication.load.replica.state import replica_state
+from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.load.undo.undo import release
@@ -98,6 +98,7 @@ def _repair(
     progress: Progress | None,
 ) -> Repair:
     name = target.policy.target_of(database)
+    partitions = to_dump(source, target, database, table, partitions)
     dump = repl_dump(source, ReplDump(database, table), store, partitions=partitions, progress=progress)
     events = bring_up(source, target, store, copier, database, table, dump.last_evid, progress=progress)
     load = repl_load(
@@ -109,6 +110,17 @@ def _repair(
         again = ReplLoad(events.directory, name)
         repl_load(target, again, store, copier, only=table, rebuilt=True, source=source.metastore, progress=progress)
     return Repair(dump, load, events)
+
+
+def to_dump(
+    source: Source, target: Target, database: str, table: str | None, partitions: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """The partitions to dump for a repair; None, for all of a table, also where no events bring it to where they stand then."""
+    state = replica_state(target.metastore.database(target.policy.target_of(database)))
+    if partitions is None or table is None or not _why_as_it_is(source, state, table):
+        return partitions
+    _LOG.info("all of the table is repaired: no events bring the rest of it up", extra=about(database, table))
+    return None
 
 
 def bring_up(
@@ -135,7 +147,7 @@ def bring_up(
         progress: shows the progress.
 
     Returns:
-        What the load did; None if all of the lane is at this event id already.
+        What the load did; None if all of the lane is at this event id already, or no events can bring the table there.
 
     Raises:
         BadRequest: the target database is no finished replica.
@@ -144,9 +156,9 @@ def bring_up(
     state = replica_state(target.metastore.database(name))
     if state.applied is None:
         raise BadRequest(f"the target database {name!r} is no finished replica: load a bootstrap dump of {database!r} first")
-    if table in state.lost:
-        _LOG.info("the table is dumped as it is: a dump of it failed before", extra=about(name, table, evid))
-        return None  # its events cannot be applied to it
+    if table is not None and (why := _why_as_it_is(source, state, table)):
+        _LOG.info("the table is dumped as it is: %s", why, extra=about(name, table, evid))
+        return None
     position = min(state.applied, state.position(table or ""))
     while position < evid:
         _LOG.info("events after %d are loaded before the repair", position, extra=about(name, table, evid))
@@ -156,7 +168,20 @@ def bring_up(
         )
         # A rename or a transaction may join others to it that are further behind: their events are not to be passed over.
         lane = next((held for held in load.held if table in held.tables and not held.tried), None)
-        if lane is None or not 0 < lane.after < position:
+        if lane is None or not 0 < lane.after < position or _is_purged(source, state, lane.after):
             return load
         position = lane.after
     return None
+
+
+def _why_as_it_is(source: Source, state: ReplicaState, table: str) -> str:
+    """Why events cannot be applied to a table, so that a dump of all of it alone brings it anywhere; "" where they can."""
+    if table in state.lost:
+        return "a dump of it failed before"
+    position = state.position(table)
+    return f"the source's log lacks the events after {position}, where it stands" if _is_purged(source, state, position) else ""
+
+
+def _is_purged(source: Source, state: ReplicaState, position: int) -> bool:
+    """Whether the log lost events that a name behind its database waits for; those that the database lacks are a gap of it."""
+    return position < (state.applied or 0) and source.metastore.event(position + 1) is None

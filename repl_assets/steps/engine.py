@@ -24,7 +24,7 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.process import acting_as, this_process
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
-from hive_replication.repair import DUMPS, bring_up
+from hive_replication.repair import DUMPS, bring_up, to_dump
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.dead_runs import process_tag
 from repl_assets.catalog.keys import DATABASE_TAG, HEARTBEAT_TAG, TAG_LENGTH, Names, Window, database_of
@@ -153,6 +153,8 @@ class Engine:
     def dump(self, statement: ReplDump, partitions: tuple[str, ...] | None = None, *, made: MadeWith | None = None) -> DumpResult:
         """``REPL DUMP``."""
         connection, progress = self.connection, LoggedProgress(self.log)
+        if partitions is not None:
+            partitions = to_dump(connection.source, connection.target, statement.database, statement.table, partitions)
         return repl_dump(connection.source, statement, connection.store, partitions=partitions, made_with=made, progress=progress)
 
     def load(self, statement: ReplLoad, *, repair: bool) -> LoadReport:

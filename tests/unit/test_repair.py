@@ -31,16 +31,19 @@ class _Replicas:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ends: list[int], load: Callable[[Any, bool], Any]) -> None:
         self.dumps: list[tuple[int | None, int | None]] = []
+        self.parts: list[tuple[str, ...] | None] = []
+        self.purged = 0
+        self.state = STATE
         self.ends, self.load = ends, load
         monkeypatch.setattr(MODULE, "repl_dump", self._dump)
         monkeypatch.setattr(MODULE, "repl_load", self._load)
-        home = database_with_state(Database("db", parameters={}), STATE)
         policy = SimpleNamespace(target_of=str)
-        metastore = SimpleNamespace(database={"db": home}.get)
-        self.source: Any = SimpleNamespace(metastore=None)
+        metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
+        self.source: Any = SimpleNamespace(metastore=SimpleNamespace(event=lambda evid: evid if evid > self.purged else None))
         self.target: Any = SimpleNamespace(metastore=metastore, policy=policy)
 
-    def _dump(self, _source: object, statement: Any, *_: object, **__: object) -> Any:
+    def _dump(self, _source: object, statement: Any, *_: object, partitions: tuple[str, ...] | None = None, **__: object) -> Any:
+        self.parts.append(partitions)
         self.dumps.append((statement.from_evid, statement.to_evid))
         end = statement.to_evid if statement.from_evid is not None else self.ends.pop(0)
         return SimpleNamespace(directory=f"{statement.from_evid}", last_evid=end)
@@ -48,8 +51,8 @@ class _Replicas:
     def _load(self, _target: object, statement: Any, *_: object, repair: bool = False, **__: object) -> Any:
         return self.load(statement, repair)
 
-    def repair(self, table: str | None = "t") -> Repair:
-        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", table)
+    def repair(self, table: str | None = "t", partitions: tuple[str, ...] | None = None) -> Repair:
+        return repair(self.source, self.target, cast("Any", None), cast("Any", None), "db", table, partitions)
 
     def bring_up(self, evid: int) -> Any:
         return bring_up(self.source, self.target, cast("Any", None), cast("Any", None), "db", "t", evid)
@@ -97,6 +100,36 @@ def test_events_before_a_repair_begin_where_the_tables_that_join_its_lane_stand(
 def test_a_table_of_the_lane_that_no_events_bring_up_stays_where_it_is(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """One that is lost, or that waits after an undo."""
     replicas = _Replicas(monkeypatch, [], lambda _statement, _repair: _lane(after, tried=False))
+    assert replicas.bring_up(1700) is not None
+    assert replicas.dumps == [(1600, 1700)]
+
+
+@pytest.mark.parametrize("reason", ["event 51 failed", "undone to 50 by request"])
+@pytest.mark.parametrize(("purged", "dumps", "parts"), [(50, [(None, None), (50, 1700)], ("ds=1",)), (51, [(None, None)], None)])
+def test_a_table_whose_events_the_log_has_no_longer_is_repaired_whole(
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+    purged: int,
+    dumps: list[tuple[int | None, int | None]],
+    parts: tuple[str, ...] | None,
+) -> None:
+    """It stood still for longer than the source keeps events; no partition alone brings it to where its database stands."""
+    replicas = _Replicas(monkeypatch, [1700], lambda *_: DONE)
+    replicas.state, replicas.purged = ReplicaState("uuid/db", 1600).quarantine("t", 50, reason), purged
+    assert replicas.repair("t", ("ds=1",)).dump.last_evid == 1700
+    assert (replicas.dumps, replicas.parts[0]) == (dumps, parts)
+
+
+def test_a_repair_of_a_level_table_does_not_hide_a_gap_of_its_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = _Replicas(monkeypatch, [1700], lambda *_: DONE)
+    replicas.purged = 1650
+    replicas.repair("t", ("ds=1",))
+    assert (replicas.dumps, replicas.parts[0]) == ([(None, None), (1600, 1700)], ("ds=1",))  # which the dump of events tells
+
+
+def test_a_table_of_the_lane_whose_events_are_purged_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = _Replicas(monkeypatch, [], lambda _statement, _repair: _lane(1300, tried=False))
+    replicas.purged = 1301
     assert replicas.bring_up(1700) is not None
     assert replicas.dumps == [(1600, 1700)]
 
