@@ -108,12 +108,22 @@ def stopped(state: ReplicaState) -> str:
     return "" if state.undone is None else f"undone to event {state.undone}"
 
 
-def start_of(state: ReplicaState) -> int | None:
-    """Event id after which the log has to be read; None before the bootstrap is finished."""
+def start_of(state: ReplicaState, *, undone: bool = False) -> int | None:
+    """Event id after which the log has to have all events; None before the bootstrap is finished.
+
+    Args:
+        state: where the replica stands.
+        undone: count also what was undone by request, and may stand still for longer than the log goes back.
+    """
     if state.applied is None:
         return None
-    lost = bool(state.lost)
-    return min((evid for evid in (state.applied, *state.at.values()) if evid or not lost), default=0)
+    lost, at = bool(state.lost), (evid for name, evid in state.at.items() if undone or not state.waits(name))
+    return min((evid for evid in (state.applied, *at) if evid or not lost), default=0)
+
+
+def starts_of(state: ReplicaState) -> set[int]:
+    """Event ids after which the log is to be read, as far as it goes back; none before the bootstrap is finished."""
+    return {start for undone in (True, False) if (start := start_of(state, undone=undone)) is not None}
 
 
 def not_applied(state: ReplicaState, events: Mapping[str, WaitingEvents]) -> dict[str, Waiting]:

@@ -14,7 +14,7 @@ from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.renames_between_databases import rows_of
 from hive_replication.lag.cached_log import Reach, WaitingLog
-from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied, start_of, stopped, table_lags
+from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied, start_of, starts_of, stopped, table_lags
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
 from hive_replication.lag.waiting_events import Waiting, together
@@ -65,7 +65,7 @@ class LagReader:
         waiting: dict[str, dict[str, Waiting]] = {}
         for log, far in ((self._near, False), (self._far, True)):
             some = {name: state for name, state in states.items() if self._is_far(state, current) == far}
-            reach = log.cover((start for state in some.values() if (start := start_of(state)) is not None), current)
+            reach = log.cover((start for state in some.values() for start in starts_of(state)), current)
             reaches |= dict.fromkeys(some, reach)
             waiting |= {name: not_applied(state, log.events_of(name)) for name, state in some.items()}
         self._sizes.look_up(file for found in waiting.values() for one in found.values() for file in one.files)
@@ -77,7 +77,7 @@ class LagReader:
         )
 
     def _is_far(self, state: ReplicaState, current: int) -> bool:
-        start = start_of(state)
+        start = start_of(state, undone=True)
         return self._most is not None and start is not None and start < current - self._most
 
     def _states(self) -> tuple[dict[str, ReplicaState], dict[str, ReplicationError]]:

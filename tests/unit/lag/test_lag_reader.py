@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from hive_replication.dump.source import Source
-from hive_replication.errors import Unreachable
+from hive_replication.errors import MissingEvents, Unreachable
 from hive_replication.lag import Lag, LagReader
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
@@ -115,6 +115,34 @@ def test_a_database_that_a_metastore_does_not_show_hides_no_other(monkeypatch: p
         "hr": (None, "hr: permission denied"),
         "closed": (None, "closed: permission denied"),
     }
+
+
+class Purged(Log):
+    """A log that begins after some event."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__()
+        self.first = first
+
+    def events(self, after: int, until: int, **_: object) -> Iterator[NotificationEvent]:
+        if after + 1 < self.first:
+            raise MissingEvents(f"the log lacks the events {after + 1} to {self.first - 1}")
+        return super().events(after, until)
+
+
+@pytest.mark.parametrize("reason", ["undone to 5 by request", "event 6 failed"])
+def test_a_table_that_was_undone_for_long_is_no_gap_of_its_database(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    """As long as the log has its events they count; one that is held for another reason cannot catch up without them."""
+    held = ReplicaState("uuid/hot", 95).quarantine("t", 5, reason)
+    for first, waiting in ((1, 94), (50, 4)):
+        lags = reader(monkeypatch, Purged(first), None, hot=95)
+        shown = Database(name="hot", parameters=held.parameters())
+        monkeypatch.setattr(lags._target.metastore, "database", {"hot": shown}.get)
+        (found,) = lags.read()
+        if first == 1 or held.waits("t"):
+            assert (found.gap, found.waiting) == ("", waiting)
+        else:
+            assert (found.gap, found.waiting) == ("the log lacks the events 6 to 49", None)
 
 
 class Transactions(Log):
