@@ -241,7 +241,7 @@ def verify(connection: Connection, name: str, *, progress: Progress | None = Non
         One result for each table and function; equal ones have no ``differences``.
 
     Raises:
-        BadRequest: the source has no such database, or neither side has the table.
+        BadRequest: the source has no such database, the policy leaves the table out, or neither side has it.
         Unreachable: a metastore or a storage does not answer.
     """
     database, table = parse_name(name)

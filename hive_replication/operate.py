@@ -97,7 +97,7 @@ def repair(
         progress: shows how far it is.
 
     Raises:
-        BadRequest: the source does not have the object, or the target database is no finished replica.
+        BadRequest: the source does not have the object, the policy leaves it out, or the target database is no finished replica.
         Refused: another load runs, or the object on the target is no replica.
         Unreachable: a metastore or a storage does not answer.
     """

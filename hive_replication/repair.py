@@ -71,13 +71,15 @@ def repair(
         progress: shows the progress.
 
     Raises:
-        BadRequest: the source does not have the object, or the target database is no replica yet.
+        BadRequest: the source does not have the object, the policy leaves it out, or the target database is no replica yet.
         Refused: another load runs, or the target's object is not our replica.
         Outdated: windows were loaded after each dump.
     """
     name = target.policy.target_of(database)
     if table is None:
         release(target, name)
+    else:
+        source.require_included(database, table)
     once = partial(_repair, source, target, store, copier, database, table, partitions, progress)
     for _ in range(DUMPS - 1):
         try:

@@ -82,6 +82,15 @@ class Source:
             raise BadRequest(f"the source {self.metastore.uri} has no database {name!r}")
         return database
 
+    def require_included(self, database: str, table: str) -> None:
+        """Makes sure that the policy replicates a table, as far as its name says.
+
+        Raises:
+            BadRequest: it does not.
+        """
+        if not self.policy.includes(table):
+            raise BadRequest(f"{database}.{table} is not replicated: the policy's tables or exclude leave it out")
+
     def mark(self, database: Database) -> Database:
         """Sets ``repl.source.for`` on a database if it is not set (design: the only write to a source).
 

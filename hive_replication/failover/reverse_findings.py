@@ -158,7 +158,7 @@ def unequal(connection: Connection, name: str, progress: Progress | None, only: 
         return
     target = connection.target
     there = set(target.metastore.table_names(target.policy.target_of(name)))
-    for table in sorted(there & set(only)):
+    for table in filter(connection.source.policy.includes, sorted(there & set(only))):
         for one in compare_database(connection.source, target, name, table=table):
             if one.differences:
                 yield one.table

@@ -64,9 +64,11 @@ def compare_database(
         progress: shows the progress.
 
     Raises:
-        BadRequest: the source has no such database, or neither side has the table.
+        BadRequest: the source has no such database, the policy leaves the table out, or neither side has it.
     """
     source.database(database)
+    if table is not None:
+        source.require_included(database, table)
     comparison = _Comparison(source, target, database, source.policy.target_of(database), partitions)
     names = comparison.names() if table is None else [table]
     compared = source.threads.map(comparison.table, names)

@@ -24,8 +24,10 @@ def repair_table(
     """Dumps a table, or some of its partitions, as they are at the source now, loads the dump and records it.
 
     Raises:
-        Failure: the load of the table failed.
+        Failure: the policy leaves the table out, or the load of the table failed.
     """
+    with as_dagster_failure():
+        engine.connection.source.require_included(database.name, table)
 
     def dump() -> str:
         with as_dagster_failure():

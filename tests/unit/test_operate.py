@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dagster import Failure
 
-from hive_replication import operate
+from hive_replication import operate, verify
+from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.metastore.types import FieldSchema, Partition, Table
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
+from hive_replication.repair import repair
+from hive_replication.storage import Storage
+from repl_assets.steps.repair import repair_table
 from tests.lags import POLICY
 
 
@@ -36,3 +44,22 @@ def test_a_partition_that_neither_side_has_is_no_difference(monkeypatch: pytest.
     assert not operate.repair(connection, "sales.orders", ["ds=2", "ds=3"], dry_run=True).needed
     with pytest.raises(BadRequest, match=r"neither side has the partition ds=typo of sales\.orders"):
         operate.repair(connection, "sales.orders", ["ds=1", "ds=typo"], dry_run=True)
+
+
+@pytest.mark.parametrize("policy", [{"exclude": ("secret*",)}, {"tables": ("orders",)}])
+def test_what_the_policy_leaves_out_is_neither_compared_nor_repaired(policy: dict[str, Any]) -> None:
+    """A repair copied it, against the policy."""
+    metastore: Any = SimpleNamespace(database=lambda name: Database(name, parameters=ReplicaState("u/sales", 5).parameters()))
+    nowhere = Storage(())
+    source = Source(metastore, nowhere, POLICY.model_copy(update=policy))
+    target = Target(metastore, nowhere, source.policy, nowhere)
+    connection: Any = SimpleNamespace(source=source, target=target)
+    repairs: list[Callable[[], object]] = [
+        partial(operate.repair, connection, "sales.Secrets", force=True),
+        partial(repair, source, target, connection, connection, "sales", "secrets"),
+        partial(verify, connection, "sales.secrets"),
+        partial(repair_table, connection, SimpleNamespace(connection=connection), connection, Database("sales"), "secrets"),
+    ]
+    for one in repairs:
+        with pytest.raises((BadRequest, Failure), match=r"sales\.secrets is not replicated: .* tables or exclude leave it out"):
+            one()

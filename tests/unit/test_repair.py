@@ -39,7 +39,8 @@ class _Replicas:
         monkeypatch.setattr(MODULE, "repl_load", self._load)
         policy = SimpleNamespace(target_of=str)
         metastore = SimpleNamespace(database=lambda _: database_with_state(Database("db", parameters={}), self.state))
-        self.source: Any = SimpleNamespace(metastore=SimpleNamespace(event=lambda evid: evid if evid > self.purged else None))
+        self.source: Any = SimpleNamespace(require_included=lambda *_: None)
+        self.source.metastore = SimpleNamespace(event=lambda evid: evid if evid > self.purged else None)
         self.target: Any = SimpleNamespace(metastore=metastore, policy=policy)
 
     def _dump(self, _source: object, statement: Any, *_: object, partitions: tuple[str, ...] | None = None, **__: object) -> Any:
