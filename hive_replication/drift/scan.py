@@ -152,7 +152,7 @@ class DriftScan:
         )
 
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
-        """Compares a transactional table as readers see it, if the directories of either side have changed."""
+        """Compares what readers see of a transactional table, not its metadata, if the directories of a side have changed."""
         name = table.tableName.lower()
         objects = list(scan.objects.values())
         ours = _observed(self.source.storage, [one.source for one in objects])
@@ -162,15 +162,15 @@ class DriftScan:
         if memory.read(name).get("") == Baseline(digest, 0):
             return answer
         found = self._compared(name)
-        if found.repairs:
+        if found.content:
             self.sleep(self.settle)
             found = self._compared(name)
         why = "; ".join(found.differences[:3])
-        if not why:
+        if not found.content and (found.repairs or not why):
             memory.write(name, {"": Baseline(digest, 0)})
             return answer
-        waiting = self._waiting(table, replica, scan, set()) if found.repairs else why
-        drifted = () if waiting else tuple(Drifted(partition, digest, why) for partition in found.repairs)
+        waiting = self._waiting(table, replica, scan, set()) if found.content else why
+        drifted = () if waiting else tuple(Drifted(partition, digest, why) for partition in found.content)
         return replace(answer, drifted=drifted, waiting=waiting)
 
     def _compared(self, name: str) -> TableComparison:

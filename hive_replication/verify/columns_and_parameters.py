@@ -16,6 +16,9 @@ from hive_replication.metastore.types import FieldSchema, Partition, PrincipalTy
 
 _KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
 _QUOTED = re.compile(r"`(\w+)`")
+_BLANK = re.compile(r"\s")
+#: Parameters, and beginnings of their names, of a comment and of Spark's columns with theirs.
+_TEXTS = ("comment", "spark.sql.sources.schema")
 
 
 def table_shape(table: Table) -> dict[str, str]:
@@ -63,34 +66,57 @@ def expected_shape(table: Table, databases: Mapping[str, str], owners: Mapping[s
 
 
 def shape_differences(source: Mapping[str, str], target: Mapping[str, str], source_roots: Sequence[str]) -> Iterator[str]:
-    """Aspects that differ. Values that hold a path of the source are others on the target: only their presence counts."""
+    """Aspects that differ. Parameters that hold a path of the source are others on the target: only their presence counts."""
     for aspect in sorted(source.keys() | target.keys()):
         ours, theirs = source.get(aspect), target.get(aspect)
-        if ours and theirs and any(_names(ours, root) for root in source_roots):
+        if ours and theirs and _is_mapped(aspect, ours, source_roots):
             continue
         if ours != theirs:
             yield f"{aspect} is {_shown(theirs)} on the target, {_shown(ours)} on the source"
 
 
-def source_paths(thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str]) -> Iterator[str]:
+def source_paths(
+    thing: Table | Partition, source_roots: Sequence[str], target_roots: Sequence[str], original: Table | Partition | None = None
+) -> Iterator[str]:
     """Paths in a target object that point to the source: a reader or writer of the replica would use the source's data.
 
     Args:
         thing: of the target.
         source_roots: storage roots of the source.
         target_roots: storage roots of the target; where one lies below a root of the source, its paths are the target's.
+        original: the same of the source: texts that mention a path come as they are.
     """
-    values = {"location": thing.sd.location or ""}
-    parameters = (thing.parameters or {}).items()
-    values |= {f"parameter {key}": value for key, value in parameters if key != CHECKPOINT}  # a dump, wherever it lies
-    values |= {f"serde parameter {key}": value for key, value in _serde_parameters(thing.sd).items()}
+    copied = _places(original) if original else {}
     roots = [root for root in source_roots if root not in target_roots]
-    for place, value in values.items():
+    for place, value in _places(thing).items():
+        if copied.get(place) == value and _is_text(place, value, roots):
+            continue
         foreign = value
         for root in target_roots:
             foreign = _pattern(root).sub("", foreign)
         if any(_names(foreign, root) for root in roots):
             yield f"{place} points to the source: {value}"
+
+
+def _places(thing: Table | Partition) -> dict[str, str]:
+    """What may hold a path."""
+    values = {"location": thing.sd.location or ""}
+    parameters = (thing.parameters or {}).items()
+    values |= {f"parameter {key}": value for key, value in parameters if key != CHECKPOINT}  # a dump, wherever it lies
+    return values | {f"serde parameter {key}": value for key, value in _serde_parameters(thing.sd).items()}
+
+
+def _is_mapped(aspect: str, value: str, source_roots: Sequence[str]) -> bool:
+    """Whether loads write another value for one of the source, of which they map what begins with a root."""
+    named = any(_names(value, root) for root in source_roots)
+    return named and aspect.startswith(("parameter ", "serde parameter ")) and not _is_text(aspect, value, source_roots)
+
+
+def _is_text(aspect: str, value: str, source_roots: Sequence[str]) -> bool:
+    """Whether a value is written for people, or describes columns with what is: a path that it mentions is not followed."""
+    if any(_pattern(root).match(value) for root in source_roots):
+        return False
+    return aspect.rpartition("parameter ")[2].lower().startswith(_TEXTS) or bool(_BLANK.search(value))
 
 
 def spark_path(thing: Table | Partition) -> Iterator[str]:

@@ -52,6 +52,7 @@ class TableComparison:
         translated: whether the target's metastore keeps a managed table as an external one (Hive 4), which is no difference.
         last_id: highest ``repl.last.id`` of the replica and its partitions, 0 without one.
         repairs: partitions that differ, "" for the table itself or a partition that the source does not have; what to repair.
+        content: those of ``repairs`` of which files, rows, write ids or the presence differ; of the others only metadata does.
         differences: one sentence each, the first :data:`MOST_DIFFERENCES` of them; empty where the replica is right.
     """
 
@@ -65,6 +66,7 @@ class TableComparison:
     translated: bool = False
     last_id: int = field(default=0, compare=False)
     repairs: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
 
 
@@ -132,10 +134,12 @@ class Comparer:
         listed: list[str] = []
         unlisted = 0
         repairs: dict[str, None] = {}
+        content: dict[str, None] = {}
         for pair in pairs:
-            proven, by_rows, differences = self._pair(pair)
-            if differences:
-                repairs[pair.name if pair.source else ""] = None
+            proven, by_rows, unlike, others = self._pair(pair)
+            differences, repaired = [*unlike, *others], pair.name if pair.source else ""
+            repairs |= {repaired: None} if differences else {}
+            content |= {repaired: None} if unlike else {}
             total = _add(total, pair, proven, by_rows=by_rows)
             for difference in differences:
                 if len(listed) < MOST_DIFFERENCES:
@@ -143,34 +147,35 @@ class Comparer:
                 else:
                     unlisted += 1
         more = (f"and {unlisted} more differences",) if unlisted else ()
-        return replace(total, repairs=tuple(repairs), differences=(*listed, *more))
+        return replace(total, repairs=tuple(repairs), content=tuple(content), differences=(*listed, *more))
 
-    def _pair(self, pair: Pair) -> tuple[int, bool, list[str]]:
+    def _pair(self, pair: Pair) -> tuple[int, bool, list[str], list[str]]:
+        """Files that are proven, whether rows were compared, and differences of the content and of the metadata."""
         what = f"partition {pair.name}" if pair.name else "the table"
         if pair.source is None and pair.target is None:
-            return 0, False, []  # of partitions that are named, dropped on both sides
+            return 0, False, [], []  # of partitions that are named, dropped on both sides
         if pair.source is None or pair.target is None:
             missing, present = ("target", "source") if pair.target is None else ("source", "target")
-            return 0, False, [f"{what} is on the {present}, not on the {missing}"]
-        proven, differences = self._files(pair.source.files, pair.target.files)
-        by_rows = bool(differences) and same_rows(pair.source.rows, pair.target.rows)
-        differences = [] if by_rows else differences
-        differences += self._metadata(pair.source.thing, pair.target.thing)
-        differences += constraint_differences(pair.source.constraints, pair.target.constraints)
+            return 0, False, [f"{what} is on the {present}, not on the {missing}"], []
+        proven, files = self._files(pair.source.files, pair.target.files)
+        by_rows = bool(files) and same_rows(pair.source.rows, pair.target.rows)
+        content = [] if by_rows else files
         if pair.source.write_id != pair.target.write_id:
-            differences.append(f"write ids go up to {pair.target.write_id} on the target, {pair.source.write_id} on the source")
+            content.append(f"write ids go up to {pair.target.write_id} on the target, {pair.source.write_id} on the source")
+        metadata = [*self._metadata(pair.source.thing, pair.target.thing)]
+        metadata += constraint_differences(pair.source.constraints, pair.target.constraints)
         if not pair.source.transactional:  # whose statistics are not replicated
-            differences += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
-        differences += _access_differences(pair.source.access, pair.target.access)
+            metadata += statistics_differences(pair.source.thing, pair.target.thing, logged=self.statistics_logged)
+        metadata += _access_differences(pair.source.access, pair.target.access)
         prefix = f"partition {pair.name}: " if pair.name else ""
-        return proven, by_rows, [prefix + difference for difference in differences]
+        return proven, by_rows, [prefix + one for one in content], [prefix + one for one in metadata]
 
     def _metadata(self, source: Table | Partition, target: Table | Partition) -> Iterator[str]:
         theirs = table_shape(target) if isinstance(target, Table) else partition_shape(target)
         whole = isinstance(source, Table)
         ours = expected_shape(source, self.databases, self.owners) if whole else partition_shape(source)
         yield from shape_differences(ours, theirs, self.source_roots)
-        yield from source_paths(target, self.source_roots, self.target_roots)
+        yield from source_paths(target, self.source_roots, self.target_roots, source)
         yield from self.schemas(source, target)
         if not list(spark_path(source)):
             yield from spark_path(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -109,21 +110,37 @@ def test_a_table_whose_files_cannot_be_read_ends_no_scan_for_drift(error: Except
     assert found == TableDrift("t", 0, waiting=f"it cannot be read: {error}")
 
 
-def test_a_transactional_table_that_cannot_be_compared_is_looked_at_again_in_the_next_scan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It got a baseline as if it were equal."""
-    told = TableComparison("t", differences=("it cannot be compared: its blocks are lost",))
+def scanned_transactional(monkeypatch: pytest.MonkeyPatch, told: TableComparison) -> tuple[TableDrift, list[str]]:
+    """What a scan finds where a comparison tells this, and the tables that got a baseline."""
     monkeypatch.setattr(DriftScan, "_compared", lambda *_: told)
+    monkeypatch.setattr(DriftScan, "_waiting", lambda *_: "")
     monkeypatch.setattr("hive_replication.drift.scan._observed", lambda *_: [])
     written: list[str] = []
     memory: Any = SimpleNamespace(read=lambda _: {}, write=lambda name, _: written.append(name))
     sides: Any = SimpleNamespace(storage=None)
     table: Any = SimpleNamespace(tableName="t")
-    scan = DriftScan(sides, sides, "sales")._transactional(  # pyright: ignore[reportPrivateUsage]
-        table, table, cast("Any", SimpleNamespace(objects={})), memory
-    )
+    scan = DriftScan(sides, sides, "sales", sleep=lambda _: None)
+    return scan._transactional(table, table, cast("Any", SimpleNamespace(objects={})), memory), written  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_transactional_table_that_cannot_be_compared_is_looked_at_again_in_the_next_scan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It got a baseline as if it were equal."""
+    told = TableComparison("t", differences=("it cannot be compared: its blocks are lost",))
+    scan, written = scanned_transactional(monkeypatch, told)
     assert (scan.waiting, scan.drifted, written) == (told.differences[0], (), [])
+
+
+def test_a_transactional_table_drifts_by_its_content_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it was rebuilt, each time it was scanned, for a parameter that no repair makes equal."""
+    told = TableComparison(
+        "t", repairs=("", "ds=1"), differences=("parameter x differs", "partition ds=1: file a has other content")
+    )
+    scan, written = scanned_transactional(monkeypatch, told)
+    assert (scan.waiting, scan.drifted, written) == ("", (), ["t"])
+    scan, written = scanned_transactional(monkeypatch, replace(told, content=("ds=1",)))
+    assert (scan.waiting, [one.partition for one in scan.drifted], written) == ("", ["ds=1"], [])
 
 
 class _Copies:

@@ -175,6 +175,56 @@ def test_paths_of_the_source_are_others_on_the_target() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"comment": f"see {SOURCE}/landing"},
+        {"comment": f"({SOURCE}/landing)"},
+        {"notes": f"exported from {SOURCE}/landing/x"},
+        {"spark.sql.sources.schema.part.0": f'{{"comment":"({SOURCE}/a)"}}'},
+    ],
+)
+def test_a_text_that_mentions_a_path_of_the_source_stays_as_it_is(texts: dict[str, str]) -> None:
+    """Loads copy it, and no load or repair would remove the difference; of another text nobody knows what it says."""
+    assert compared(table(SOURCE, **texts), table(TARGET, **texts)) == ()
+    others = {key: value.replace("landing", "old").replace("/a", "/b") for key, value in texts.items()}
+    (differs, points) = compared(table(SOURCE, **texts), table(TARGET, **others))
+    assert " on the target, " in differs
+    assert "points to the source: " in points
+
+
+@pytest.mark.parametrize(
+    "paths", [{"comment": f"{SOURCE}/landing/x y"}, {"jars": f"{TARGET}/a.jar,{SOURCE}/b.jar"}, {"dir": f"{SOURCE}/a b"}]
+)
+def test_a_path_of_the_source_on_both_sides_is_no_text(paths: dict[str, str]) -> None:
+    assert len(compared(table(SOURCE, **paths), table(TARGET, **paths))) == 1
+
+
+def test_columns_whose_comments_mention_a_path_are_compared() -> None:
+    """A path in one of them hid all that differed."""
+
+    def commented(root: str, kind: str) -> Table:
+        return table(
+            root, sd=StorageDescriptor(cols=[FieldSchema("a", kind, f"from {SOURCE}/x")], location=f"{root}/warehouse/t")
+        )
+
+    assert compared(commented(SOURCE, "int"), commented(TARGET, "int")) == ()
+    assert compared(commented(SOURCE, "int"), commented(TARGET, "string"))[0].startswith('columns is "a string ')
+
+
+def test_content_that_differs_is_told_from_metadata() -> None:
+    pairs = [
+        Pair("", Listed(table(SOURCE, comment="x"), ()), Listed(table(TARGET), ())),
+        Pair("ds=1", Listed(partition(SOURCE, "1"), (file(SOURCE, "a"),)), Listed(partition(TARGET, "1"), ())),
+        Pair("ds=2", Listed(partition(SOURCE, "2"), ()), None),
+        Pair("ds=3", Listed(partition(SOURCE, "3"), ()), Listed(partition(TARGET, "3", "other"), ())),
+    ]
+    found = COMPARER.table("t", pairs)
+    assert (found.repairs, found.content) == (("", "ds=1", "ds=2", "ds=3"), ("ds=1", "ds=2"))
+    rebuilt = Pair("", Listed(table(SOURCE), (), write_id=3), Listed(table(TARGET), (), write_id=2))
+    assert COMPARER.table("t", [rebuilt]).content == ("",)
+
+
 def test_a_stale_path_of_spark_is_a_difference() -> None:
     ours = table(SOURCE, sd=descriptor(SOURCE, path=f"{SOURCE}/warehouse/t/"))
     theirs = table(TARGET, sd=descriptor(TARGET, path=f"{TARGET}/warehouse/old"))
