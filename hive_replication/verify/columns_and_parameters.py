@@ -12,6 +12,7 @@ from hive_replication.load.replica.state import CHECKPOINT, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, with_database
 from hive_replication.metastore.marked_external import TRANSLATION
+from hive_replication.metastore.statistics import is_statistic
 from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 
 _KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
@@ -155,9 +156,9 @@ def _columns(columns: Sequence[FieldSchema] | None) -> str:
 
 
 def _parameters(values: Mapping[str, str] | None) -> dict[str, str]:
-    return {
-        f"parameter {key}": value for key, value in (values or {}).items() if not is_state(key) and key not in IGNORED_PARAMETERS
-    }
+    """Those that are compared: of the statistics of files and rows, Spark's too, replicas without data have none."""
+    compared = (key for key in values or {} if not (is_state(key) or is_statistic(key) or key in IGNORED_PARAMETERS))
+    return {f"parameter {key}": (values or {})[key] for key in compared}
 
 
 def _names(value: str, root: str) -> bool:

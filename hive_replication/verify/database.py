@@ -51,9 +51,9 @@ def compare_database(
 ) -> Iterator[TableComparison]:
     """Compares every table of the policy in a database and its functions, or one table, with the replica as both are now.
 
-    Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out, and partitions
-    and files where the policy is ``metadata_only``. Changes made while it reads may show as differences: compare when
-    no event waits, or repeat.
+    Tables and views that are never replicated (:func:`hive_replication.dump.source.why_skipped`) are left out, and partitions,
+    files, column statistics and functions where the policy is ``metadata_only``. Changes made while it reads may show as
+    differences: compare when no event waits, or repeat.
 
     Args:
         source: the source side.
@@ -79,7 +79,7 @@ def compare_database(
             raise BadRequest(
                 f"neither {source.metastore.uri} nor {target.metastore.uri} has a table {database}.{table} to compare"
             )
-    if table is None:
+    if table is None and not source.policy.metadata_only:
         yield from comparison.functions()
 
 
@@ -122,7 +122,7 @@ class _Side:
         if is_view(table):
             return Listed(table, files)
         columns = [column.name for column in table.sd.cols]
-        found = self.metastore.table_statistics(self.database, table.tableName, columns)
+        found = () if self._metadata_only else self.metastore.table_statistics(self.database, table.tableName, columns)
         constraints = self.metastore.constraints(self.database, table.tableName)
         kept = (one for one in constraints if one.parent is None or (one.parent[0] == self.database and includes(one.parent[1])))
         listed = Listed(with_statistics(table, found), files, tuple(kept))

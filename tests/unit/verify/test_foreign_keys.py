@@ -8,12 +8,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hive_metastore.ttypes import SQLForeignKey
+from hive_metastore.ttypes import ColumnStatisticsData, ColumnStatisticsObj, LongColumnStatsData, SQLForeignKey
 
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.types import Function, PrincipalType, ResourceUri, Table
+from hive_replication.policy import Policy
 from hive_replication.storage import Storage
 from hive_replication.verify import compare_database
 from tests.lags import POLICY
@@ -40,6 +41,7 @@ class Metastore:
     held: Sequence[Table]
     keys: Sequence[Constraint] = ()
     made: Sequence[Function] = ()
+    counted: Sequence[object] = ()
     uri: str = "thrift://s"
     features: Any = field(default_factory=lambda: SimpleNamespace(major=3))
     asked: list[str] = field(default_factory=list)
@@ -60,16 +62,16 @@ class Metastore:
     def constraints(self, _: str, name: str) -> Sequence[Constraint]:
         return self.keys if name.startswith("child") else ()
 
-    def table_statistics(self, *_: object) -> list[object]:
-        return []
+    def table_statistics(self, *_: object) -> Sequence[object]:
+        return self.counted
 
     def functions(self, _: str) -> Sequence[Function]:
         return self.made
 
 
-def differences(source: Metastore, target: Metastore) -> dict[str, tuple[str, ...]]:
+def differences(source: Metastore, target: Metastore, policy: Policy = POLICY) -> dict[str, tuple[str, ...]]:
     nowhere = Storage(())
-    sides = Source(cast("Any", source), nowhere, POLICY), Target(cast("Any", target), nowhere, POLICY, nowhere)
+    sides = Source(cast("Any", source), nowhere, policy), Target(cast("Any", target), nowhere, policy, nowhere)
     return {one.table: one.differences for one in compare_database(*sides, "sales")}
 
 
@@ -108,3 +110,16 @@ def test_functions_that_are_never_replicated_are_no_difference() -> None:
     assert differences(source, target) == {}
     told = differences(source, Metastore([], made=[function("stranger", "hdfs://dst/s.jar")]))
     assert told == {"stranger()": ("the function is on the target only",)}
+
+
+def test_replicas_without_data_have_no_functions_and_no_statistics() -> None:
+    """Loads leave them out, and no repair would bring them."""
+    jar = Function("f", "sales", "C", "me", PrincipalType.USER, 0, 1, [ResourceUri(1, "hdfs://src/f.jar")])
+    long = LongColumnStatsData(numNulls=0, numDVs=3)
+    counted = [ColumnStatisticsObj("id", "int", ColumnStatisticsData(longStats=long))]
+    version = SimpleNamespace(major=4)
+    source = Metastore([table("t", **{"spark.sql.statistics.numRows": "3"})], counted=counted, features=version)
+    target = Metastore([table("t")], made=[jar])
+    assert differences(source, target, POLICY.model_copy(update={"metadata_only": True})) == {"t": ()}
+    with_data = differences(source, target)
+    assert with_data == {"t": ("statistics of column id differ",), "f()": ("the function is on the target only",)}
