@@ -78,7 +78,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     lanes = _lanes(session, records, known, repair=repair, whole_database=whole_database)
     for batch in in_batches(lanes, None if session.dry else _MOST):
         _carry_out(session, SegmentPlan(tuple(batch)), known)
-    _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session)), known)
+    _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session, repair=repair)), known)
     _finish(session, records, repair=repair, whole_database=whole_database)
 
 
@@ -281,10 +281,10 @@ def _recovered(session: Session) -> bool:
     )
 
 
-def _alters(session: Session) -> tuple[op.AlterDatabase, ...]:
-    """A recovery sets the database's own properties, too: no event can be relied on to do it."""
+def _alters(session: Session, *, repair: bool) -> tuple[op.AlterDatabase, ...]:
+    """A recovery, and a repair of a whole database, set its own properties, too: no event can be relied on to do it."""
     header = session.reader.header
-    if not header.recovery:
+    if not repair or header.scope.table is not None:
         return ()
     return (op.AlterDatabase(header.to_evid, "", database_image(session, header.source_database)),)
 

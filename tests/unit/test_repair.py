@@ -210,6 +210,15 @@ def test_a_database_is_taken_back_where_the_source_has_another_history() -> None
     assert (load.state.applied, dict(load.state.at), dict(load.state.held)) == (50, {}, {})
 
 
+@pytest.mark.parametrize(("table", "repair", "altered"), [(None, True, ["by day"]), (None, False, []), ("t", True, [])])
+def test_a_repair_of_a_database_brings_its_own_properties(table: str | None, altered: list[str], *, repair: bool) -> None:
+    """Somebody changed them on the target: no event brings them again."""
+    head = header(60, table)
+    head.source_database.description = "by day"
+    load = loaded(ReplicaState(SOURCE, 60), head, [replica("t", 60)], [record("t")], repair=repair)
+    assert [one.image.description for plan in load.planned for one in plan.alters] == altered
+
+
 def test_a_database_is_dumped_again_where_a_window_passed_its_dump(monkeypatch: pytest.MonkeyPatch) -> None:
     refusals = [Outdated("db stands later"), None]
 
