@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hive_replication.copy.proof import Crc32c
 from hive_replication.dump.cm_roots import NOTHING_KEPT
+from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
@@ -33,7 +34,7 @@ from hive_replication.storage.effective_access import EffectiveAccess
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.avro_schemas import SchemaFiles
 from hive_replication.verify.compare import NOT_COMPARED, Comparer, Listed, Pair, TableComparison
-from hive_replication.verify.functions import function_differences
+from hive_replication.verify.functions import Resources, function_differences
 
 _LOG = logging.getLogger(__name__)
 
@@ -209,16 +210,22 @@ class _Comparison:
         """
         records = [function_record(self._side, function, NOTHING_KEPT) for function in self._source.functions().values()]
         owners = self._side.policy.owners
-        ours = {
-            record.name: owned_on_target(record.function, owners)
-            for record in records
-            if not why_left_out(record.function, record.files)
-        }
+        replicated = {record.name: record for record in records if not why_left_out(record.function, record.files)}
+        ours = {name: owned_on_target(record.function, owners) for name, record in replicated.items()}
         left = {record.name for record in records} - ours.keys()
         there = self._target.functions().items()
         theirs = {name: one for name, one in there if name in ours or (one.resourceUris and name not in left)}
         for name in sorted(ours.keys() | theirs.keys()):
-            yield TableComparison(function_name(name), differences=tuple(function_differences(ours.get(name), theirs.get(name))))
+            found = list(function_differences(ours.get(name), theirs.get(name)))
+            if name in replicated and name in theirs:
+                found += self._of_resources(replicated[name], theirs[name])
+            yield TableComparison(function_name(name), differences=tuple(found))
+
+    def _of_resources(self, source: FunctionRecord, target: Function) -> list[str]:
+        try:
+            return list(Resources(*self._storages, self._same_content).differences(source, target))
+        except (*NOT_COMPARED, FileNotFoundError) as error:
+            return [f"its resources cannot be compared: {reason(error)}"]
 
     def _pairs(self, source: Table | None, target: Table | None) -> Iterator[Pair]:
         sides = (self._source, source), (self._target, target)

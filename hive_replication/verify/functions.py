@@ -1,11 +1,17 @@
-"""Compares functions (pure)."""
+"""Compares functions and the copies of their resources."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from hive_replication.dump.format.record_types import FunctionRecord
+from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Function
+from hive_replication.storage import NoChecksum, Storage
 
 
 def function_differences(source: Function | None, target: Function | None) -> Iterator[str]:
@@ -16,6 +22,39 @@ def function_differences(source: Function | None, target: Function | None) -> It
     for what, ours, theirs in zip(("class", "owner", "resources"), _function(source), _function(target), strict=True):
         if ours != theirs:
             yield f"{what} is {theirs!r} on the target, {ours!r} on the source"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Compares copies of resources with what the source has: a function whose jar is damaged or gone calls as if it were not.
+
+    Args:
+        source, target: storage of both sides.
+        same_content: reads two files where their stores' checksums do not decide.
+    """
+
+    source: Storage
+    target: Storage
+    same_content: Callable[[FileRef, FileRef], bool]
+
+    def differences(self, source: FunctionRecord, target: Function) -> Iterator[str]:
+        """What is wrong with the copies that a replica names; those that the source lacks too are left."""
+        files = {file.uri: file for file in source.files}
+        for ours, theirs in zip(source.function.resourceUris or (), target.resourceUris or (), strict=False):
+            with suppress(Refused):  # of a store that is not the policy's: no replica of ours
+                if ours.uri in files and (said := self._difference(files[ours.uri], theirs.uri)):
+                    yield f"its resource {theirs.uri} {said}"
+
+    def _difference(self, source: FileRef, target: str) -> str:
+        if not self.source.exists(source.uri):
+            return ""
+        if not self.target.exists(target):
+            return "is missing on the target"
+        checksum = None
+        with suppress(NoChecksum):  # its blocks are lost or damaged: then it cannot be read either
+            checksum = self.target.checksum(target)
+        same = checksum is not None and checksum.value == source.checksum
+        return "" if same or self.same_content(source, FileRef(target)) else f"has other content than {source.uri} at the source"
 
 
 def _function(function: Function) -> tuple[str, str | None, str]:
