@@ -104,6 +104,8 @@ def _places(thing: Table | Partition) -> dict[str, str]:
     values = {"location": thing.sd.location or ""}
     parameters = (thing.parameters or {}).items()
     values |= {f"parameter {key}": value for key, value in parameters if key != CHECKPOINT}  # a dump, wherever it lies
+    skewed = (thing.sd.skewedInfo.skewedColValueLocationMaps if thing.sd.skewedInfo else None) or {}
+    values |= {f"directory of skewed values {', '.join(key)}": value for key, value in skewed.items()}
     return values | {f"serde parameter {key}": value for key, value in _serde_parameters(thing.sd).items()}
 
 

@@ -6,7 +6,15 @@ import pytest
 
 from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import CHECKPOINT
-from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, SerDeInfo, StorageDescriptor, Table
+from hive_replication.metastore.types import (
+    FieldSchema,
+    Partition,
+    PrincipalType,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
 from hive_replication.verify.compare import MOST_DIFFERENCES, Comparer, Listed, Pair
 
 SOURCE, TARGET = "hdfs://source:8020", "hdfs://target:8020"
@@ -159,6 +167,22 @@ def test_nothing_on_the_target_points_at_the_source(target: Table, place: str) -
     found = [difference for difference in compared(table(SOURCE), target) if "points to the source" in difference]
     assert len(found) == 1
     assert found[0].startswith(f"{place} points to the source: ")
+
+
+def test_directories_of_skewed_values_do_not_lie_at_the_source() -> None:
+    """Where `hive.optimize.listbucketing` is on, queries of such values read them alone."""
+
+    def skewed(root: str, values: str) -> Partition:
+        made = partition(root, "1")
+        made.sd.skewedInfo = SkewedInfo(["a", "b"], [["1", "2"]], {("1", "2"): f"{values}/warehouse/t/ds=1/a=1/b=2"})
+        return made
+
+    for values, told in (
+        (TARGET, ()),
+        (SOURCE, (f"directory of skewed values 1, 2 points to the source: {SOURCE}/warehouse/t/ds=1/a=1/b=2",)),
+    ):
+        pair = Pair("ds=1", Listed(skewed(SOURCE, SOURCE), ()), Listed(skewed(TARGET, values), ()))
+        assert COMPARER.table("t", [pair]).differences == tuple(f"partition ds=1: {one}" for one in told)
 
 
 def test_the_dump_of_a_bootstrap_may_lie_at_the_source() -> None:
