@@ -1,4 +1,7 @@
-"""An object store in memory: of a directory, which is but the beginning of names, it does not know when it was changed."""
+"""An object store in memory: of a directory, which is but the beginning of names, it does not know when it was changed.
+
+An object whose name ends with a slash is listed as a file, and is not found where it is to be copied, as with ``s3fs``.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +75,9 @@ class _Bucket(AbstractFileSystem):
         pass
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        path1 = path1.rstrip("/")
+        if path1 not in self.objects:
+            raise FileNotFoundError(path1)
         self.objects[path2] = self.objects[path1][0], time.time()
 
     def rm_file(self, path: str) -> None:

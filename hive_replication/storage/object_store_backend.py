@@ -66,14 +66,19 @@ class FsspecBackend:
 
     def ls(self, path: str) -> list[FileStatus]:
         """What a directory holds, one level."""
-        return [self._status(info) for info in self._files.ls(self._key(path), detail=True)]
+        key = self._key(path)
+        found = (info for info in self._files.ls(key, detail=True) if not _is_marker(info))
+        return [
+            self._status(info) for info in found if info["type"] != "directory" or info["name"].rstrip("/") != key.rstrip("/")
+        ]
 
     def walk(self, path: str, *, hidden: bool) -> list[FileStatus]:  # noqa: ARG002 (a prefix is read whole or not at all)
         """All files below a directory."""
         info = self._files.info(self._key(path))  # find() says nothing about an absent directory.
         if info["type"] != "directory":  # adlfs finds a list of names then
             return [self._status(info)]
-        return [self._status(info) for info in self._files.find(self._key(path), detail=True).values()]
+        found = self._files.find(self._key(path), detail=True).values()
+        return [self._status(info) for info in found if not _is_marker(info)]
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content in pieces."""
@@ -130,7 +135,7 @@ class FsspecBackend:
         if info["type"] != "directory":
             self._files.rm_file(key)
             return True
-        if not recursive and self._files.ls(key, detail=True):
+        if not recursive and self.ls(path):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), key)
         self._delete_directory(key)
         return True
@@ -151,7 +156,8 @@ class FsspecBackend:
         # Object stores cannot rename: copy, then delete.
         keys = [source] if self._files.info(source)["type"] != "directory" else list(self._files.find(source, detail=True))
         for key in keys:
-            self._files.cp_file(key, target + key[len(source) :])
+            if not key.endswith("/"):  # s3fs would look for an object without the slash
+                self._files.cp_file(key, target + key[len(source) :])
         for key in keys:
             self._files.rm_file(key)
 
@@ -166,6 +172,11 @@ class FsspecBackend:
         is_dir = info["type"] == "directory"
         uri = self._url + cast("str", info["name"]).removeprefix(self._prefix).rstrip("/")
         return FileStatus(uri, 0 if is_dir else int(info["size"] or 0), is_dir, _modified(info))
+
+
+def _is_marker(info: Mapping[str, Any]) -> bool:
+    """Whether an object stands for a directory, as S3A, the connector for GCS and consoles make them; others list files."""
+    return info["type"] != "directory" and cast("str", info["name"]).endswith("/")
 
 
 def _modified(info: Mapping[str, Any]) -> float:

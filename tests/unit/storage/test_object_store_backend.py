@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
-from hive_replication.errors import Refused
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.policy import Root
 from hive_replication.storage import AlreadyExists, Storage, object_store_backend
 from hive_replication.storage.object_store_backend import FsspecBackend
-from tests.bucket import _Bucket
+from tests.bucket import _Bucket, bucket_storage
 
 
 class _Upload(AbstractBufferedFile):
@@ -177,3 +177,30 @@ def test_names_of_azure_begin_with_the_container(monkeypatch: pytest.MonkeyPatch
     assert [one.uri for one in storage.files(f"{root}/w/t/ds=1/g")] == [f"{root}/w/t/ds=1/g"]
     assert storage.read(f"{root}/w/t/ds=1/g") == b"123"
     assert made == [{"account_name": "acc", "location_mode": "primary"} if account else {"location_mode": "primary"}]
+
+
+def test_objects_that_stand_for_directories_are_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As S3A makes and keeps them: an empty table had a file that could not be copied."""
+    storage = bucket_storage(monkeypatch)
+    files: Any = storage._backend("memory://bucket/", storage.roots[0])._files  # type: ignore[attr-defined]
+    for name in ("w/t/", "w/t/ds=1/", "w/t/ds=1/f", "w/empty/"):
+        files.objects[f"bucket/{name}"] = (b"", 0.0)
+    w = "memory://bucket/w"
+    assert [(one.uri, one.is_dir) for one in storage.ls(w)] == [(f"{w}/empty", True), (f"{w}/t", True)]
+    assert [(one.uri, one.is_dir) for one in storage.ls(f"{w}/t")] == [(f"{w}/t/ds=1", True)]
+    assert storage.files(f"{w}/empty") == storage.ls(f"{w}/empty") == []
+    assert [one.uri for one in storage.files(w, hidden=True)] == [f"{w}/t/ds=1/f"]
+    storage.rename(f"{w}/t", f"{w}/moved")
+    assert list(files.objects) == ["bucket/w/empty/", "bucket/w/moved/ds=1/f"]
+    with pytest.raises(ReplicationError, match="not empty"):
+        storage.delete(f"{w}/moved")
+    assert storage.delete(f"{w}/empty")
+    assert storage.delete(f"{w}/moved", recursive=True)
+    assert files.objects == {}
+
+
+def test_a_directory_that_lists_itself_is_not_in_itself(store: FsspecBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gcsfs gives the object that stands for it."""
+    told = [{"name": "bucket/t", "size": 0, "type": "directory"}, {"name": "bucket/t/a", "size": 1, "type": "file"}]
+    monkeypatch.setattr(store._files, "ls", lambda *_, **__: told)
+    assert [one.uri for one in store.ls("/t")] == ["memory://bucket/t/a"]
