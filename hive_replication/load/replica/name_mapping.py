@@ -5,9 +5,11 @@ Event paths are mapped for new objects only; where an existing object's data lie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
+from zlib import crc32
 
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.owners import owner_on_target
@@ -27,6 +29,8 @@ from hive_replication.storage.boundary import is_reserved, qualified
 T = TypeVar("T", Table, Partition)
 #: Directory of files with the schemas of Avro tables, among the paths outside of the source database's directory.
 _SCHEMAS = ".schemas"
+_KEPT = re.compile(rf".*/{re.escape(_SCHEMAS)}/(of=[^/]+/)?((?P<at>at=[^/]*)/)?(?P<path>.+)")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
@@ -205,11 +209,19 @@ class NameMapping:
         return {place: uri for uri in uris if (place := self._schema_place(uri)) != uri}
 
     def _schema_place(self, uri: str) -> str:
-        """Where the file with a schema lies on the target: apart from all data, which may be replaced."""
+        """Where the file with a schema lies on the target: apart from all data, which may be replaced.
+
+        Its path alone does not tell it from a file of another store, nor from one that another database has from its source.
+        """
         uri = qualified(uri, self.source_location)
         if not (uri + "/").startswith(self.source_roots):
             return uri
-        return f"{self._outside}/{_SCHEMAS}/{_path(uri).rpartition(f'/{_SCHEMAS}/')[2]}"  # a replica has it below that already
+        store, _, path = uri.partition("://")[2].partition("/")
+        of = f"of={self.target_database}-{crc32(self.target_location.encode()):08x}"  # several may have one external_root
+        at = f"at={_NO_NAME.sub('_', store)}"
+        if (kept := _KEPT.search(uri)) is not None:  # a replica has it below that already, under the name of its first store
+            at, path = kept["at"] or at, kept["path"]
+        return f"{self._outside}/{_SCHEMAS}/{of}/{at}/{path}"
 
     def value(self, value: str, old: str = "", new: str = "") -> str:
         """A parameter's value; one that holds a path under a source root is mapped.

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
+from zlib import crc32
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.moving import POLICY
 from tests.replica import MAPPING, TARGET
 
 URI = "hdfs://src/schemas/a.avsc"
-FILES = ((f"{TARGET}/.repl/external/.schemas/schemas/a.avsc", URI),)
+FILES = ((f"{TARGET}/.repl/external/.schemas/of=db-{crc32(TARGET.encode()):08x}/at=src/schemas/a.avsc", URI),)
 
 
 def with_schema(table: Table) -> Table:

@@ -203,13 +203,18 @@ def test_nothing_under_a_source_root_stays(location: str, parameters: dict[str, 
     assert "hdfs://src" not in repr(image)
 
 
+SCHEMAS = "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/of=copy-62867a2a"
+
+
 @pytest.mark.parametrize(
     ("uri", "place"),
     [
-        ("hdfs://src:8020/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/schemas/a.avsc"),
-        ("hdfs://src:8020/w/sales.db/t/_s/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/w/sales.db/t/_s/a.avsc"),
-        ("/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/schemas/a.avsc"),
-        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/s/a"),
+        ("hdfs://src:8020/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
+        ("hdfs://src:8020/w/sales.db/t/_s/a.avsc", f"{SCHEMAS}/at=src_8020/w/sales.db/t/_s/a.avsc"),
+        ("/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
+        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", f"{SCHEMAS}/at=src_8020/s/a"),
+        ("hdfs://src:8020/w/x.db/.repl/external/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
+        ("hdfs://src:8020/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
         ("http://registry/a", "http://registry/a"),
         ("none", "none"),
     ],
@@ -224,6 +229,32 @@ def test_files_with_schemas_have_a_place_apart_from_all_data(uri: str, place: st
     assert replace(MAPPING, metadata_only=True).schema_files(source) == {}
     outside = replace(MAPPING, external_root="hdfs://dst:8020/ext").schema_files(source)
     assert all(one.startswith("hdfs://dst:8020/ext/.schemas/") for one in outside)
+
+
+def test_schemas_of_one_path_have_a_place_for_each_store_and_for_each_database_that_shares_a_root() -> None:
+    """The second replaced the first, whose tables showed wrong rows."""
+    first = replace(MAPPING, external_root="hdfs://dst:8020/ext")
+    others = (
+        replace(first, source_location="hdfs://b:8020/w/sales.db", source_roots=("hdfs://b:8020/",), target_database="copy_b"),
+        replace(first, target_location="hdfs://dst:8020/other/copy.db"),  # of another metastore, and a source named alike
+        replace(first, source_location="hdfs://src-old:8020/w/sales.db"),
+    )
+    places: set[str] = set()
+    for mapping in (first, *others):
+        image = mapping.new_table(table(parameters={"avro.schema.url": "/schemas/orders.avsc"}), 1)
+        places.add(image.parameters["avro.schema.url"])
+    assert len(places) == 4
+
+
+def test_the_place_of_a_schema_stays_when_a_replica_goes_back_and_forth() -> None:
+    back = replace(MAPPING, source_location=MAPPING.target_location, target_location="hdfs://src:8020/w/sales.db")
+    back = replace(back, source_roots=("hdfs://dst:8020/",), target_database="sales")
+
+    def there(uri: str, by: NameMapping) -> str:
+        return by.new_table(table(parameters={"avro.schema.url": uri}), 1).parameters["avro.schema.url"]
+
+    first = there("hdfs://src:8020/schemas/a", MAPPING)
+    assert there(there(first, back), MAPPING) == first
 
 
 def test_locations_of_skewed_values_do_not_stay() -> None:
