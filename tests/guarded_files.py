@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from hive_replication.storage import paths
@@ -36,6 +37,10 @@ class GuardedFiles:
             chain.insert(0, above)
         return effective(self.access[one] for one in chain)
 
+    @property
+    def threads(self) -> Any:
+        return SimpleNamespace(map=map)
+
     def holds(self, uri: str) -> bool:
         return uri.startswith(ROOT)
 
@@ -56,11 +61,11 @@ class GuardedFiles:
             self.access[target + uri[len(source) :]] = self.access.pop(uri)
 
     def about_access(self, uri: str, call: Callable[[Any, str], Any]) -> Any:
-        if uri not in self.access:
-            raise FileNotFoundError(errno.ENOENT, "it is absent", uri)
-        return call(self, uri)
+        return call(self, uri) if self.holds(uri) else None
 
     def read(self, uri: str) -> Access:
+        if uri not in self.access:
+            raise FileNotFoundError(errno.ENOENT, "it is absent", uri)
         return self.access[uri]
 
     def set_mode(self, uri: str, mode: int) -> None:

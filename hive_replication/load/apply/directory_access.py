@@ -51,7 +51,7 @@ class DirectoryAccess:
     def __init__(self, target: Target, database: str, location: str, told: dict[str, str]) -> None:
         self._storage, self._database, self._told = target.storage, database, told
         self._source_storage = target.source_storage
-        self._source = EffectiveAccess(self._source_storage)
+        self._source, self._target = EffectiveAccess(self._source_storage), EffectiveAccess(self._storage)
         self._preserve = Preserve(frozenset(target.policy.preserve), told)
         self._location = location
         self._present: dict[str, Access | None] = {}
@@ -60,9 +60,10 @@ class DirectoryAccess:
 
     def prepare(self, placed: LanePlacement) -> None:
         """Makes the directories of a lane, or changes those that are there; its tasks know theirs afterwards."""
-        if not self._preserve or self._read(self._location) is None:
+        if not self._preserve:
             return
-        wanted = dict(_wanted(placed, self._database))
+        # By the directory: external_root may be on another store than the database, whose own directory may not be there yet.
+        wanted = {place: like for place, like in _wanted(placed, self._database) if self._target.knows(place)}
         for level in sorted({directory.count("/") for directory in wanted}):
             now = [directory for directory in wanted if directory.count("/") == level]
 
@@ -74,8 +75,10 @@ class DirectoryAccess:
         placed.tasks = [(key, replace(task, place=place)) for key, task, place in tasks]
 
     def database_directory(self, origin: str) -> None:
-        """Gives the database's directory, which the metastore has made, what that of the source has."""
-        if self._preserve and self._read(self._location) is not None:
+        """Gives the database's directory what that of the source has; makes it where the metastore has not."""
+        if not self._preserve or not self._target.knows(self._location):
+            return
+        if self._read(self._location) is not None or self._source.of(origin) is not None:
             self._give(self._location, _Wanted(origin, origin, self._database))
 
     def _give(self, directory: str, wanted: _Wanted, *, absent: bool = False) -> None:
@@ -136,7 +139,7 @@ class DirectoryAccess:
 
     def _looked_at(self, directory: str) -> Access:
         found = self._storage.about_access(directory, lambda store, path: store.read(path))
-        assert found is not None  # noqa: S101 - the database's directory is on the same store, or the root is of another kind
+        assert found is not None  # noqa: S101 - what lies below it is on the same store, which has access
         return found
 
 

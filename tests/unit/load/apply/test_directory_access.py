@@ -1,0 +1,68 @@
+"""Directories of replicas get their access before there are files in them, wherever they lie."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from hive_replication.copy.tasks import CopyTask
+from hive_replication.events.files import FileRef
+from hive_replication.load.apply.directory_access import DirectoryAccess
+from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import Table
+from hive_replication.storage.access import Access
+from tests.guarded_files import ROOT, WIDE, GuardedFiles
+
+PRIVATE = Access.of_mode("etl", "finance", 0o750)
+FILE = FileRef(f"{ROOT}/src/db/t/f", "f")
+
+
+def access(files: GuardedFiles, location: str) -> DirectoryAccess:
+    policy = SimpleNamespace(preserve=("owner", "group", "mode", "acl"))
+    target = SimpleNamespace(storage=files, source_storage=files, policy=policy)
+    return DirectoryAccess(cast("Target", target), "db", location, {})
+
+
+def placed(directory: str) -> LanePlacement:
+    content = op.Content((FILE,), "7-1", origin=f"{ROOT}/src/db/t")
+    lane = LanePlan(("t",), 0, (op.CreateTable(7, "t", Table(tableName="t"), content, directory),))
+    tasks = [((0, ""), CopyTask(FILE, f"{directory}/f", 7, "db.t"))]
+    return LanePlacement(lane, directories={(0, ""): directory}, tasks=tasks)
+
+
+@pytest.mark.parametrize("location", [f"{ROOT}/w/db", "s3://bucket/db"], ids=["not made yet", "on an object store"])
+@pytest.mark.parametrize("directory", [f"{ROOT}/w/db/t", f"{ROOT}/external/t"])
+def test_the_first_data_is_as_private_as_at_the_source_whatever_there_is_of_the_database(location: str, directory: str) -> None:
+    """All had what HDFS gives by itself, as long as the database's directory was not there."""
+    files = GuardedFiles({"src/db/t": PRIVATE, "src/db/t/f": WIDE})
+    lane = placed(directory)
+    access(files, location).prepare(lane)
+    assert files.access[directory] == PRIVATE
+    ((_, task),) = lane.tasks
+    assert task.place is not None
+    assert task.place.made
+
+
+def test_data_on_a_store_without_access_is_left() -> None:
+    files = GuardedFiles({"src/db/t": PRIVATE})
+    lane = placed("s3://bucket/db/t")
+    access(files, f"{ROOT}/w/db").prepare(lane)
+    assert [task.place for _, task in lane.tasks] == [None]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_directory_of_a_new_database_is_as_at_the_source(*, there: bool) -> None:
+    files = GuardedFiles({"src/db": PRIVATE} | ({"w/db": WIDE} if there else {}))
+    access(files, f"{ROOT}/w/db").database_directory(f"{ROOT}/src/db")
+    assert files.access[f"{ROOT}/w/db"] == PRIVATE
+
+
+def test_no_directory_is_made_for_a_database_that_has_none_at_the_source() -> None:
+    files = GuardedFiles({})
+    access(files, f"{ROOT}/w/db").database_directory(f"{ROOT}/src/db")
+    assert list(files.access) == [f"{ROOT}/"]
