@@ -196,6 +196,7 @@ class Session:
             self._count(alter.kind, done=self.replica.alter(alter.image, lambda before: self.journal().database(before)))
         if isinstance(plan.barrier, op.DropDatabase):
             self._count(plan.barrier.kind, done=self.replica.drop(plan.barrier.evid, self.conflicts))
+            self.skipped.extend(Skipped(plan.barrier.evid, self.database, why) for why in self.replica.left)
             self.held.clear()
         elif plan.barrier is not None:
             self.create_database(plan.barrier.image, plan.barrier.evid)

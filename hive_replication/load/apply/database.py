@@ -6,9 +6,11 @@ another property may be set at any time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import partial
 
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
 from hive_replication.load.plan import gate
@@ -19,8 +21,11 @@ from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.logs import about
 from hive_replication.metastore.types import Database, copy_of
 from hive_replication.storage.boundary import RESERVED, is_reserved
+
+_LOG = logging.getLogger(__name__)
 
 _UNDROPPABLE = "default"  # by Hive's metastore
 
@@ -40,10 +45,12 @@ class TargetDatabase:
         state: its replication state after these operations.
         image: its image when the load began, or created it; None if it does not exist.
         location: its directory, or the one that the metastore would choose.
+        left: of directories that its drop has left where they are, which and why.
     """
 
     def __init__(self, target: Target, name: str, check: Callable[[], None], *, dry: bool) -> None:
         self.target, self.name, self.check, self.dry = target, name, check, dry
+        self.left: list[str] = []
         self._read()
         self.exists = self.there
         self.state = self._written = replica_state(self.image)
@@ -102,7 +109,8 @@ class TargetDatabase:
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
         """Drops it, or only our replicas in it if it contains foreign tables or is ``default``; returns whether it was dropped.
 
-        Its directory goes to retention, or only those of its tables if another database lies in it.
+        Its directory goes to retention, or only those of its tables if another database lies in it. What the store does not let
+        go, such as a directory with snapshots, is left where it is: with it a database of that name could never come again.
 
         Args:
             evid: event id of the drop.
@@ -125,11 +133,11 @@ class TargetDatabase:
             # The directory first: a load killed between the two calls finds the database still there, and drops it again.
             if others:
                 self._drop_tables(evid, names, kept, others)
-                retire_own(self.target.storage, self.location, evid)
+                self._retire(self.location, partial(retire_own, self.target.storage, self.location, evid))
             else:
                 for name in names:
                     metastore.drop_table(self.name, name, delete_data=False)
-                retire_database(self.target.storage, self.location, evid)
+                self._retire(self.location, partial(retire_database, self.target.storage, self.location, evid))
             metastore.drop_database(self.name, delete_data=False, cascade=True)
             self.there, self.image, dropped = False, None, True
         self.exists = False
@@ -148,8 +156,19 @@ class TargetDatabase:
         metastore, dropped = self.target.metastore, [name for name in names if name not in kept]
         live = live_locations(metastore, self.name, others, dropped)
         for table in list(metastore.tables(self.name, dropped)):
-            retire_unused(self.target.storage, self.location, table.sd.location, evid, live)
+            place = table.sd.location
+            self._retire(str(place), partial(retire_unused, self.target.storage, self.location, place, evid, live))
             drop_table(metastore, table)
+
+    def _retire(self, directory: str, move: Callable[[], None]) -> None:
+        try:
+            move()
+        except Unreachable:
+            raise
+        except ReplicationError as error:
+            why = f"the directory {directory} of what is dropped cannot be moved, and stays until it is deleted by hand: {error}"
+            _LOG.warning("target database %s: %s", self.name, why, extra=about(self.name))
+            self.left.append(why)
 
     def write_state(self, state: ReplicaState) -> None:
         """Writes its state if it changed."""

@@ -7,16 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.state import SOURCE
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
-from hive_replication.storage import Storage
+from hive_replication.storage import Denied, Storage
 from hive_replication.storage.access import Access
 from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
@@ -100,8 +102,8 @@ class Side:
         return sorted(file.uri.removeprefix(f"{self.root}/w/") for file in found)
 
     def drop(self, setting: Any = "refuse") -> bool:
-        database = TargetDatabase(self.target, self.name, lambda: None, dry=False)
-        return database.drop(170, Conflicts(setting, OURS[SOURCE], self.name))
+        self.database = TargetDatabase(self.target, self.name, lambda: None, dry=False)
+        return self.database.drop(170, Conflicts(setting, OURS[SOURCE], self.name))
 
 
 @pytest.mark.parametrize("place", ["orders", "orders/below", ""])
@@ -185,6 +187,35 @@ def test_the_directory_of_a_dropped_database_goes_as_a_whole_where_no_other_is_i
     assert side.drop()
     (retired,) = side.files()
     assert retired.startswith(".repl/retired/sales.db-170-")
+
+
+@pytest.mark.parametrize(
+    "why", [ReplicationError("it cannot be deleted since it is snapshottable"), Denied("the account lacks w on /data")]
+)
+@pytest.mark.parametrize("others", [{}, {"hr": "sales.db/hr.db"}], ids=["alone", "with another in it"])
+def test_a_database_whose_directory_cannot_be_moved_is_dropped_and_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: ReplicationError, others: dict[str, str]
+) -> None:
+    """Every load failed at it for ever, with all tables dropped."""
+    side = Side(tmp_path, **others)
+    for file in ("t/f", ".repl/journal/j"):
+        side.storage.write(f"{side.base}/{file}", b"1")
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    monkeypatch.setattr(Storage, "rename", Mock(side_effect=why))
+    assert side.drop()
+    assert "sales" not in side.metastore.located
+    assert side.files() == ["sales.db/.repl/journal/j", "sales.db/t/f"]
+    assert all(str(why) in one for one in side.database.left)
+    assert f"the directory {side.base} of what is dropped cannot be moved" in side.database.left[-1]
+
+
+def test_a_database_is_not_dropped_while_its_store_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    side = Side(tmp_path)
+    side.storage.write(f"{side.base}/t/f", b"1")
+    monkeypatch.setattr(Storage, "rename", Mock(side_effect=Unreachable("down")))
+    with pytest.raises(Unreachable):
+        side.drop()
+    assert "sales" in side.metastore.located
 
 
 def test_the_default_database_stays_without_replicas(tmp_path: Path) -> None:
