@@ -7,12 +7,13 @@ already are brought to that, too, whenever files are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from hive_replication.copy.preserve import Place, Preserve
+from hive_replication.copy.tasks import CopyTask
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import LanePlacement
 from hive_replication.load.operations.base import Content
@@ -71,8 +72,18 @@ class DirectoryAccess:
                 self._give(directory, wanted[directory], absent=directory in placed.absent)
 
             list(self._storage.threads.map(give, now))
-        tasks = ((key, task, self._places.get(paths.parent(task.target))) for key, task in placed.tasks)
-        placed.tasks = [(key, replace(task, place=place)) for key, task, place in tasks]
+        placed.tasks = [(key, replace(task, place=self._place(task, wanted))) for key, task in placed.tasks]
+
+    def _place(self, task: CopyTask, wanted: Mapping[str, _Wanted]) -> Place | None:
+        """The directory of a file's replica; a file from elsewhere, as of a function's resources, is as private as there."""
+        directory, own = paths.parent(task.target), paths.parent(task.file.uri)
+        place = self._places.get(directory)
+        if place is None or own == wanted[directory].origin or not self._source_storage.holds(own):
+            return place
+        above = self._source.of(own)
+        if above is None:  # gone, or of a store without access
+            return place
+        return replace(place, asks=True, within=above if place.within is None else above.below(place.within))
 
     def database_directory(self, origin: str) -> None:
         """Gives the database's directory what that of the source has; makes it where the metastore has not."""

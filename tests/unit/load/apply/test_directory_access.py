@@ -15,6 +15,7 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Table
+from hive_replication.storage import FileStatus, Storage
 from hive_replication.storage.access import Access
 from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
@@ -46,6 +47,26 @@ def test_the_first_data_is_as_private_as_at_the_source_whatever_there_is_of_the_
     ((_, task),) = lane.tasks
     assert task.place is not None
     assert task.place.made
+
+
+def test_a_file_from_another_directory_stays_as_private_as_that_one() -> None:
+    """A function's second resource was as open as the directory of the first."""
+    readable = Access.of_mode("etl", "etl", 0o644)
+    files = GuardedFiles({"src/open/f": readable, "src/private": PRIVATE, "src/private/g": readable})
+    uris = (f"{ROOT}/src/open/f", f"{ROOT}/src/private/g")
+    lane, found = placed(f"{ROOT}/w/db/t"), tuple(FileRef(uri, uri[-1]) for uri in uris)
+    content = op.Content(found, "7-1", origin="")
+    lane.lane = LanePlan(("t",), 0, (op.CreateTable(7, "t", Table(tableName="t"), content, f"{ROOT}/w/db/t"),))
+    lane.tasks = [((0, ""), CopyTask(file, f"{ROOT}/w/db/t/{file.relative}", 7, "db.t")) for file in found]
+    access(files, f"{ROOT}/w/db").prepare(lane)
+    shown: list[tuple[str, int]] = []
+    for _, task in lane.tasks:
+        assert task.place is not None
+        status = FileStatus(task.file.uri, 1, False, 0.0, access=files.access[task.file.uri])
+        wanted = task.place.wanted(cast("Storage", files), status)
+        assert wanted is not None
+        shown.append((wanted.group, wanted.mode))
+    assert shown == [("etl", 0o644), ("finance", 0o640)]
 
 
 def test_data_on_a_store_without_access_is_left() -> None:
