@@ -17,7 +17,7 @@ from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.partition_filter import PartitionFilter
 from hive_replication.policy.privileges import Privileges
 from hive_replication.policy.scope import PartitionFilters, PolicyScope, by_lower_name, matches, valid_patterns
-from hive_replication.policy.secrets import KEY, as_reference, only_references
+from hive_replication.policy.secrets import KEY, as_reference, only_references, without_password
 from hive_replication.policy.warehouse import Settings, Warehouse, valid_directory, valid_locations, with_tokens_of_their_own
 from hive_replication.policy.yaml_text import parse, place
 
@@ -54,7 +54,9 @@ class Policy(Settings):
     )
     source: Warehouse = Field(description="The side that is read")
     target: Warehouse = Field(description="The side that is written")
-    dump_root: str = Field(description="Directory for dumps, under a root of source or target or a local file:// path")
+    dump_root: Annotated[str, AfterValidator(without_password)] = Field(
+        description="Directory for dumps, under a root of source or target or a local file:// path"
+    )
     databases: Annotated[dict[str, str], AfterValidator(valid_databases)] = Field(
         min_length=1, description="Target names by source names, or by shell patterns of them; * in a target name is the source's"
     )

@@ -29,6 +29,7 @@ _NO_SECRET = re.compile(
 # Spark's settings that name secrets of Kubernetes, where they are mounted, and which of their keys a variable is.
 _OF_KUBERNETES = re.compile(r"spark\.kubernetes\.(container\.image\.pullSecrets|(driver|executor)\.(secrets|secretKeyRef)\..+)")
 _SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM, or in JSON
+_NEXT_URI = re.compile(r"[,;\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password may hold commas itself
 _LIMIT = 64 * 1024  # bytes of a file with a secret
 
 
@@ -68,15 +69,19 @@ def only_references(options: dict[str, str]) -> dict[str, str]:
 
 
 def has_password(value: str) -> bool:
-    """Whether a value is a URI with a password."""
+    """Whether a value is a URI with a password, or a list of several, between commas, of which one has."""
+    return any(map(_password, _NEXT_URI.split(value)))
+
+
+def _password(uri: str) -> bool:
     try:
-        return "://" in value and bool(urlsplit(value).password)
+        return "://" in uri and bool(urlsplit(uri.strip()).password)
     except ValueError:
         return False
 
 
 def without_password(uri: str) -> str:
-    """The URI, which has no password.
+    """The URI, or list of URIs between commas, which has no password.
 
     Raises:
         ValueError: it has one; the message does not show it.

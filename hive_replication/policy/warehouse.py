@@ -31,8 +31,9 @@ def valid_directory(directory: str) -> str:
     """A full URI of a directory, without a slash at its end.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or holds a password.
     """
+    without_password(directory)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*(/.*)?", directory) or directory.lower().startswith("file://") != (
         directory.lower().startswith("file:///")
     ):

@@ -66,21 +66,46 @@ def test_what_is_no_secret(name: str) -> None:
     assert not names_secret(name)
 
 
-@pytest.mark.parametrize("value", [f"https://user:{SECRET}@store/", f"-Dtrust.Password={SECRET}", "${env:A} and more"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"https://user:{SECRET}@store/",
+        f"https://a/m,https://user:{SECRET}@store/m",
+        f"https://a/m, https://user:{SECRET},1@store/m",
+        f"-Dtrust.Password={SECRET}",
+        "${env:A} and more",
+    ],
+)
 def test_secrets_within_values(value: str) -> None:
     with pytest.raises(ValidationError) as error:
         policy({"endpoint_url": value})
     assert SECRET not in str(error.value)
 
 
-def test_passwords_in_addresses() -> None:
+@pytest.mark.parametrize("first", ["", "thrift://a:1,", "http://a:1, "])
+def test_passwords_in_addresses(first: str) -> None:
     for place in ("metastore", "uri", "webhdfs"):
         side: dict[str, Any] = {"metastore": "thrift://s:9083", "roots": [{"uri": "hdfs://n:8020/", "webhdfs": "http://n:9870"}]}
         where = side if place == "metastore" else side["roots"][0]
-        where[place] = where[place].replace("://", f"://me:{SECRET}@")
+        where[place] = first + where[place].replace("://", f"://me:{SECRET}@")
         with pytest.raises(ValidationError, match="the address holds a password") as error:
             policy({}, source=side)
         assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("setting", ["dump_root", "external_root", "functions_root", "locations", "paths"])
+def test_passwords_in_addresses_of_directories(setting: str) -> None:
+    uri = f"s3://me:{SECRET}@bucket/d"
+    side = {"metastore": "thrift://s:9083", "roots": [{"uri": "s3://bucket/"}], "paths": [uri]}
+    fields: dict[str, Any] = {"paths": {"source": side}, "locations": {"locations": {"a": uri}}}
+    with pytest.raises(ValidationError, match="the address holds a password") as error:
+        policy({}, **fields.get(setting, {setting: uri}))
+    assert SECRET not in str(error.value)
+
+
+def test_lists_of_addresses_without_passwords() -> None:
+    side = {"metastore": "thrift://a:1,thrift://b:1", "roots": [{"uri": "hdfs://n:8020/", "webhdfs": "http://a:1,http://b:1"}]}
+    assert policy({}, source=side).source.metastore == "thrift://a:1,thrift://b:1"
 
 
 def test_references_are_resolved_where_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
