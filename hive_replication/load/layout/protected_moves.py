@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from hive_replication.copy.preserve import Preserve
+from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.load.layout.file_moves import move_file
 from hive_replication.storage import Storage, paths
 from hive_replication.storage.access import Access, effective
@@ -43,7 +44,14 @@ class ProtectedMoves:
     def move_file(self, file: str, place: str) -> None:
         """The same of a file, which is copied where it cannot be renamed: to another store, or another encryption zone."""
         self._prepare(file, place)
-        move_file(self._storage, file, place, shown=file)
+        move_file(self._storage, file, place, shown=file, access=partial(self._new_in, paths.parent(place)))
+
+    def _new_in(self, directory: str) -> Place | None:
+        """The directory of a copy, which gets what the file itself has; None where its store knows nothing of access."""
+        self._storage.mkdirs(directory)
+        if (present := self._access.alone(directory)) is None:
+            return None
+        return Place(self._preserve, Access("", present.group, 6, 0, 0, default=present.default), asks=True)
 
     def _prepare(self, path: str, place: str) -> None:
         way = paths.parent(path), paths.parent(place)

@@ -7,10 +7,12 @@ from typing import cast
 
 import pytest
 
+from hive_replication.copy.preserve import Place
+from hive_replication.load.layout import protected_moves
 from hive_replication.load.layout.move_to_retired import retire
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.retention.removals import Removals
-from hive_replication.storage import Storage, paths
+from hive_replication.storage import FileStatus, Storage, paths
 from hive_replication.storage.access import Access, AclEntry
 from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
@@ -81,3 +83,23 @@ def test_the_directory_of_a_foreign_table_in_another_one_stays_private() -> None
     (moved,) = (uri for uri in files.access if uri.endswith("/f"))
     assert "/.repl/retired/170/own/t-" in moved
     assert files.allows(paths.parent(moved)).mode == 0o750
+
+
+@pytest.mark.parametrize("superuser", [True, False])
+def test_a_file_that_has_to_be_copied_keeps_its_own_protection(monkeypatch: pytest.MonkeyPatch, *, superuser: bool) -> None:
+    """The copy had what HDFS gives by itself, as long as it was kept."""
+    own = Access.of_mode("etl", "finance", 0o600)
+    files = GuardedFiles({"w/db": WIDE, "zone/t": WIDE, "zone/t/f": own}, superuser=superuser)
+    made: list[Place | None] = []
+    monkeypatch.setattr(protected_moves, "move_file", lambda *_, access, **__: made.append(access()))
+    copy = f"{DB}/.repl/retired/7/external/zone/t/f"
+    ProtectedMoves(storage(files)).move_file(f"{ROOT}/zone/t/f", copy)
+    (place,) = made
+    assert place is not None
+    wanted = place.wanted(storage(files), FileStatus(f"{ROOT}/zone/t/f", 1, False, 0.0, access=own))
+    assert wanted == own
+    mode = place.first_mode(wanted)
+    files.access[copy] = Access.of_mode(WIDE.owner, WIDE.group, mode)
+    place.preserve.give(storage(files), copy, wanted, place.new, is_dir=False)
+    assert (mode, files.access[copy].mode) == (0o600, 0o600)
+    assert files.access[copy].owner == ("etl" if superuser else WIDE.owner)
