@@ -14,10 +14,10 @@ from hive_replication.copy.proof import Crc32c, checksum_of_content, is_composit
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
-from hive_replication.process import account
 from hive_replication.retries import with_retries
 from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Storage, paths
 from hive_replication.storage.access import Access
+from hive_replication.storage.failures import granting
 
 _LOG = logging.getLogger(__name__)
 
@@ -300,7 +300,7 @@ class _Copying:
         if not self._task.file.is_missing_directory:
             return self.failure(
                 f"the dump could not list the directory {directory} of the source; its log says why: if it may not, let it read "
-                f"all of it (hdfs dfs -setfacl -R -m user:{account()}:r-x {paths.split(directory)[2]}), then repair the table",
+                f"all of it ({granting(paths.split(directory)[2], 'r-x', below=True)}), then repair the table",
                 "gone",
             )
         return self.failure(

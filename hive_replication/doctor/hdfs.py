@@ -6,6 +6,7 @@ Looked at are directories of databases, and in them those of the policy's tables
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from shlex import quote
 
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.errors import ReplicationError
@@ -117,14 +118,15 @@ def _coded(side: str, check: str, top: Directory, tables: Iterable[Directory]) -
         yield ok(side, check, f"{shown}; proven by the CRC32C of every byte")
         return
     directory = coded[0].path
-    advice = f"to write each file once: hdfs ec -setPolicy -replicate -path {directory}"
+    advice = f"to write each file once: hdfs ec -setPolicy -replicate -path {quote(directory)}"
     yield warning(side, check, f"{shown}; a file with a recorded checksum is written twice until it is proven", advice)
 
 
 def _snapshots(side: str, check: str, found: Iterable[Directory]) -> Iterator[Finding]:
     """HDFS moves and deletes no directory that has snapshots of its own, which replacing and dropping a replica need."""
     if made := [one for one in found if one.snapshots]:
-        advice = f"delete their snapshots and run hdfs dfsadmin -disallowSnapshot {made[0].path}; take those of a directory above"
+        directory = quote(made[0].path)
+        advice = f"delete their snapshots and run hdfs dfsadmin -disallowSnapshot {directory}; take those of a directory above"
         yield warning(side, check, f"snapshots may be made of {_named(made)}: while there are any it is not moved away", advice)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 from hive_replication.doctor.finding import Finding, error, ok, warning
 from hive_replication.doctor.roots import begun
@@ -48,5 +49,5 @@ def judged(side: str, location: str, found: Quota) -> Iterator[Finding]:
         if used < (1 - _FREE) * most:
             yield ok(side, f"{_CHECK}{location}", shown)
         else:
-            advice = f"make room there, or raise it: hdfs dfsadmin {option} <number> {path}"
+            advice = f"make room there, or raise it: hdfs dfsadmin {option} <number> {quote(path)}"
             yield (error if used >= most else warning)(side, f"{_CHECK}{location}", shown, advice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from hive_replication.connect import Connection
 from hive_replication.doctor.finding import Finding, ok, warning
@@ -39,8 +40,8 @@ def snapshots(connection: Connection, database: str) -> Iterator[Finding]:
         yield ok("source", check, f"of {_named(sorted(made))}; external tables there: {len(tables) - len(lacking)}")
     if lacking:
         advice = (
-            f"hdfs dfsadmin -allowSnapshot {paths.split(lacking[0])[2]}, or a directory above it, which the account {account()} "
-            "has to own; until then all their directories are listed"
+            f"hdfs dfsadmin -allowSnapshot {quote(paths.split(lacking[0])[2])}, or a directory above it, which the account "
+            f"{account()} has to own; until then all their directories are listed"
         )
         yield warning("source", check, f"none of external tables ({len(lacking)}): {_named(lacking)}; {why}", advice)
 

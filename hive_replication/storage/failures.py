@@ -6,6 +6,7 @@ import errno
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from shlex import quote
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.process import account
@@ -121,11 +122,23 @@ def _denied(uri: str, text: str) -> str:
     user, inode, mode = found["user"], found["inode"], found["mode"]
     lacks = "".join(_BITS.get(word, "") for word in found["access"].split("_"))
     grant = "".join(bit if bit in lacks + mode[7:10] else "-" for bit in "rwx")  # an entry counts instead of what all others have
-    below = "-R " if mode.startswith("d") and "r" in lacks and "w" not in lacks else ""  # what is in it is read, too
+    below = mode.startswith("d") and "r" in lacks and "w" not in lacks  # what is in it is read, too
     return (
         f"{uri}: the account {user} lacks {lacks} on {inode} ({found['owner']} {mode}); grant it, for instance by: "
-        f"hdfs dfs -setfacl {below}-m user:{user}:{grant} {inode}"
+        f"{granting(inode, grant, user, below=below)}"
     )
+
+
+def granting(path: str, rights: str, user: str = "", *, below: bool = False) -> str:
+    """The command that grants rights on a path of HDFS; users of the source choose names, which a shell must not run.
+
+    Args:
+        path: without its store.
+        rights: e.g. ``r-x``.
+        user: who gets them; the account itself where "".
+        below: whether on all that is below it, too.
+    """
+    return f"hdfs dfs -setfacl {'-R ' if below else ''}-m {quote(f'user:{user or account()}:{rights}')} {quote(path)}"
 
 
 def _first_line(error: BaseException) -> str:

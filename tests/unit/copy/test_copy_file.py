@@ -201,3 +201,11 @@ def test_leaving_early_ends_the_threads(tmp_path: Path, storage: Storage) -> Non
     next(answers)
     answers.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before
+
+
+def test_the_command_that_is_advised_runs_nothing_that_a_name_contains(tmp_path: Path) -> None:
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    place = f"{tmp_path.as_uri()}/a;b|sh"
+    failure = copy_file(CopyTask(FileRef.unreadable_directory(place), f"{tmp_path.as_uri()}/t/f", 1, "a.b"), storage, storage)
+    assert isinstance(failure, CopyFailure)
+    assert f":r-x '{tmp_path}/a;b|sh')" in failure.reason

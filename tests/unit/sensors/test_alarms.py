@@ -453,6 +453,11 @@ def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer
     assert alarm["url"].endswith("/assets/default/sales__tables?view=checks&checkDetail=replica_equal")
     watch.answer(equal, "items", passed=True)
     assert watch.tick(WELL) == "no alarms"
+    web.take()
+    watch.answer(equal, "a;b|sh", passed=False)
+    watch.tick(WELL)
+    (alarm,) = web.take()["/hook"]["alarms"]
+    assert "hive-repl repair 'sales.a;b|sh'" in alarm["advice"], "a name that a shell would run"
     for number in range(21):
         watch.answer(equal, f"t{number}", passed=False)
     assert watch.tick(WELL) == "1 alarm: failed check: sales"

@@ -71,6 +71,7 @@ def test_an_hdfs_that_serves_nobody_is_unreachable(raw: str) -> None:
         ('WRITE, inode="/t":root:users:drwxr-xr-x', "w on /t (root:users drwxr-xr-x)", "-m user:x:rwx /t"),
         ('READ_EXECUTE, inode="/t":a:b:drwx------', "rx on /t (a:b drwx------)", "-R -m user:x:r-x /t"),
         ('READ, inode="/t/f":a:b:-rw-r-----+', "r on /t/f (a:b -rw-r-----+)", "-m user:x:r-- /t/f"),
+        ('WRITE, inode="/a;b|sh":a:b:drwx------', "w on /a;b|sh (a:b drwx------)", "-m user:x:-w- '/a;b|sh'"),
     ],
 )
 def test_a_missing_right_is_named_with_what_grants_it(said: str, shown: str, grant: str) -> None:
