@@ -10,7 +10,6 @@ files as they are: ``explode(files)`` gives the table of what there is to copy.
 from __future__ import annotations
 
 import heapq
-import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -138,17 +137,20 @@ def number_of_files(record: Record) -> int:
 
 
 def weight(record: Record) -> int:
-    """How much of a Parquet file a record takes, in files: wide tables and long messages take as much as many of them."""
-    match record:
-        case EventRecord():
-            more = len(json.dumps(record.notification.message, ensure_ascii=False).encode()) // 2_000  # as it is written
-        case FunctionRecord():
-            more = 0
-        case PartitionRecord():
-            more = len(record.partition.sd.cols or ()) // 25
-        case TableRecord():
-            more = len(record.table.sd.cols or ()) // 25
-    return 1 + more + number_of_files(record)
+    """How much of a Parquet file a record takes, in files: long texts and wide tables take as much as many of them."""
+    # Partitions are many: what is long in them is added up, which is cheaper than to write each twice.
+    length = _about(record.partition) if isinstance(record, PartitionRecord) else len(_data(record))
+    return 1 + length // 2_000 + number_of_files(record)
+
+
+def _about(part: Partition) -> int:
+    """About how many bytes a partition takes."""
+    sd, columns = part.sd, part.sd.cols or ()
+    total = 80 * len(columns) + sum(len(one.name) + len(one.type or "") + len(one.comment or "") for one in columns)
+    skewed = sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None
+    for texts in (part.parameters, sd.parameters, sd.serdeInfo.parameters if sd.serdeInfo else None, skewed):
+        total += sum(map(len, filter(None, texts.values()))) if texts else 0
+    return total + (len(serialize(part.colStats, _BINARY)) if part.colStats else 0)
 
 
 def part_of(records: Iterable[Record]) -> bytes:
@@ -202,17 +204,24 @@ def _text(rows: pa.Table) -> bytes:
 
 
 def _row(key: Key, record: Record) -> dict[str, Any]:
+    if isinstance(record, EventRecord):
+        files = [_file(n, file) for n, group in enumerate(record.groups) for file in group.files]
+    else:
+        files = [_file(0, file) for file in record.files]
+    return key._asdict() | {"record": _data(record), "files": files}
+
+
+def _data(record: Record) -> bytes:
+    """A record without its files."""
     match record:
         case EventRecord():
-            files = [_file(n, file) for n, group in enumerate(record.groups) for file in group.files]
-            return key._asdict() | {"record": encoding.event_text(record), "files": files}
+            return encoding.event_text(record)
         case PartitionRecord():
-            data = serialize(record.partition, _BINARY)
+            return serialize(record.partition, _BINARY)
         case FunctionRecord():
-            data = encoding.function_text(record)
+            return encoding.function_text(record)
         case TableRecord():
-            data = encoding.table_text(record)
-    return key._asdict() | {"record": data, "files": [_file(0, file) for file in record.files]}
+            return encoding.table_text(record)
 
 
 def _file(group: int, file: FileRef) -> dict[str, Any]:

@@ -51,7 +51,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage, paths
 
-#: Weight of one Parquet file at most: its records, with their files, columns and long messages. So much is held in memory.
+#: Weight of one Parquet file at most: its records, with their files, columns and long texts. So much is held in memory.
 _FULL = 20_000
 _KEPT = 2
 

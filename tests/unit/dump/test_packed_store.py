@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hive_metastore.ttypes import SQLCheckConstraint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump.format import packed_parquet
+from hive_replication.dump.format import packed_parquet, packed_parquet_sizes
 from hive_replication.dump.format import packed_writer as packed
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.packed_store import PackedStore
@@ -23,7 +24,8 @@ from hive_replication.dump.format.record_types import DumpHeader, EventRecord, F
 from hive_replication.errors import BadRequest
 from hive_replication.events.event_records import Notification
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Database, Partition, StorageDescriptor, Table
+from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.types import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
 
@@ -147,6 +149,56 @@ def test_a_damaged_dump(store: PackedStore, damage: Callable[[Path], None], name
     assert directory.as_uri() in str(error.value)
     assert "dump again" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def long_partition(number: int) -> PartitionRecord:
+    columns = [FieldSchema(name="c", type=f"struct<{'a:int,' * 2_400}z:int>")]
+    return PartitionRecord("t", f"p={number}", Partition(values=[str(number)], sd=StorageDescriptor(cols=columns)))
+
+
+def partition_with_schema(number: int) -> PartitionRecord:
+    serde = SerDeInfo(parameters={"avro.schema.literal": f"{number}{'x' * 14_000}"})
+    return PartitionRecord("t", f"p={number}", Partition(values=[str(number)], sd=StorageDescriptor(serdeInfo=serde)))
+
+
+def spark_table(number: int) -> TableRecord:
+    found = table(f"t{number}")
+    found.table.parameters = {"spark.sql.sources.schema": '{"name":"c"},' * 5_700}
+    return found
+
+
+def table_with_check(number: int) -> TableRecord:
+    row = SQLCheckConstraint(table_db="db", table_name=f"t{number}", check_expression="c > 0 and " * 10_000, dc_name="c")
+    return replace(table(f"t{number}"), constraints=(Constraint("cks", (row,)),))
+
+
+def event_of_many_partitions(number: int) -> EventRecord:
+    groups = tuple(FileGroup(f"day={one:02000}", ()) for one in range(100))
+    return EventRecord(Notification(number + 1, 8, "ALTER_TABLE", "db", "t", "{}"), groups)
+
+
+@pytest.mark.parametrize(
+    ("made", "number"),
+    [
+        (long_partition, 1_000),
+        (partition_with_schema, 1_000),
+        (spark_table, 150),
+        (table_with_check, 150),
+        (event_of_many_partitions, 70),
+    ],
+)
+def test_what_is_long_is_written_to_files_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[int], Any], number: int
+) -> None:
+    monkeypatch.setattr(packed, "_FULL", packed._FULL // 10)
+    monkeypatch.setattr(packed_parquet_sizes, "_MOST_BYTES", packed_parquet_sizes._MOST_BYTES // 10)
+    store = PackedStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri())
+    writer = store.create(Scope("db"))
+    puts = {TableRecord: writer.put_table, PartitionRecord: writer.put_partition, EventRecord: writer.put_event}
+    for record in map(made, range(number)):
+        puts[type(record)](record)
+    reader = store.open(writer.finish(HEADER).directory)
+    assert sum(1 for found in (reader.tables(), reader.partitions("t"), reader.events()) for _ in found) == number
 
 
 def test_one_record_is_found_without_decoding_others(store: PackedStore, monkeypatch: pytest.MonkeyPatch) -> None:
