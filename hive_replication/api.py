@@ -119,7 +119,8 @@ def dump(
         progress: shows how far it is.
 
     Raises:
-        BadRequest: unknown database or table, event ids beyond the source's log, or a replica made with other tables.
+        BadRequest: unknown database or table, or none of the policy, event ids beyond the source's log, or a replica made with
+            other tables.
         Refused: the database cannot be marked as a source of replication, or the replica follows another log than the source's.
         MissingEvents: the source's log no longer has all of these events.
         Unreachable: a metastore or a storage does not answer.
@@ -129,13 +130,30 @@ def dump(
         raise BadRequest("to_evid, batch and replaces need from_evid: a bootstrap is of the source as it is now")
     if table is not None and replaces is not None:
         raise BadRequest(f"replaces is about the tables of a database, the dump is of {name} alone")
+    if from_evid is not None and to_evid is not None and to_evid < from_evid:
+        raise BadRequest(f"to_evid {to_evid} lies before from_evid {from_evid}")
+    _require_in_policy(connection.source.policy, database, table)
     if from_evid is not None:
-        if to_evid is not None and to_evid < from_evid:
-            raise BadRequest(f"to_evid {to_evid} lies before from_evid {from_evid}")
         require_history(connection.source, connection.target, database, from_evid)
     statement = ReplDump(database, table, from_evid, to_evid, batch, tables)
     made = None if table is not None or from_evid is None else _made_with(connection, database, tables, replaces)
     return repl_dump(connection.source, statement, connection.store, made_with=made, progress=progress)
+
+
+def _require_in_policy(policy: Policy, database: str, table: str | None) -> None:
+    """Makes sure that a policy replicates what is to be dumped: a dump marks its database, and no window goes on with others.
+
+    Raises:
+        BadRequest: it does not.
+    """
+    if not policy.has_database(database):
+        known = ", ".join(sorted(policy.databases))
+        raise BadRequest(f"the policy {policy.name!r} has no database {database!r}; it has: {known}")
+    if table is not None and not policy.includes(table):
+        raise BadRequest(
+            f"tables and exclude of the policy {policy.name!r} leave out {database}.{table}: a replica of it would become stale; "
+            "take it into the policy, and it comes with the next window"
+        )
 
 
 def _dumped(name: str) -> tuple[str, str | None, Tables | None]:
@@ -185,7 +203,8 @@ def load(
 
     Raises:
         BadRequest: the dump is absent or incomplete, or the target is not ready for it.
-        Refused: another load of the database runs, the target is no replica of this source, or a path leads outside the roots.
+        Refused: another load of the database runs, the target is no replica of this source, the policy leaves out the table that
+            is loaded alone, or a path leads outside the roots.
         Unreachable: a metastore or a storage does not answer; an equal call continues.
     """
     return repl_load(

@@ -19,7 +19,7 @@ from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
 from hive_replication.load.plan.lane_batches import in_batches
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
-from hive_replication.load.policy_change import with_scope
+from hive_replication.load.policy_change import refuse_left_out, with_scope
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
@@ -53,9 +53,11 @@ def load_objects(session: Session, *, repair: bool) -> None:
         repair: compare and replace also what stands at the dump's event id already.
 
     Raises:
-        Refused: the target is no replica of this source, or a table in the way is not.
+        Refused: the target is no replica of this source, a table in the way is not, or the policy leaves out the dump's table.
     """
     session.require_ours()
+    if not repair:  # windows load tables that they take in as repairs
+        refuse_left_out(session)
     header = session.reader.header
     if _recovered(session):
         session.skipped.append(Skipped(header.to_evid, session.database, "the recovery that the dump is for is done"))

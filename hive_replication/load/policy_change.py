@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import GONE
+from hive_replication.errors import Refused
 from hive_replication.events.event_records import is_function
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan
@@ -73,6 +74,22 @@ def _lost(session: Session, planned: set[str]) -> set[str]:
 
 def _reason(state: ReplicaState, name: str) -> str:
     return state.held[name] if name in state.coming else TAKEN_IN_REASON + _WAITS
+
+
+def refuse_left_out(session: Session) -> None:
+    """Makes sure that windows of a replica go on with a table that is loaded alone.
+
+    Raises:
+        Refused: neither the replica was made with it, nor does the policy take it: it would become stale without a word.
+    """
+    name, made_with = session.table, session.state.scope
+    if name is None or session.state.applied is None or not made_with:
+        return
+    if not (PolicyScope.parse(made_with).includes(name) or session.target.policy.includes(name)):
+        raise Refused(
+            f"tables and exclude of the policy leave out {session.database}.{name}: its replica would become stale; take it into "
+            "the policy, and it comes with the next window"
+        )
 
 
 def with_scope(session: Session, state: ReplicaState) -> ReplicaState:

@@ -7,11 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import hive_replication
 from hive_replication import api, errors
+from tests.lags import POLICY
 
 PAGE = (Path(__file__).parents[2] / "docs/library.md").read_text()
 FAILOVER = {f"failover_{step}" for step in ("finish", "open", "plan", "reverse", "rollback", "start", "status")}
@@ -116,3 +119,21 @@ def test_bad_windows_are_refused_before_a_server_is_called() -> None:
     for name in ("", "a.b.c", "sa-les"):
         with pytest.raises(hive_replication.BadRequest, match="is not a name like db or"):
             hive_replication.status(nothing, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hr", "the policy 'default' has no database 'hr'; it has: sales"),
+        ("hr.'.*'", "the policy 'default' has no database 'hr'; it has: sales"),
+        ("HR.salaries", "the policy 'default' has no database 'hr'; it has: sales"),
+        ("sales.Secret", "leave out sales.secret: a replica of it would become stale"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"from_evid": 5}])
+def test_what_the_policy_does_not_replicate_is_not_dumped(name: str, said: str, more: dict[str, Any]) -> None:
+    """No server is called: the database is not marked, nor its transactions ended."""
+    source = SimpleNamespace(policy=POLICY.model_copy(update={"exclude": ("secret",)}))
+    connection: Any = SimpleNamespace(source=source)
+    with pytest.raises(hive_replication.BadRequest, match=re.escape(said)):
+        hive_replication.dump(connection, name, **more)
