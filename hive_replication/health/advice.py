@@ -69,7 +69,8 @@ def advice_on(reason: str, source: str, target: str) -> str:
 
     Args:
         reason: why it is held.
-        source: its name at the source, with its database.
+        source: its name at the source, with its database, as it stands in a command
+            (:func:`hive_replication.statements.for_shell`).
         target: the same on the target.
     """
     found = next((advice for pattern, advice in _BY_REASON if re.search(pattern, reason)), _ELSE)

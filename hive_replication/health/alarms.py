@@ -14,6 +14,7 @@ from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON
 from hive_replication.policy import Policy
+from hive_replication.statements import for_shell
 from hive_replication.units import count, duration
 
 _MOST_HELD = 20  # tables of a database with alarms of their own; more get one alarm together
@@ -137,6 +138,6 @@ def _held(one: Lag) -> Iterator[Alarm]:
         yield Alarm("held table", one.database, f"{len(held)} tables of {one.database} are held", advice, one.database)
         return
     for table, reason in held:
-        source, target = f"{one.database}.{table}", f"{one.target_database}.{table}"
-        advice = advice_on(reason, source, target)
+        source = f"{one.database}.{table}"
+        advice = advice_on(reason, for_shell(one.database, table), for_shell(one.target_database, table))
         yield Alarm("held table", source, f"{source} is held: {reason}", advice, one.database, table)

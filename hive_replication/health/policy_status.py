@@ -16,6 +16,7 @@ from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record
 from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
+from hive_replication.statements import for_shell
 from hive_replication.storage.failures import plain
 
 Condition = Literal[
@@ -215,7 +216,7 @@ def held_status(state: ReplicaState, lag: Lag) -> Iterator[HeldStatus]:
     """The held tables of a replica, each with advice (pure)."""
     for one in held_tables(state):
         reason, known = plain(one.reason), one.history
-        advice = advice_on(reason, f"{lag.database}.{one.table}", f"{lag.target_database}.{one.table}")
+        advice = advice_on(reason, for_shell(lag.database, one.table), for_shell(lag.target_database, one.table))
         yield HeldStatus(one.table, one.after, known.evid, reason, advice, known.since, known.attempts, one.next_attempt)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from hive_replication.errors import BadRequest
@@ -40,7 +41,7 @@ class ReplDump:
 
     @property
     def name(self) -> str:
-        """``db`` or ``db.table``."""
+        """``db`` or ``db.table``, as :func:`parse_name` reads it."""
         return _joined(self.database, self.table)
 
 
@@ -58,7 +59,7 @@ class ReplLoad:
 
     @property
     def name(self) -> str | None:
-        """``db`` or ``db.table``, None where the statement names neither."""
+        """``db`` or ``db.table``, as :func:`parse_name` reads it, None where the statement names neither."""
         return _joined(self.database, self.table) if self.database else None
 
 
@@ -71,7 +72,7 @@ class ReplStatus:
 
     @property
     def name(self) -> str:
-        """``db`` or ``db.table``."""
+        """``db`` or ``db.table``, as :func:`parse_name` reads it."""
         return _joined(self.database, self.table)
 
 
@@ -171,12 +172,22 @@ def parse_name(text: str) -> tuple[str, str | None]:
         return quoted["database"], quoted["table"]
     parts = text.lower().split(".")
     if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
-        raise BadRequest(f"{text!r} is not a name like db or db.table")
+        raise BadRequest(
+            f"{text!r} is not a name like db or db.table; a table of other characters than letters, digits and _ stands between "
+            "backquotes, for the shell in single quotes: 'db.`a-b`'"
+        )
     return parts[0], parts[1] if len(parts) == 2 else None
 
 
+def for_shell(database: str, table: str | None = None) -> str:
+    """A name as it stands in a command: what :func:`parse_name` reads, protected from the shell."""
+    return shlex.quote(_joined(database, table))
+
+
 def _joined(database: str, table: str | None) -> str:
-    return f"{database}.{table}" if table else database
+    if not table:
+        return database
+    return f"{database}.{table}" if _NAME.fullmatch(table) else f"{database}.`{table}`"
 
 
 def _dump(tokens: _Tokens) -> ReplDump:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from shlex import quote
 
 import dagster as dg
 
+from hive_replication.statements import for_shell
 from repl_assets.catalog.keys import (
     NO_ALARMS,
     NO_STRAYS,
@@ -84,7 +84,7 @@ def failures(found: Answers) -> Iterator[Alarm]:
             continue
         some = ", ".join(one.about for one in islice(alarms, 3))
         title = f"more than {_MOST} checks of {database} fail, among them {some}"
-        yield Alarm("failed check", database, title, f"hive-repl repair {quote(database)}", database=database)
+        yield Alarm("failed check", database, title, f"hive-repl repair {for_shell(database)}", database=database)
 
 
 def unanswered(found: Answers) -> set[str]:
@@ -100,7 +100,9 @@ def _is_open(record: AssetCheckExecutionRecord) -> bool:
 def _alarm(key: EvaluationKey, evaluation: dg.AssetCheckEvaluation) -> Alarm:
     check, why = key.check, " ".join((evaluation.description or "").split())[:_REASON]
     what = ".".join(map(hive_name, _path(key))).removesuffix("__load")
-    advice = f"look at the check, then repair what differs: materialize it in Dagster, or hive-repl repair {quote(what)}"
+    database, _, table = what.partition(".")
+    repair = f"hive-repl repair {for_shell(database, table)}"
+    advice = f"look at the check, then repair what differs: materialize it in Dagster, or {repair}"
     if check.name == NO_STRAYS:
         advice = (
             "look at the list in the check: what waits to be dropped or is being loaded goes by itself; delete the rest by hand"

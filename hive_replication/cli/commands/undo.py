@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from typing import Annotated
 
@@ -55,5 +56,5 @@ def undo(
     what = ", ".join(f"{done.database}.{one}" for one in done.tables) or done.database
     chosen.output.remark(
         f"{what} {'would be' if dry_run else 'is'} back at event {to}, {done.loads} loads undone; "
-        f"later events wait for: hive-repl undo {name} --release"
+        f"later events wait for: hive-repl undo {shlex.quote(name)} --release"
     )

@@ -19,6 +19,7 @@ from hive_replication.load.records.report_rows import ReportRow
 from hive_replication.load.retention import sweep as sweeping
 from hive_replication.load.retention.sweep import Swept
 from hive_replication.observe import Report
+from hive_replication.statements import parse_name
 from hive_replication.storage import Denied
 
 SIDE = {"metastore": "thrift://127.0.0.1:1", "roots": [{"uri": "hdfs://127.0.0.1:1/"}]}
@@ -122,3 +123,25 @@ def test_dumps_of_all_databases_are_told_where_one_fails(
     errors["b"] = BadRequest("the source has no database 'b'")
     assert run(["--config", str(path), "--json", "REPL", "DUMP", "b"]) == 2
     assert json.loads(capsys.readouterr().out) == {"error": "the source has no database 'b'", "exit_code": 2}
+
+
+@pytest.mark.parametrize("table", ["a-b", "a.b", "c/b", "x y"])
+def test_statements_take_tables_of_any_characters(
+    config: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def ask(_: object, *names: str, **__: object) -> Any:
+        asked.append(parse_name(names[-1]))
+        raise BadRequest("it is there no more")
+
+    for what in ("dump", "load", "plan", "status"):
+        monkeypatch.setattr(hive_replication, what, ask)
+    named = f"Sales.`{table}`"
+    for words in (("REPL DUMP", named), ("REPL LOAD", named, "FROM d"), ("REPL STATUS", named)):
+        assert run(["--config", config, " ".join(words)]) == 2
+        assert run(["--config", config, *words[0].split(), named, *" ".join(words[2:]).split()]) == 2
+    assert run(["--config", config, "plan", named, "FROM", "d"]) == 2
+    assert run(["--config", config, "plan", f"{named} FROM d"]) == 2
+    assert set(capsys.readouterr().err.splitlines()) == {"hive-repl: it is there no more"}
+    assert asked == [("sales", table)] * 8

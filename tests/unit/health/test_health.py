@@ -74,6 +74,14 @@ def test_there_is_advice_on_each_reason(reason: str, expected: str) -> None:
     assert expected in advice_on(reason, "s.t", "d.t")
 
 
+def test_advice_names_a_table_as_the_command_takes_it() -> None:
+    (alarm,) = conditions([replace(WELL, held=(("a-b", "somebody wrote something else"),))], (), POLICY)
+    (held,) = held_status(LEVEL.quarantine("a-b", 90, "somebody wrote something else"), WELL)
+    assert alarm.title.startswith("sales.a-b is held")
+    for advice in (alarm.advice, held.advice):
+        assert "hive-repl repair 'sales.`a-b`', which" in advice
+
+
 def test_a_released_table_is_no_alarm() -> None:
     undone = LEVEL.quarantine("t", 90, "undone to 90 by request")
     failed = replace(undone, quarantines={"t": Quarantine(91, 5, 9, 6)})

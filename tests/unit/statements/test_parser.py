@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.errors import BadRequest
-from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, Tables, parse, parse_tables
+from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, Tables, for_shell, parse, parse_name, parse_tables
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,30 @@ from hive_replication.statements import ReplDump, ReplLoad, ReplStatus, Tables, 
 )
 def test_statement(text: str, expected: object) -> None:
     assert parse(text) == expected
+
+
+ODD_NAMES = ["a-b", "a.b", "c/b", "x y", "it's", "a$b", "orders"]
+
+
+@pytest.mark.parametrize("table", ODD_NAMES)
+def test_a_statement_names_its_table_as_it_is_read_again(table: str) -> None:
+    for statement in (f"REPL DUMP Sales.`{table}`", f"REPL LOAD sales.`{table}` FROM d", f"REPL STATUS sales.`{table}`"):
+        name = parse(statement).name
+        assert name is not None
+        assert parse_name(name) == ("sales", table)
+
+
+@pytest.mark.parametrize("table", ODD_NAMES)
+def test_a_command_names_its_table_for_the_shell(table: str) -> None:
+    (word,) = shlex.split(for_shell("sales", table))
+    assert parse_name(word) == ("sales", table)
+    assert for_shell("sales", "orders") == "sales.orders"
+    assert for_shell("sales", "") == for_shell("sales") == "sales"
+
+
+def test_a_name_that_cannot_be_read_is_told_how_to_write_it() -> None:
+    with pytest.raises(BadRequest, match=r"in single quotes: 'db\.`a-b`'"):
+        parse_name("sales.a-b")
 
 
 @pytest.mark.parametrize(
