@@ -24,6 +24,7 @@ from hive_replication.doctor.versions import version_findings
 from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
+from hive_replication.dump.source_boundary import not_its_own
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import LagReader
 from hive_replication.load.operations.transactions import why_unable
@@ -175,6 +176,9 @@ def _database(connection: Connection, name: str, *, storage: bool) -> Iterator[F
     if (own := own_location(found, source.metastore)) and policy.target_of(name) not in policy.locations:
         advice = f"set locations in the policy, {policy.target_of(name)}: <directory>, if the replica is to have one of its own"
         yield warning("source", check, f"lies at {own}; the target's metastore chooses where its replica lies", advice)
+    for reason in not_its_own(policy, found, source.metastore.config_value):
+        advice = "name the directory in source.paths if the database's data is there, or give the database another location"
+        yield error("source", check, f"its directory does not count as its own, objects in it are held: {reason}", advice)
     if storage and found.locationUri:
         yield (listed := _listable(source.storage, found.locationUri, f"read {name}"))
         if listed.verdict == "ok":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.avro import NO_URL, SCHEMA_URL
@@ -13,13 +15,16 @@ from hive_replication.metastore.spark_tables import PATH
 from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Database, Function, Partition, StorageDescriptor, Table
 from hive_replication.policy import Policy
-from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
+from hive_replication.storage import paths
+from hive_replication.storage.boundary import EVERYWHERE, Boundary, comparable, qualified
 
 #: Reads a setting of the source's metastore; the default where it is not set.
 Setting = Callable[[str, str], str]
 
 #: Parameters of tables and serdes that name data or schemas to read, in lower case.
 _PATHS = frozenset({PATH, SCHEMA_URL})
+_WAREHOUSES = ("hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir")
+_CM_ROOTS = ("hive.repl.cmrootdir", "hive.repl.cm.nonencryptionzone.rootdir")
 _ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
 
 
@@ -78,38 +83,80 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
         policy: the policy.
         name: of the database.
         database: as the source has it; None where it has none of the name.
-        setting: reads settings of the source's metastore; called only where the database's own directory does not suffice. None
+        setting: reads settings of the source's metastore; called only where a directory ``<name>.db`` does not suffice. None
             where it cannot be asked: then its warehouses are not known, and any cmroot is taken.
     """
-    own = (database.locationUri, database.managedLocationUri) if database else ()
-    locations = tuple(one.rstrip("/") for one in own if one)
+    locations = _locations(database)
     beside = locations[0] if locations else policy.source.roots[0].uri
     if policy.metadata_only:
         return SourceBoundary(EVERYWHERE, EVERYWHERE, beside)
 
     @cache
-    def warehouses() -> tuple[str, ...]:
-        keys = ("hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir")
-        found = (setting(key, "").rstrip("/") for key in keys) if setting else ()
-        return tuple(qualified(one, beside) for one in found if one)
-
-    @cache
     def further() -> tuple[str, ...]:
         names = dict.fromkeys((name, *policy.databases))
-        return tuple(f"{one}/{other}.db" for one in warehouses() for other in names if other != "default")
+        return tuple(f"{one}/{other}.db" for one in _set(setting, beside, _WAREHOUSES) for other in names if other != "default")
 
     @cache
     def cm_roots() -> tuple[str, ...]:
-        keys = ("hive.repl.cmrootdir", "hive.repl.cm.nonencryptionzone.rootdir")
-        found = (setting(key, "") for key in keys) if setting else ()
-        return tuple(qualified(one, beside) for one in found if one)
+        return _set(setting, beside, _CM_ROOTS)
 
     paths_of_policy = policy.source.paths
     replica = locations[0] if locations and _has_our_state(database) else ""
     shared = locations if name == "default" else ()
-    data = Boundary("source.paths", (*locations, *paths_of_policy), further, shared, replica)
+    own = tuple(one for one in locations if not _why_not_own(name, one, setting))
+    data = Boundary("source.paths", (*own, *paths_of_policy), further, shared, replica)
     deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
     return SourceBoundary(data, deleted, beside, tuple(dict.fromkeys(locations)))
+
+
+def _locations(database: Database | None) -> tuple[str, ...]:
+    named = (database.locationUri, database.managedLocationUri) if database else ()
+    return tuple(one.rstrip("/") for one in named if one)
+
+
+def _set(setting: Setting | None, beside: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Directories that settings of the source's metastore name."""
+    found = (setting(key, "").rstrip("/") for key in keys) if setting else ()
+    return tuple(qualified(one, beside) for one in found if one)
+
+
+def not_its_own(policy: Policy, database: Database, setting: Setting) -> list[str]:
+    """Why directories that a database names do not count as its own, each where it is so, and ``source.paths`` has it not."""
+    named = Boundary("source.paths", policy.source.paths)
+    found = [(one, _why_not_own(database.name, one, setting)) for one in _locations(database)]
+    return [reason for one, reason in found if reason and not policy.metadata_only and not named.holds(one)]
+
+
+def _why_not_own(name: str, location: str, setting: Setting | None) -> str:
+    """Why a directory that a database names does not count as its own, or "" where it does.
+
+    Whoever may alter the database chooses it, and with it what replication reads with rights of its own.
+    """
+    try:
+        plain, path = comparable(location), paths.split(location)[2]
+    except Refused as error:
+        return str(error)
+    if path == "/":
+        return f"{location} is a whole store"
+    if path.endswith(f"/{name}.db"):  # Hive's choice; no setting is asked for
+        return ""
+    warehouses, cm_roots = (tuple(_comparable(_set(setting, location, keys))) for keys in (_WAREHOUSES, _CM_ROOTS))
+    if name == "default" and plain in warehouses:
+        return ""
+    for one in (*warehouses, *cm_roots):
+        if paths.is_under(one, plain):
+            return f"{location} holds {one}, a warehouse or cmroot"
+    for one in warehouses:
+        first = plain.removeprefix(f"{one}/").partition("/")[0] if paths.is_under(plain, one) else ""
+        if first.endswith(".db") and first != f"{name}.db":
+            return f"{location} lies in {one}/{first}, the directory of another database"
+    return ""
+
+
+def _comparable(directories: Iterable[str]) -> Iterator[str]:
+    for one in directories:
+        with suppress(Refused):  # a setting that is no full URI names no directory
+            yield comparable(one)
 
 
 def _has_our_state(database: Database | None) -> bool:

@@ -63,7 +63,7 @@ class Boundary:
     def why_outside(self, uri: str) -> str:
         """Why a file or directory may not be used, or "" where it may."""
         try:
-            plain = _plain(uri)
+            plain = comparable(uri)
         except Refused as error:
             return f"it lies at a path that may lead anywhere: {error}"
         if is_reserved(plain) and not self._is_replicas_data(plain):
@@ -85,14 +85,14 @@ class Boundary:
     def _is_replicas_data(self, plain: str) -> bool:
         if not self.replica:
             return False
-        below = plain.removeprefix(_plain(self.replica) + "/")
+        below = plain.removeprefix(comparable(self.replica) + "/")
         return bool(_REPLICA_DATA.fullmatch(below)) and not is_reserved(below.partition("/")[2])
 
     def _any(self, directories: tuple[str, ...], plain: str) -> bool:
         return any(self._under(plain, directory) for directory in directories)
 
     def _under(self, plain: str, directory: str) -> bool:
-        root = _plain(directory)
+        root = comparable(directory)
         if not paths.is_under(plain, root):
             return False
         first = plain[len(root) :].lstrip("/").partition("/")[0]
@@ -103,7 +103,11 @@ class Boundary:
 EVERYWHERE = Boundary("", (), everywhere=True)
 
 
-def _plain(uri: str) -> str:
-    """The spelling that is compared: stores are the same whatever the case of their names."""
+def comparable(uri: str) -> str:
+    """The spelling of a URI that is compared: stores are the same whatever the case of their names.
+
+    Raises:
+        Refused: it is no full URI, or may lead anywhere.
+    """
     scheme, authority, path = paths.split(uri)
     return f"{scheme}://{authority.lower()}{path}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
+from hive_replication.dump.source_boundary import SourceBoundary, not_its_own, source_boundary
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database, Function, ResourceUri, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Policy
@@ -112,6 +112,60 @@ def test_the_default_database_does_not_hold_the_other_ones() -> None:
     boundary = source(name="default", location=WAREHOUSE)
     assert boundary.why_outside(table(f"{WAREHOUSE}/t")) == ""
     assert boundary.why_outside(table(f"{WAREHOUSE}/hr.db/salaries")) != ""
+
+
+@pytest.mark.parametrize(
+    ("location", "secret"),
+    [
+        ("hdfs://src:8020/", f"{WAREHOUSE}/hr.db/salaries"),
+        ("hdfs://src:8020", "hdfs://src:8020/lake"),
+        (WAREHOUSE, f"{WAREHOUSE}/hr.db/salaries"),
+        ("hdfs://SRC:8020/external/", "hdfs://src:8020/external/salaries"),
+        (f"{WAREHOUSE}/hr.db", f"{WAREHOUSE}/hr.db/salaries"),
+        (f"{WAREHOUSE}/hr.db/salaries", f"{WAREHOUSE}/hr.db/salaries/ds=1"),
+        ("hdfs://src:8020/cm", "hdfs://src:8020/cm/salaries_00ff"),
+        ("s3a://bucket/", "s3a://bucket/salaries"),
+    ],
+)
+@pytest.mark.parametrize("managed", [False, True])
+def test_who_may_set_a_databases_location_does_not_choose_what_is_read(location: str, secret: str, *, managed: bool) -> None:
+    named = {"managedLocationUri": location, "locationUri": DB} if managed else {"locationUri": location}
+    database = Database(name="sales", parameters={}, **named)
+
+    def setting(key: str, default: str) -> str:
+        return SETTINGS.get(key, default)
+
+    assert "source.paths" in source_boundary(policy(), "sales", database, setting).why_outside(table(secret))
+    (reason,) = not_its_own(policy(), database, setting)
+    assert location.rstrip("/") in reason
+    allowed = policy(location)
+    assert source_boundary(allowed, "sales", database, setting).why_outside(table(secret)) == ""
+    assert not_its_own(allowed, database, setting) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "location"),
+    [
+        ("sales", DB),
+        ("sales", "hdfs://src:8020/custom/x"),
+        ("sales", "hdfs://src:8020/warehouses"),
+        ("sales", f"{WAREHOUSE}/sales"),
+        ("sales", f"{DB}/now"),
+        ("sales", "hdfs://src:8020/external/sales.db"),
+        ("default", WAREHOUSE),
+        ("default", "hdfs://src:8020/external"),
+    ],
+)
+def test_a_directory_that_is_nobody_elses_is_the_databases_own(name: str, location: str) -> None:
+    assert source(name=name, location=location).why_outside(table(f"{location}/t")) == ""
+
+
+def test_no_setting_is_asked_for_of_a_directory_that_hive_chose() -> None:
+    def setting(key: str, _: str) -> str:
+        raise AssertionError(key)
+
+    boundary = source_boundary(policy(), "sales", Database(name="sales", locationUri=DB, parameters={}), setting)
+    assert boundary.why_outside(table()) == ""
 
 
 def test_files_are_looked_at_one_by_one() -> None:
