@@ -76,12 +76,13 @@ class FileRef:
 
     @property
     def cm_uri(self) -> str:
-        """``<cmroot>/<name>_<checksum>``, cut to 254 characters as Hive's ReplChangeManager does; "" without cmroot."""
+        """``<cmroot>/<name>_<checksum>``, a name of more than 255 characters cut to 254 as Hive does it; "" without cmroot."""
         if not (self.cm_root and self.checksum):
             return ""
         if self.cm_root.endswith(f"/{self.checksum}"):
             return self.cm_root
-        return f"{self.cm_root.rstrip('/')}/{f'{self.name}_{self.checksum}'[:254]}"
+        name = f"{self.name}_{self.checksum}"
+        return f"{self.cm_root.rstrip('/')}/{name if len(name) <= 255 else name[:254]}"
 
     def below(self, location: str | None) -> FileRef:
         """The file with its path below a table's or partition's directory: Hive names none but for transactional tables.

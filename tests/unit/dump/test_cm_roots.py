@@ -10,6 +10,7 @@ import pytest
 
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.errors import ReplicationError
+from hive_replication.events.files import FileRef
 
 HDFS = "hdfs://s:8020"
 PLAIN, DATABASE = f"{HDFS}/cm", f"{HDFS}/w/sales.db"
@@ -62,3 +63,10 @@ def test_what_is_not_told_is_in_no_zone(error: Exception) -> None:
             raise error
 
     assert cm_roots(Silent(), setting, PLAIN, [DATABASE]) == CmRoots(PLAIN)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "kept"), [(197, 254), (198, 255), (199, 254), (255, 254)])
+def test_only_a_name_that_is_too_long_is_cut(name: int, kept: int) -> None:
+    """HDFS takes names of 255 characters; of longer ones Hive leaves one more away than it has to."""
+    file = FileRef(f"{DATABASE}/t/{'f' * name}", "0" * 56, PLAIN)
+    assert len(PurePosixPath(file.cm_uri).name) == kept
