@@ -30,7 +30,7 @@ class Draft:
     """A dump in memory."""
 
     directory = "memory:/dump"
-    done = None
+    done: Checkpoint | None = None
 
     @property
     def number_of_events(self) -> int:

@@ -82,6 +82,9 @@ def dump_events(
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
+    for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these two know
+        joined.follow(decoded)
+        outside.count_event(decoded)
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
     for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event
@@ -105,6 +108,13 @@ def dump_events(
         header = replace(header, taken=policy.scope(scope.database).text, before=before, joined=joined.dumped(end))
     header = replace(header, read=policy.source.paths, filters=outside.filters, skipped=outside.left_out())
     return writer.finish(header)
+
+
+def _decoded(source: Source, locations: PresentLocations, from_evid: int, to_evid: int) -> Iterator[LogEvent]:
+    """The events that an interrupted dump has already."""
+    if to_evid > from_evid:
+        for batch in batches(source.metastore.events(from_evid, to_evid), _BATCH):
+            yield from locations.decode_batch(batch)
 
 
 def _records(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hive_replication.dump.format.record_types import Scope
+from hive_replication.dump.format.checkpoints import Checkpoint
+from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
@@ -70,3 +74,42 @@ def test_two_windows(
         target.apply(operation)
     assert end == source.evid
     assert target.state() == source.state()
+
+
+class Killed(Draft):
+    """A dump whose writer is killed after an event."""
+
+    def __init__(self, evid: int) -> None:
+        super().__init__()
+        self.evid = evid
+
+    def due(self) -> bool:
+        return True
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.evid == self.evid:
+            self.done = checkpoint
+            raise KeyboardInterrupt
+
+
+@settings(deadline=None, max_examples=100)
+@given(model.actions(), model.actions((*KINDS, *["rename in", "rename out"] * 3), least=4), st.integers(0, 2**32))
+@example([("create", 0, 0, 0)], [("rename out", 0, 0, 0), ("rename in", 0, 0, 0), ("alter", 0, 0, 0)], 1)
+def test_a_dump_that_is_gone_on_with_takes_in_the_same_tables(before: model.Actions, meanwhile: model.Actions, seed: int) -> None:
+    source = model.Source(unique=True)
+    for action in before:
+        source.act(*action)
+    begin = source.evid
+    for action in meanwhile:
+        source.act(*action)
+
+    def dump(draft: Draft) -> DumpHeader:
+        made: Any = lambda _, table: SimpleNamespace(directory=f"dump of {table}")  # noqa: E731
+        return dump_events(moving_source(source, [], []), Scope("db"), begin, None, 0, draft, Silent(), made).header
+
+    killed, second, whole = Killed(begin + 1 + seed % len(meanwhile)), Draft(), Draft()
+    with pytest.raises(KeyboardInterrupt):
+        dump(killed)
+    second.done, second.events = killed.done, killed.events
+    assert dump(second).joined == dump(whole).joined
+    assert second.events == whole.events
