@@ -16,6 +16,8 @@ from hive_replication.signing import SigningKey
 from hive_replication.storage import Storage
 
 ACK = "_finished_dump"
+#: Names of the Parquet files of a packed dump, as a regular expression.
+PART = r"part-[0-9]{5,9}\.parquet"
 _PURPOSE = "dump"
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
@@ -55,7 +57,7 @@ class Ack(_Strict):
     partitions: Count
     events: Count
     functions: Count = 0
-    parts: dict[Annotated[str, Field(pattern=r"^part-[0-9]{5,9}\.parquet$")], PartAck] | None = None
+    parts: dict[Annotated[str, Field(pattern=f"^{PART}$")], PartAck] | None = None
     files: dict[str, Annotated[list[Any], Field(min_length=2, max_length=2)]] | None = None
     digest: Sha256 | None = None
     signature: Sha256 | None = None

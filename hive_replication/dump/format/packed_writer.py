@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -20,6 +21,7 @@ from itertools import groupby, starmap
 from typing import Any, cast
 
 from hive_replication.dump.format import encoding
+from hive_replication.dump.format.ack import PART
 from hive_replication.dump.format.bounds import is_path, readable, readable_files
 from hive_replication.dump.format.checkpoints import Run
 from hive_replication.dump.format.digests import DumpFiles, digest_of
@@ -256,7 +258,8 @@ class PackedWriter(WriterBase):
     def _go_on(self) -> None:
         """Restores the index from the files of earlier writers; rows that no checkpoint names count as dropped.
 
-        With a key files that no checkpoint names are removed: nobody knows who wrote them.
+        Files of other names, such as copies, are removed; with a key those, too, that no checkpoint names: nobody knows who wrote
+        them.
 
         Raises:
             BadRequest: a file is not what was written, or lacks what a checkpoint names.
@@ -266,7 +269,7 @@ class PackedWriter(WriterBase):
         noted, found = dict(self._digests), sorted(paths.name(status.uri) for status in self._storage.ls(self.directory))
         self._digests.clear()
         for name in (name for name in found if name.endswith(".parquet") and not name.startswith(".")):
-            if self._key and name not in noted:
+            if not re.fullmatch(PART, name) or (self._key and name not in noted):
                 self._storage.delete(f"{self.directory}/{name}")
                 continue
             data = self._storage.read(f"{self.directory}/{name}")
@@ -280,7 +283,7 @@ class PackedWriter(WriterBase):
             self._rows[name] = len(part)
             self._where |= {key: name for key in part.index if key in known}
             self._adopt(name, part)
-            self._next = int(name[len("part-") : -len(".parquet")]) + 1
+            self._next = max(self._next, int(name[len("part-") : -len(".parquet")]) + 1)
         lost = {run.part for runs in self._runs.values() for run in runs} - self._rows.keys()
         if known - self._where.keys() or lost or self._partitions:
             raise BadRequest(f"{self.directory} lacks records that its checkpoints name")

@@ -420,6 +420,19 @@ def test_with_a_key_files_that_no_checkpoint_names_are_none_of_the_dump(tmp_path
     assert not (directory / "part-00007.parquet").exists()
 
 
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize(
+    "name", ["part-00000 (1).parquet", "part-00000-copy.parquet", "part-0.parquet", "part-.parquet", "x.parquet"]
+)
+def test_a_copy_of_a_part_is_none_of_a_dump_that_is_gone_on_with(tmp_path: Path, name: str, key: SigningKey | None) -> None:
+    """It ended each repeat of the dump."""
+    store = PackedStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), key=key)
+    directory = interrupted(store, 3, 5)
+    (directory / name).write_bytes((directory / "part-00000.parquet").read_bytes())
+    assert resumed(store, 8) == [3, 5, 8]
+    assert not (directory / name).exists()
+
+
 @pytest.mark.parametrize("kind", [TreeStore, PackedStore])
 def test_records_that_are_read_back_are_those_that_were_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[TreeStore]
