@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +14,7 @@ from hive_replication.bounded_json import parsed
 from hive_replication.dump.format.digests import MOST, FileDigest
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.signing import SigningKey
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, TooLarge
 
 ACK = "_finished_dump"
 #: Names of the Parquet files of a packed dump, as a regular expression.
@@ -111,18 +112,39 @@ def read_ack(storage: Storage, directory: str, key: SigningKey | None = None) ->
         if (ack.files is None) is not (ack.digest is None) or (ack.digest is not None and ack.digest != _digest(value)):
             raise ValueError(f"{ACK} is not what was written: its SHA-256 differs")  # noqa: TRY301
     except FileNotFoundError as error:
-        raise BadRequest(f"the dump {directory} is incomplete (it has no {ACK}): dump again") from error
+        raise BadRequest(
+            _not_ours(storage, directory) or f"the dump {directory} is incomplete (it has no {ACK}): dump again"
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise BadRequest(f"the dump {directory} is unreadable: {ACK}: {place}: {first['msg']}; dump again") from error
     except ValueError as error:
-        raise BadRequest(f"the dump {directory} is unreadable: {error}; dump again") from error
+        raise BadRequest(_not_ours(storage, directory) or f"the dump {directory} is unreadable: {error}; dump again") from error
     if key is not None and not key.verifies(_PURPOSE, _signed(ack.digest or "", directory), ack.signature or ""):
         raise Refused(
             f"the dump {directory} is not signed by the signing_key of the policy: dump again, or find out who wrote there"
         )
     return ack
+
+
+def is_of_hive(storage: Storage, directory: str) -> bool:
+    """Whether a directory is a dump of Hive's own REPL DUMP: its ``_dumpmetadata`` is a line with tabs, and not JSON.
+
+    Hive 3 has it there, Hive 4 in ``hive``.
+    """
+    for place in (directory, f"{directory}/hive"):
+        with suppress(FileNotFoundError, NotADirectoryError, TooLarge):
+            first = storage.read(f"{place}/_dumpmetadata", most=MOST["_dumpmetadata"]).partition(b"\n")[0]
+            if first.count(b"\t") >= 4:
+                return True
+    return False
+
+
+def _not_ours(storage: Storage, directory: str) -> str:
+    if not is_of_hive(storage, directory):
+        return ""
+    return f"{directory} is a dump of Hive's own REPL DUMP, which cannot be loaded here: dump with hive-repl REPL DUMP"
 
 
 def _check_files(files: Mapping[str, list[Any]]) -> None:

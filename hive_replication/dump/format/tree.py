@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format import encoding
-from hive_replication.dump.format.ack import ACK, Ack, read_ack
+from hive_replication.dump.format.ack import ACK, Ack, is_of_hive, read_ack
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.digests import DumpFiles, digest_of
 from hive_replication.dump.format.interface import DumpReader, DumpWriter, VerifiedReader
@@ -108,8 +108,12 @@ class TreeStore:
         return [directory for directory in found if self.storage.exists(f"{directory}/{ACK}")]
 
     def unfinished(self, database: str, before: float) -> list[str]:
-        """Directories of dumps without an ack file that nobody has written to since ``before`` (seconds since the epoch)."""
-        return left_over(self.storage, f"{self.root}/{database}", ACK, before)
+        """Directories of dumps without an ack file that nobody has written to since ``before`` (seconds since the epoch).
+
+        Not those of Hive's own dumps: they are not ours to remove.
+        """
+        found = left_over(self.storage, f"{self.root}/{database}", ACK, before)
+        return [directory for directory in found if not is_of_hive(self.storage, directory)]
 
     def remove(self, directory: str) -> int:
         """Removes a dump, its ack file first; bytes freed."""

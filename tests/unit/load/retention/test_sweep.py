@@ -290,6 +290,37 @@ def test_a_bad_dump_is_kept_and_the_others_are_deleted(target: Target, monkeypat
     assert [target.storage.exists(one) for one in directories] == [True, True, False]
 
 
+HIVE3 = b"INCREMENTAL\t5\t9\thdfs://s/cm\tnull\n"
+HIVE4 = b"BOOTSTRAP\t5\t9\thdfs://s/cm\t0\tNULL\tfalse\nsales\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"_dumpmetadata": HIVE3},
+        {"hive/_dumpmetadata": HIVE4, "hive/_finished_dump": b""},
+        {"_dumpmetadata": HIVE4, "_finished_dump": b""},
+    ],
+    ids=["3.1", "4.1", "4.1, its directory hive"],
+)
+def test_a_dump_of_hive_is_told_from_a_broken_one_and_kept(
+    target: Target, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]
+) -> None:
+    root = target.policy.dump_root
+    metastore(target).found = Database(
+        name="sales", locationUri=location(target), parameters=ReplicaState("uuid/sales", 9).parameters()
+    )
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    for name, data in files.items():
+        target.storage.write(f"{root}/sales/5f9c/{name}", data)
+    with pytest.raises(BadRequest, match=r"^\S+/sales/5f9c is a dump of Hive's own REPL DUMP, which cannot be loaded here"):
+        store.open(f"{root}/sales/5f9c")
+    target.storage.write(f"{root}/sales/begun/_dumpmetadata", b"{}")
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    assert [one.path for one in sweep(target, "sales", store) if one.what == "dump"] == [f"{root}/sales/begun"]
+    assert target.storage.exists(f"{root}/sales/5f9c")
+
+
 @pytest.mark.parametrize("begun_again", [False, True], ids=["gone", "begun again meanwhile"])
 def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
     target: Target, monkeypatch: pytest.MonkeyPatch, begun_again: bool
