@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_replication.events import event_records as r
-from hive_replication.events.unpack import text_of, texts_of, whole
+from hive_replication.events.unpack import fields, text_of, texts_of, whole
 
 Message = Mapping[str, Any]
 Head = tuple[int, int, str, str, str]
@@ -109,6 +109,15 @@ def with_writes(event: CommitTransaction, writes: Iterable[TransactionWrite]) ->
     """The commit with what the transaction wrote to the database of a dump."""
     written = tuple(writes)
     return replace(event, writes=written, tables=tuple(sorted({one.table for one in written})))
+
+
+def opened_by(message: str) -> range:
+    """Ids of the transactions that OPEN_TXN opens, by its message; none of one that cannot be read."""
+    try:
+        found = fields(message)
+        return range(whole(found["fromTxnId"]), whole(found["toTxnId"]) + 1)
+    except (ValueError, KeyError, TypeError):
+        return range(0)
 
 
 def _allocate(head: Head, message: Message) -> r.Event:

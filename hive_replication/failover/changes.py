@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from hive_replication.dump.incremental.beginnings import Beginnings
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
@@ -45,7 +46,7 @@ def changes(
         message_hash: of the event ``after``, "" where it is not known.
 
     Raises:
-        MissingEvents: the log no longer reaches back to it, or has another event of that id.
+        MissingEvents: the log no longer reaches back to it or to the beginning of a transaction, or has another event of that id.
         Unreachable: the metastore does not answer.
     """
     _require_same(source, after, message_hash)
@@ -97,5 +98,7 @@ def _commit(source: Source, database: str, event: LogEvent) -> Change | None:
     if not isinstance(said, CommitTransaction) or not source.acid:
         return None
     written = {one.table for one in source.metastore.write_events(said.transaction, database)}
+    if not written and database in (said.databases or ()):
+        Beginnings(source.metastore, database).require(said.transaction, 0, event.evid)
     tables = tuple(sorted(filter(source.policy.includes, written)))
     return Change(event.evid, event.row.time, event.row.type, tables) if tables else None

@@ -12,17 +12,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hive_replication.acid.directories import AcidDirectory, base_name
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
+from hive_replication.dump.incremental.beginnings import Beginnings
 from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
-from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionWrite
+from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionEvent, TransactionWrite
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.metastore.types import NotificationEvent
 from hive_replication.storage import paths
 
 _LOG = logging.getLogger(__name__)
@@ -49,10 +52,24 @@ class TransactionReader:
         """The source database."""
         return self.locations.database
 
+    @cached_property
+    def _beginnings(self) -> Beginnings:
+        return Beginnings(self.source.metastore, self.database)
+
+    def note(self, event: NotificationEvent) -> None:
+        """Takes notice of an event of the dump, before those after it are recorded: it may begin transactions."""
+        if self.source.acid:
+            self._beginnings.note(event)
+
     def record(self, event: LogEvent) -> EventRecord | None:
-        """The end of a transaction as an event of the database; None of other events, and of transactions of other databases."""
+        """The end of a transaction as an event of the database; None of other events, and of transactions of other databases.
+
+        Raises:
+            MissingEvents: the log no longer tells what the transaction wrote.
+        """
         if not self.source.acid or event.row.type not in ENDS:
             return None
+        begun = self._beginnings.passed(event.event.transaction) if isinstance(event.event, TransactionEvent) else 0
         named = ends_transaction(event, self.database, replica=self.replica)
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
         if not named and not untold:
@@ -60,9 +77,12 @@ class TransactionReader:
         row = replace(event.row, database=self.database)
         if not isinstance(event.event, CommitTransaction):
             return None if self._is_open(event) else EventRecord(row)
-        found = self.source.metastore.write_events(event.event.transaction, self.database)
+        transaction = event.event.transaction
+        found = self.source.metastore.write_events(transaction, self.database)
         if not named and not found:
             return None
+        if not found:
+            self._beginnings.require(transaction, begun, event.evid)
         writes = [one for one in found if self.includes(one.table) and not one.view]
         return EventRecord(row, tuple(_groups(writes)), writes=self._written(writes, event.evid))
 

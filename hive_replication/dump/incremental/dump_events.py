@@ -129,6 +129,8 @@ def _records(
     number = size = 0
     for batch in _batches(events):
         found = locations.decode_batch(batch)
+        for event in batch:
+            transactions.note(event)
         ended = {one.evid: source.threads.begin(transactions.record, one) for one in found if one.row.type in ENDS}
         try:
             taken = [one for one in found if source.policy.takes(one.row.type) and of_policy(one, database, includes)]

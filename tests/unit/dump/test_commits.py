@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.present_location import Location, Lookup
-from hive_replication.errors import Refused, Unreachable
+from hive_replication.errors import MissingEvents, Refused, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.metastore.types import NotificationEvent
 from hive_replication.storage import Denied
 from hive_replication.storage.file_status import FileStatus
 
@@ -46,6 +48,24 @@ class Locations:
         return {one: Location(self._place) for one in lookups}
 
 
+@dataclass(frozen=True)
+class Metastore:
+    """What transactions wrote, and a log."""
+
+    writes: tuple[WriteEvent, ...]
+    log: tuple[NotificationEvent, ...]
+
+    def write_events(self, transaction: int, database: str) -> tuple[WriteEvent, ...]:
+        assert (transaction, database) == (3, "db")
+        return self.writes
+
+    def events_left(self, after: int, until: int) -> list[NotificationEvent]:
+        return [one for one in self.log if after < one.eventId <= until]
+
+    def event(self, evid: int) -> NotificationEvent | None:
+        return next((one for one in self.log if one.eventId == evid), None)
+
+
 def record(
     event: LogEvent,
     *writes: WriteEvent,
@@ -53,6 +73,8 @@ def record(
     existing: tuple[str, ...] = (),
     place: str | None = TABLE,
     problem: Exception | None = None,
+    log: tuple[NotificationEvent, ...] = (),
+    noted: tuple[NotificationEvent, ...] = (),
 ) -> EventRecord | None:
     def ls(location: str) -> list[FileStatus]:
         if problem:
@@ -62,10 +84,25 @@ def record(
             raise FileNotFoundError(location)
         return found
 
-    metastore = SimpleNamespace(write_events=lambda transaction, database: writes)
+    metastore = Metastore(writes, log)
     source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=SimpleNamespace(ls=ls))
     locations: Any = Locations(place)
-    return TransactionReader(source, locations, lambda name: name != "outside").record(event)
+    reader = TransactionReader(source, locations, lambda name: name != "outside")
+    for one in noted:
+        reader.note(one)
+    return reader.record(event)
+
+
+def opening(evid: int, first: int, last: int) -> NotificationEvent:
+    return NotificationEvent(evid, 0, "OPEN_TXN", message=json.dumps({"fromTxnId": first, "toTxnId": last}))
+
+
+def allocating(evid: int, transaction: int, database: str = "db") -> NotificationEvent:
+    message = {"dbName": database, "tableName": "t", "txnIdList": [transaction], "writeIdList": [5]}
+    return NotificationEvent(evid, 0, "ALLOC_WRITE_ID_EVENT", database, "t", json.dumps(message))
+
+
+OTHER = NotificationEvent(6, 0, "CREATE_TABLE", "db", "u", "{}")
 
 
 def test_a_commit_has_the_files_of_each_table_and_partition() -> None:
@@ -113,6 +150,45 @@ def test_a_base_that_may_have_replaced_an_empty_one_tells_nothing(base: str, cap
     assert found is not None
     assert (found.writes, [one.table for one in found.groups]) == ((), ["t"])
     assert "a later base of db.t/d=1 took the place of what event 7 left" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param((OTHER,), id="purged since"),
+        pytest.param((), id="purged"),
+        pytest.param((allocating(5, 3, "other"), OTHER), id="another database"),
+        pytest.param((opening(4, 4, 6), allocating(5, 4), OTHER), id="another transaction"),
+    ],
+)
+def test_what_a_transaction_wrote_that_outlived_the_log_is_missing(log: tuple[NotificationEvent, ...]) -> None:
+    """Hive forgets what was written before it forgets the commit: its rows never came, and nothing told so."""
+    with pytest.raises(MissingEvents, match="what transaction 3 wrote to 'db', which event 7 commits, is no longer known"):
+        record(ended(), log=log, noted=(opening(2, 3, 3),))
+
+
+@pytest.mark.parametrize(
+    ("log", "noted"),
+    [
+        pytest.param((opening(4, 2, 3), allocating(5, 3), OTHER), (), id="began before the window"),
+        pytest.param((allocating(5, 3), OTHER), (), id="got its write id since the log begins"),
+        pytest.param((opening(4, 2, 3),), (opening(4, 2, 3),), id="began in the window"),
+    ],
+)
+def test_a_commit_of_no_rows_has_no_writes(log: tuple[NotificationEvent, ...], noted: tuple[NotificationEvent, ...]) -> None:
+    found = record(ended(), log=log, noted=noted)
+    assert found is not None
+    assert (found.groups, found.writes) == ((), ())
+
+
+def test_the_beginning_of_a_long_transaction_is_looked_for_in_all_of_the_log() -> None:
+    rows = tuple(
+        opening(evid, 3, 3) if evid == 3 else NotificationEvent(evid, 0, "DROP_TABLE", "db", "u", "{}") for evid in range(1, 4000)
+    )
+    event = LogEvent(Notification(4000, 0, "COMMIT_TXN", "", "", json.dumps({"txnid": 3, "databases": ["db"]})))
+    assert record(event, log=rows) is not None
+    with pytest.raises(MissingEvents):
+        record(event, log=rows[3:])
 
 
 def test_an_abort_has_no_writes() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from hive_replication.dump.incremental import dump_events as dumping
 from hive_replication.dump.source import is_replica
+from hive_replication.errors import MissingEvents
 from hive_replication.failover.changes import changes
 from hive_replication.failover.finish import opened
 from hive_replication.load.replica.state import ReplicaState
@@ -51,6 +52,15 @@ def test_one_that_an_earlier_version_opened_does_not_count_for_ever(after: int |
     was = {"hive_replication.was_replica": "true"}
     assert is_replica(Database(name="db", parameters={**was, "hive_replication.failover.opened": "50"}), after) == expected
     assert not is_replica(Database(name="db", parameters=was), after)
+
+
+def test_a_commit_of_which_the_log_tells_no_more_is_missing_too(side: Side) -> None:
+    """Its transaction was open for longer than the log lasts: it was counted as one that had changed nothing."""
+    metastore: Any = side
+    metastore.write_events, metastore.events_left = Mock(return_value=[]), Mock(return_value=[])
+    assert list(changes(connected(side, Side()).source, "db", 2)) == []
+    with pytest.raises(MissingEvents, match="what transaction 3 wrote to 'other'"):
+        list(changes(connected(side, Side()).source, "other", 2))
 
 
 def test_its_events_wait_for_a_replica_that_stands_before(side: Side) -> None:
