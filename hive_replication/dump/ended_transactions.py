@@ -1,14 +1,16 @@
 """Which databases the end of a transaction is an event of: in the log it is one of none.
 
 What a transaction wrote comes with its commit, and often nothing else in the log tells of it. Hive 4.1 and later name the
-databases in the message. Hive 4.0 does not: its metastore is asked, which knows of no commit without rows. Of transactions that
-stand for those of another source the names are wrong, but the load that ends them leaves an event of the database after them.
+databases in the message, but in an abort none whose tables were dropped before. Hive 4.0 does not: its metastore is asked, which
+knows of no commit without rows. Of transactions that stand for those of another source the names are wrong, but the load that
+ends them leaves an event of the database after them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
 
+from hive_replication.dump.beginnings import unnamed_abort
 from hive_replication.dump.source import Source
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
@@ -30,6 +32,8 @@ def ended_in(source: Source, row: Notification, databases: Set[str]) -> Set[str]
     event = LogEvent(row).event
     if not isinstance(event, TransactionEvent):
         return databases  # it cannot be read, and may be of any
+    if begun := unnamed_abort(source.metastore, event):
+        return {name for name in databases if begun.may_be_of(name)}
     named = (event.databases or frozenset()) & databases
     if not isinstance(event, CommitTransaction):
         return named

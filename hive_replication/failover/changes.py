@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hive_replication.dump.incremental.beginnings import Beginnings
+from hive_replication.dump.beginnings import Beginnings
 from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r

@@ -15,14 +15,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.acid.directories import AcidDirectory, base_name
+from hive_replication.dump.beginnings import Beginnings, unnamed_abort
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.dump.incremental.beginnings import Beginnings
 from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
-from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionEvent, TransactionWrite
+from hive_replication.events.transactions import (
+    ENDS,
+    AbortTransaction,
+    CommitTransaction,
+    TransactionEvent,
+    TransactionWrite,
+)
 from hive_replication.logs import about
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import NotificationEvent
@@ -72,6 +78,8 @@ class TransactionReader:
         begun = self._beginnings.passed(event.event.transaction) if isinstance(event.event, TransactionEvent) else 0
         named = ends_transaction(event, self.database, replica=self.replica)
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
+        if not named and (aborted := unnamed_abort(self.source.metastore, event.event)):
+            named = aborted.may_be_of(self.database)
         if not named and not untold:
             return None
         row = replace(event.row, database=self.database)

@@ -202,6 +202,20 @@ def test_transactions_of_other_databases_are_left_out(kind: str) -> None:
     assert record(ended(kind, ("other",))) is None
 
 
+@pytest.mark.parametrize(
+    ("log", "taken"),
+    [
+        pytest.param((opening(3, 3, 3), allocating(4, 3), OTHER), True, id="its tables were dropped"),
+        pytest.param((opening(3, 3, 3), allocating(4, 3, "other"), OTHER), False, id="those of another database"),
+        pytest.param((opening(3, 3, 3), OTHER), False, id="it wrote nothing"),
+        pytest.param((OTHER,), True, id="the log does not tell"),
+    ],
+)
+def test_an_abort_that_names_no_database_is_of_those_it_began_in(log: tuple[NotificationEvent, ...], *, taken: bool) -> None:
+    """Hive forgets the write ids of dropped tables: what stands for the transaction on the target was never ended."""
+    assert (record(ended("ABORT_TXN", ()), log=log) is not None) == taken
+
+
 def test_other_events_and_policies_without_transactions_have_none() -> None:
     assert record(ended("OPEN_TXN")) is None
     assert record(ended(), acid=False) is None

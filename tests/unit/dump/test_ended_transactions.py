@@ -11,6 +11,7 @@ import pytest
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.events.event_records import Notification
 from hive_replication.metastore.transactions import WriteEvent
+from hive_replication.metastore.types import NotificationEvent
 from tests.lags import POLICY
 
 ASKED = frozenset({"sales", "stock"})
@@ -20,18 +21,20 @@ def ended(kind: str = "COMMIT_TXN", **message: object) -> Notification:
     return Notification(7, 1007, kind, "", "", json.dumps({"txnid": 3, **message}))
 
 
-def found(row: Notification, *written: str, acid: bool = True, **policy: object) -> tuple[set[str], int]:
-    """The databases, and how often the metastore was asked; it knows of writes to tables, each ``database.table``."""
+def found(row: Notification, *known: str | NotificationEvent, acid: bool = True, **policy: object) -> tuple[set[str], int]:
+    """The databases, and how often the metastore was asked; it knows of writes to tables, each ``database.table``, and events."""
     asked: list[int] = []
 
     def write_events(transaction: int) -> list[WriteEvent]:
         asked.append(transaction)
-        pairs = (one.split(".") for one in written)
+        pairs = (one.split(".") for one in known if isinstance(one, str))
         return [WriteEvent(table, "", 1, database=database) for database, table in pairs]
 
-    source: Any = SimpleNamespace(
-        acid=acid, policy=POLICY.model_copy(update=policy), metastore=SimpleNamespace(write_events=write_events)
-    )
+    def events_left(after: int, until: int) -> list[NotificationEvent]:
+        return [one for one in known if not isinstance(one, str) and after < one.eventId <= until]
+
+    metastore = SimpleNamespace(write_events=write_events, events_left=events_left)
+    source: Any = SimpleNamespace(acid=acid, policy=POLICY.model_copy(update=policy), metastore=metastore)
     return set(ended_in(source, row, ASKED)), len(asked)
 
 
@@ -41,8 +44,10 @@ def test_the_message_names_the_databases(kind: str, key: str, named: list[str]) 
     assert found(ended(kind, **{key: named})) == ({"sales"}, 0)
 
 
-@pytest.mark.parametrize("named", [["other"], []])
-@pytest.mark.parametrize(("kind", "key"), [("COMMIT_TXN", "databases"), ("ABORT_TXN", "dbsUpdated")])
+@pytest.mark.parametrize(
+    ("kind", "key", "named"),
+    [("COMMIT_TXN", "databases", ["other"]), ("COMMIT_TXN", "databases", []), ("ABORT_TXN", "dbsUpdated", ["other"])],
+)
 def test_transactions_of_others_are_of_none_and_cost_nothing(kind: str, key: str, named: list[str]) -> None:
     for policy in ({}, {"exclude": ("left_*",)}):
         assert found(ended(kind, **{key: named}), "sales.a", **policy) == (set(), 0)
@@ -62,6 +67,17 @@ def test_of_a_policy_that_leaves_out_tables_the_metastore_is_asked_which_were_wr
     assert found(row, "sales.left_out", **policy) == ({"stock"}, 1), "a commit without rows still ends its transaction"
     assert found(ended(), "sales.left_out", "stock.a", **policy) == ({"stock"}, 1)
     assert found(row, "sales.a", tables=("b",)) == ({"stock"}, 1)
+
+
+def test_an_abort_without_names_is_of_the_databases_that_it_began_in() -> None:
+    """Of tables that were dropped meanwhile Hive names no database."""
+    opened = NotificationEvent(4, 0, "OPEN_TXN", message=json.dumps({"fromTxnId": 3, "toTxnId": 3}))
+    message = {"dbName": "stock", "tableName": "a", "txnIdList": [3], "writeIdList": [1]}
+    allocated = NotificationEvent(5, 0, "ALLOC_WRITE_ID_EVENT", "stock", "a", json.dumps(message))
+    aborted = ended("ABORT_TXN", dbsUpdated=[])
+    assert found(aborted, opened, allocated) == ({"stock"}, 0)
+    assert found(aborted, opened) == (set(), 0)
+    assert found(aborted, allocated) == (set(ASKED), 0), "nothing tells of others"
 
 
 def test_one_that_cannot_be_read_may_be_of_any() -> None:

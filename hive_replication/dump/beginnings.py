@@ -1,0 +1,138 @@
+"""Whether the source's log still has the beginning of a transaction, and so all that was noted of it since.
+
+Hive notes what a transaction writes when it is written, and deletes that note when it is as old as an event may be: before the
+event of the commit. So a commit of which nothing is noted has written nothing only if the log reaches back to its beginning. Nor
+does an abort name the databases any more whose tables were dropped before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hive_replication.errors import MissingEvents
+from hive_replication.events import event_records as r
+from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
+from hive_replication.events.transactions import AbortTransaction, AllocateWriteIds, opened_by
+from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import NotificationEvent
+
+_FEW, _MOST = 100, 1000  # events a call, going back
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """Beginnings of transactions in a source's log; for threads.
+
+    Args:
+        metastore: the source's.
+        database: lower-case name.
+    """
+
+    metastore: Metastore
+    database: str
+    _noted: dict[int, int] = field(default_factory=dict[int, int])
+
+    def note(self, event: NotificationEvent) -> None:
+        """Keeps which transactions an event of the dump opens, until they are asked for or passed."""
+        opened = _opened(event) if event.eventType == "OPEN_TXN" else range(0)
+        if opened.stop - opened.start <= _MOST:  # Hive opens no more at once
+            self._noted.update(dict.fromkeys(opened, event.eventId))
+
+    def passed(self, transaction: int) -> int:
+        """A transaction ends: the event that opened it, as far as it is noted; else 0."""
+        return self._noted.pop(transaction, 0)
+
+    def require(self, transaction: int, begun: int, evid: int) -> None:
+        """Makes sure that what a transaction wrote would be noted; called after the metastore was asked for that.
+
+        Args:
+            transaction: the source's id of it.
+            begun: what :meth:`passed` has answered.
+            evid: of its commit.
+
+        Raises:
+            MissingEvents: the log begins after the transaction, or after it got its write ids of the database.
+        """
+        if begun and self.metastore.event(begun) is not None:
+            return
+        if not begun_in(self.metastore, transaction, evid).may_be_purged_of(self.database):
+            return
+        raise MissingEvents(
+            f"what transaction {transaction} wrote to {self.database!r}, which event {evid} commits, is no longer known: it was "
+            "open for longer than the source's log lasts (metastore.event.db.listener.timetolive); hive-repl recover compares "
+            "the replica with its source and bootstraps again what differs"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the log has of a transaction before its end.
+
+    Args:
+        databases: lower-case names of those of whose tables it got write ids.
+        opened: whether it was opened in it, so that these are all.
+    """
+
+    databases: frozenset[str]
+    opened: bool
+
+    def may_be_of(self, database: str) -> bool:
+        """Whether it may have got write ids of a database."""
+        return not self.opened or database in self.databases
+
+    def may_be_purged_of(self, database: str) -> bool:
+        """Whether what was noted of it in a database may be gone."""
+        return not self.opened and database not in self.databases
+
+
+def begun_in(metastore: Metastore, transaction: int, evid: int) -> Begun:
+    """Looks for the beginning of a transaction, back from the event of its end.
+
+    Args:
+        metastore: the source's.
+        transaction: the source's id of it.
+        evid: of its end.
+    """
+    databases: set[str] = set()
+    for event in _before(metastore, evid):
+        if event.eventType == "OPEN_TXN" and transaction in _opened(event):
+            return Begun(frozenset(databases), opened=True)
+        if event.eventType == "ALLOC_WRITE_ID_EVENT":
+            said = _decoded(event)
+            if isinstance(said, AllocateWriteIds) and any(transaction == one for one, _ in said.write_ids):
+                databases.add(said.database)
+    return Begun(frozenset(databases), opened=False)
+
+
+def unnamed_abort(metastore: Metastore, event: r.Event | None) -> Begun | None:
+    """What the log has of an aborted transaction of which the message names no database; None of other events.
+
+    It wrote nothing, or its tables were dropped since.
+    """
+    if not isinstance(event, AbortTransaction) or event.databases != frozenset():
+        return None
+    return begun_in(metastore, event.transaction, event.evid)
+
+
+def _before(metastore: Metastore, evid: int) -> Iterator[NotificationEvent]:
+    """The events before one, the latest first, as far as the log reaches back."""
+    most = _FEW
+    while evid > 1:
+        after = max(0, evid - 1 - most)
+        page = metastore.events_left(after, evid - 1)
+        yield from reversed(page)
+        if not page or page[0].eventId > after + 1:
+            return
+        evid, most = after + 1, min(4 * most, _MOST)
+
+
+def _decoded(event: NotificationEvent) -> r.Event | None:
+    try:
+        return decode(notification(event))
+    except UnreadableMessage:
+        return None
+
+
+def _opened(event: NotificationEvent) -> range:
+    return opened_by(notification(event).message)
