@@ -13,7 +13,8 @@ from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import given_up_functions
-from hive_replication.load.operations.transactions import why_unable
+from hive_replication.load.operations.left_open import end_left
+from hive_replication.load.operations.transactions import replay_policy, why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
@@ -151,6 +152,8 @@ def _begin(session: Session, *, whole_database: bool) -> None:
         else:
             session.create_plain_database(image)
     elif whole_database and session.state.applied is None:
+        if not session.dry and not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
+            end_left(session.target, session.database, replay_policy(session.mapping))
         session.replica.write_state(session.taken_over(session.state, checkpoint))
 
 

@@ -17,6 +17,8 @@ from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.left_open import end_given_up
+from hive_replication.load.operations.transactions import replay_policy
 from hive_replication.load.plan.collapse_savings import saved
 from hive_replication.load.plan.conflicts import Conflicts, refuse_other_writers
 from hive_replication.load.plan.load_plan import SegmentPlan
@@ -220,7 +222,7 @@ class Session:
 
     def _created(self, image: Database, state: ReplicaState | None) -> bool:
         """Creates it, with the access of the source's directory."""
-        created = self.replica.create(image, state)
+        created = self.replica.create(image, state, self.identity)
         if created and (origin := self.mapping.source_location):
             access = DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access)
             access.database_directory(origin)
@@ -259,6 +261,8 @@ class Session:
         noted = not self.dry and self.exists and changed
         if noted:
             self.journal().state(state)
+        if not self.dry:
+            end_given_up(self.target, self.database, replay_policy(self.mapping), self.state.scope, state.scope)
         self.replica.write_state(state)
         if noted:
             self.journal().done(state.applied if whole else None)

@@ -13,6 +13,8 @@ from functools import partial
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
+from hive_replication.load.operations.left_open import end_left
+from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
@@ -60,12 +62,15 @@ class TargetDatabase:
         self.there = self.image is not None
         self.location = ((self.image and self.image.locationUri) or self.target.default_locations(self.name)[0]).rstrip("/")
 
-    def create(self, image: Database, state: ReplicaState | None) -> bool:
+    def create(self, image: Database, state: ReplicaState | None, source: str) -> bool:
         """Creates it together with its state, in one call; returns whether anything was changed.
+
+        What an earlier one of its name has left open of the source's transactions is ended before.
 
         Args:
             image: its properties.
             state: its state; None if the database itself is no replica, but one table in it.
+            source: identity of the load's source.
 
         Raises:
             Refused: the policy has it created in a directory of replication's own.
@@ -78,6 +83,7 @@ class TargetDatabase:
         image.locationUri = self.target.policy.locations.get(self.name)
         if image.locationUri and is_reserved(image.locationUri):
             raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
+        end_left(self.target, self.name, policy_of(source, self.name))
         self.target.metastore.create_database(image if state is None else self._with(image, state))
         self._written = self.state
         self._read()  # its directory is the metastore's choice, where it is not the policy's
@@ -126,6 +132,7 @@ class TargetDatabase:
             kept = conflicts.dropped_with(metastore.tables(self.name, names))
             others = databases_within(metastore, self.location, self.name)
             self.check()
+            end_left(self.target, self.name, policy_of(conflicts.source, self.name))
             if kept or self.name.lower() == _UNDROPPABLE:
                 self._drop_tables(evid, names, kept, others)
                 self.write_state(ReplicaState())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from hive_replication.acid.directories import AcidDirectory
+from hive_replication.load.replica.advance_idle import open_replayed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.open_writers import transactional_tables, writers
 from hive_replication.load.replica.target import Target
@@ -14,6 +15,7 @@ from hive_replication.load.replica.target_boundary import boundary_of
 from hive_replication.logs import about
 from hive_replication.metastore.faults import TransactionGone
 from hive_replication.metastore.types import Table, directory_of
+from hive_replication.policy import PolicyScope
 from hive_replication.storage import paths
 
 _LOG = logging.getLogger(__name__)
@@ -53,6 +55,52 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
             metastore.abort_replayed(policy, found)
     if left := writers(metastore, database):
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
+
+
+def end_left(target: Target, database: str, policy: str) -> None:
+    """Ends what stands for a source's transactions whose tables go, or are gone already: by these it is not found.
+
+    No end of the source's is loaded any more. Were it left open, Hive would mark the database as incompatible days later, or,
+    where there is none of the name, time out no transaction at all.
+
+    Args:
+        target: the target side.
+        database: target database, which need not exist.
+        policy: whose transactions they are; those of other policies are of other names.
+    """
+    metastore = target.metastore
+    found = open_replayed(target) if metastore.features.major >= 4 else frozenset[int]()
+    if not found:
+        return
+    if target.feeds(database):
+        _commit_without_data(target, database, policy, found)
+    else:
+        metastore.abort_replayed(policy, found)
+    if ended := sorted(found - open_replayed(target)):
+        shown = ", ".join(map(str, ended))
+        _LOG.warning(
+            "what stands for transactions of the source, which nothing else ends, is ended: %s", shown, extra=about(database)
+        )
+
+
+def end_given_up(target: Target, database: str, policy: str, before: str, now: str) -> None:
+    """Ends what stands for a source's transactions where a policy replicates none any more, so that no dump has their ends.
+
+    Args:
+        target: the target side.
+        database: target database.
+        policy: whose transactions they are.
+        before: with which tables the replica was made, "" where that is not known.
+        now: with which it is made from here on.
+    """
+    if before != now and before and now and _takes_transactions(before) and not _takes_transactions(now):
+        end_replayed(target, database, policy)
+        end_left(target, database, policy)
+
+
+def _takes_transactions(scope: str) -> bool:
+    found = PolicyScope.parse(scope)
+    return found.acid and not found.metadata_only
 
 
 def _commit_without_data(target: Target, database: str, policy: str, transactions: Collection[int]) -> None:

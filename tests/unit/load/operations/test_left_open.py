@@ -5,16 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import pytest
 
 from hive_replication.acid.write_ids import WriteIds
-from hive_replication.load.operations.left_open import end_replayed
+from hive_replication.load import session
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.operations.left_open import end_given_up, end_left, end_replayed
+from hive_replication.load.operations.transactions import policy_of
+from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
-from hive_replication.policy import Root
+from hive_replication.policy import PolicyScope, Root
 from hive_replication.storage import Storage
+from tests.bootstraps import SOURCE, header, loading
 
 
 @pytest.mark.parametrize("feeds", [True, False])
@@ -48,3 +55,80 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert left == ["base_0000001", "delta_0000001_0000001", "delta_0000003_0000003"]
     else:
         assert (committed, aborted, len(left)) == ([], [("p", [70])], 5)
+
+
+def target(*, feeds: bool = False, **more: Any) -> Any:
+    """A target of which transactions 70 and 71 stand for a source's: 71 for one of another policy, which stays open."""
+    metastore = Mock(features=SimpleNamespace(major=4), **more)
+    metastore.open_replayed.side_effect = [frozenset({70, 71}), frozenset({71})]
+    metastore.sources_of.return_value = iter([5, 6])
+    metastore.write_ids.return_value, metastore.tables.return_value, metastore.table_names.return_value = {}, iter(()), []
+    policy, places = SimpleNamespace(owners={}, locations={}, read_only=False), Mock(return_value=("hdfs://d/db",))
+    return SimpleNamespace(metastore=metastore, policy=policy, feeds=Mock(return_value=feeds), default_locations=places)
+
+
+@pytest.mark.parametrize("feeds", [True, False])
+def test_what_writes_to_no_table_any_more_is_ended_by_the_name_of_its_policy(*, feeds: bool) -> None:
+    side = target(feeds=feeds)
+    end_left(side, "db", "p")
+    ended = [one.args for one in side.metastore.replay_commit.call_args_list]
+    assert ended == ([("p", 5, "db", ()), ("p", 6, "db", ())] if feeds else [])
+    assert side.metastore.abort_replayed.call_args_list == ([] if feeds else [call("p", frozenset({70, 71}))])
+
+
+def test_a_metastore_that_keeps_no_transactions_is_asked_for_none() -> None:
+    side = target()
+    side.metastore.features.major = 3
+    end_left(side, "db", "p")
+    side.metastore.features.major, side.metastore.open_replayed.side_effect = 4, MetastoreError("no TXNS")
+    end_left(side, "db", "p")
+    assert side.metastore.abort_replayed.call_args_list == []
+
+
+def test_a_database_that_is_made_or_dropped_leaves_no_transactions_of_the_source_open() -> None:
+    """A replica that was dropped by hand, or by the source before its transactions ended, was given up by Hive days later."""
+    side, state = target(), ReplicaState(SOURCE)
+    side.metastore.database.side_effect = [None, Database("db", locationUri="hdfs://d/db")]
+    made = TargetDatabase(side, "db", lambda: None, dry=False)
+    assert made.create(Database("db", parameters={}), state, SOURCE)
+    names = [name for name, *_ in side.metastore.method_calls]
+    assert names.index("abort_replayed") < names.index("create_database")
+    assert side.metastore.abort_replayed.call_args.args[0] == policy_of(SOURCE, "db")
+    side = target()
+    side.metastore.database.return_value = Database("default", locationUri="hdfs://d/w", parameters={})
+    side.metastore.databases.return_value = iter(())
+    assert not TargetDatabase(side, "default", lambda: None, dry=False).drop(9, Conflicts("refuse", SOURCE, "default"))
+    assert side.metastore.abort_replayed.call_args.args[0] == policy_of(SOURCE, "default")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "ends"),
+    [
+        (PolicyScope(), PolicyScope(acid=False), True),
+        (PolicyScope(), PolicyScope(metadata_only=True), True),
+        (PolicyScope(), PolicyScope(("a*",)), False),
+        (PolicyScope(acid=False), PolicyScope(("a*",), acid=False), False),
+        (PolicyScope(acid=False), PolicyScope(), False),
+        (None, PolicyScope(acid=False), False),
+    ],
+)
+def test_a_policy_that_gives_up_transactional_tables_ends_what_is_open(
+    before: PolicyScope | None, now: PolicyScope, *, ends: bool
+) -> None:
+    """No dump of it has the ends of the source's transactions any more."""
+    side = target()
+    end_given_up(side, "db", "p", before.text if before else "", now.text)
+    assert side.metastore.abort_replayed.called == ends
+
+
+def test_a_load_after_which_transactional_tables_are_left_out_ends_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = Mock()
+    monkeypatch.setattr(session, "end_given_up", done)
+    before, now = PolicyScope().text, PolicyScope(acid=False).text
+    load = loading(ReplicaState(SOURCE, 50, scope=before), header(60), ())
+    load.finish(ReplicaState(SOURCE, 60, scope=now), whole=True)
+    assert not done.called, "a plan ends nothing"
+    load = loading(ReplicaState(SOURCE, 50, scope=before), header(60), ())
+    load.copier = Mock()
+    load.finish(ReplicaState(SOURCE, 60, scope=now), whole=True)
+    assert done.call_args.args[1:] == ("db", policy_of(SOURCE, "db"), before, now)
