@@ -7,6 +7,8 @@ from hive_replication.metastore.types import Table
 #: Parameter of Spark's own tables: the format that they are of.
 PROVIDER = "spark.sql.sources.provider"
 _LAKES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
+#: Input formats of which a table's files say where its data is.
+_READS = {"org.apache.hudi.": "Hudi", "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat": "SymlinkTextInputFormat"}
 
 
 def is_transactional(table: Table) -> bool:
@@ -32,11 +34,12 @@ def has_files(table: Table) -> bool:
 def lake_format(table: Table) -> str:
     """The format of a table of which files of its own tell what it consists of; "" of any other.
 
-    Iceberg's name all others by whole paths, those of Delta Lake and Hudi lie where Hive sees none (``_delta_log``, ``.hoodie``).
+    Iceberg's name all others by whole paths, as do manifests (of Delta Lake, for readers that know only Hive's formats): a copy
+    would read the source. Those of Delta Lake and Hudi lie where Hive sees none (``_delta_log``, ``.hoodie``).
     Engines other than Hive mark such tables so, and have no storage handler for them.
     """
     parameters = table.parameters or {}
     reads = (table.sd and table.sd.inputFormat) or ""  # messages may describe a view without its storage
-    hudi = "hudi" if reads.startswith("org.apache.hudi.") else ""
-    marks = (parameters.get("table_type", "").lower(), parameters.get(PROVIDER, "").lower(), hudi)
-    return next((_LAKES[mark] for mark in marks if mark in _LAKES), "")
+    marks = (parameters.get("table_type", "").lower(), parameters.get(PROVIDER, "").lower())
+    named = (_LAKES[mark] for mark in marks if mark in _LAKES)
+    return next(named, "") or next((name for start, name in _READS.items() if reads.startswith(start)), "")

@@ -18,12 +18,13 @@ HUDI = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
         ("Delta Lake", {"spark.sql.sources.provider": "DELTA"}, "org.apache.hadoop.mapred.SequenceFileInputFormat"),
         ("Hudi", {"spark.sql.sources.provider": "hudi"}, HUDI),
         ("Hudi", {}, HUDI),
+        ("SymlinkTextInputFormat", {}, "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"),
     ],
 )
 def test_tables_of_which_files_of_their_own_tell_what_they_consist_of_are_left_out(
     name: str, parameters: dict[str, str], reads: str | None
 ) -> None:
-    """Spark's, Trino's and Flink's came as plain external tables, which nobody could read."""
+    """They came as plain external tables, which nobody could read, or of which readers read the source (manifests)."""
     sd = StorageDescriptor(location="hdfs://s/t", inputFormat=reads)
     table = Table(tableName="t", dbName="db", sd=sd, tableType="EXTERNAL_TABLE", parameters=parameters)
     assert why_skipped(table).startswith(f"tables of {name} tell in files of their own")
