@@ -18,7 +18,7 @@ from hive_replication.events.event_records import is_function
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.materialized_views import is_materialized
-from hive_replication.metastore.table_kinds import is_transactional, lake_format
+from hive_replication.metastore.table_kinds import is_transactional, is_view, lake_format
 from hive_replication.metastore.types import Database, Table, copy_of
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
@@ -210,7 +210,8 @@ def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False
     if is_transactional(table) and not acid:
         return "transactional (ACID) tables need Hive 4 at the source, a policy with data and acid.replicate"
     if (lake := lake_format(table)) and not metadata_only:
-        return f"tables of {lake} tell in files of their own what they consist of, and those are not replicated"
+        kind = "views" if is_view(table) else "tables"
+        return f"{kind} of {lake} tell in files of their own what they consist of, and those are not replicated"
     if parameters.get("storage_handler") and not metadata_only:
         return "tables of storage handlers hold no files to replicate"
     return ""

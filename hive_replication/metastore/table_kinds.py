@@ -6,7 +6,7 @@ from hive_replication.metastore.types import Table
 
 #: Parameter of Spark's own tables: the format that they are of.
 PROVIDER = "spark.sql.sources.provider"
-_LAKES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
+_LAKES = {"iceberg": "Iceberg", "iceberg-view": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 #: Input formats of which a table's files say where its data is.
 _READS = {"org.apache.hudi.": "Hudi", "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat": "SymlinkTextInputFormat"}
 
@@ -32,7 +32,7 @@ def has_files(table: Table) -> bool:
 
 
 def lake_format(table: Table) -> str:
-    """The format of a table of which files of its own tell what it consists of; "" of any other.
+    """The format of a table, or of a view, of which files of its own tell what it consists of; "" of any other.
 
     Iceberg's name all others by whole paths, as do manifests (of Delta Lake, for readers that know only Hive's formats): a copy
     would read the source. Those of Delta Lake and Hudi lie where Hive sees none (``_delta_log``, ``.hoodie``).

@@ -35,3 +35,12 @@ def test_plain_tables_of_spark_are_not_left_out() -> None:
     sd = StorageDescriptor(location="hdfs://s/t", inputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat")
     parameters = {"spark.sql.sources.provider": "parquet", "table_type": ""}
     assert why_skipped(Table(tableName="t", dbName="db", sd=sd, tableType="EXTERNAL_TABLE", parameters=parameters)) == ""
+
+
+def test_views_of_iceberg_are_left_out_too() -> None:
+    """What they say is in a file of metadata at the source, to which the replica's parameters would lead."""
+    parameters = {"table_type": "iceberg-view", "metadata_location": "hdfs://s/v/metadata/1.json"}
+    view = Table(tableName="v", dbName="db", sd=StorageDescriptor(), tableType="VIRTUAL_VIEW", parameters=parameters)
+    assert why_skipped(view).startswith("views of Iceberg tell in files of their own")
+    view.parameters = {}
+    assert why_skipped(view) == ""
