@@ -56,7 +56,7 @@ def survey(source: Source, target: Target, database: str, evid: int, *, progress
     ours = {table.tableName.lower() for table in replicas if is_ours(table, identity)}
     on_source = set(source.metastore.table_names(database))
     transactional = sorted(table.tableName.lower() for table in replicas if is_transactional(table))
-    written = _written(source, target, database, [one for one in transactional if one in ours & on_source])
+    written = _written(source, target, database, [one for one in transactional if one in ours & on_source], compared=True)
     return list(_findings(compare_database(source, target, database, progress=progress), ours, on_source, evid, written))
 
 
@@ -89,18 +89,20 @@ def unfinished(source: Source, target: Target, database: str, state: ReplicaStat
     ]
 
 
-def _written(source: Source, target: Target, database: str, tables: list[str]) -> dict[str, str]:
+def _written(source: Source, target: Target, database: str, tables: list[str], *, compared: bool = False) -> dict[str, str]:
     """Transactional tables that no comparison finds equal, and why: a transaction that has a write id is open on either side.
 
     Its end is an event of no database: a dump that begins after its write id was given out would leave it out with the table. One
     that has ended at the source, of which the replica was not told, is open on the target only; or neither side has it open,
-    where the replica was to get its write id with its commit. Write ids that are given out later are events of the table.
+    where the replica was to get its write id with its commit: a comparison of files finds what it wrote. So a replica that has
+    given out none may be equal to a source that kept those of a dropped table. Later write ids are events of the table.
     """
     if not (tables and source.acid):
         return {}
     here = source.metastore.write_ids(database, tables)
     there = target.metastore.write_ids(target.policy.target_of(database), tables)
-    given = {table: _GIVEN for table in tables if here.get(table, WriteIds()).high != there.get(table, WriteIds()).high}
+    highest = {table: (here.get(table, WriteIds()).high, there.get(table, WriteIds()).high) for table in tables}
+    given = {table: _GIVEN for table, (ours, theirs) in highest.items() if ours != theirs and (theirs or not compared)}
     return given | {table: _OPEN for side in (here, there) for table, write_ids in side.items() if write_ids.open}
 
 

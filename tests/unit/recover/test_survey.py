@@ -57,7 +57,15 @@ OPEN = WriteIds(3, frozenset({3}))
 
 @pytest.mark.parametrize(
     ("here", "there", "state"),
-    [(OPEN, NONE, "differs"), (NONE, OPEN, "differs"), (WriteIds(1), WriteIds(0), "differs"), (NONE, NONE, "equal")],
+    [
+        (OPEN, NONE, "differs"),
+        (NONE, OPEN, "differs"),
+        (OPEN, WriteIds(0), "differs"),
+        (WriteIds(1), WriteIds(2), "differs"),
+        (WriteIds(0), WriteIds(1), "differs"),
+        (NONE, NONE, "equal"),
+        pytest.param(NONE, WriteIds(0), "equal", id="those of a dropped table, or of what the files would show"),
+    ],
 )
 def test_a_table_that_a_transaction_is_writing_to_does_not_count_as_equal(
     monkeypatch: pytest.MonkeyPatch, here: WriteIds, there: WriteIds, state: str

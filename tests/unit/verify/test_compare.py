@@ -289,3 +289,19 @@ def test_owners_are_those_that_the_policy_gives_them() -> None:
     assert found == ("owner is 'ann' on the target, 'anna' on the source",)
     found = compared(owned(SOURCE, "ann", role), owned(TARGET, "ann", user), comparer=comparer)
     assert found == ("owner is 'ann' on the target, 'role ann' on the source",)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "files", "differs"),
+    [(3, 0, False, False), (3, 0, True, True), (3, 2, False, True), (0, 3, False, True), (3, 3, True, False)],
+)
+def test_write_ids_that_a_source_kept_of_a_dropped_table_are_no_difference(
+    source: int, target: int, *, files: bool, differs: bool
+) -> None:
+    """Hive keeps them where it does not delete the files; loads forget them, so the new table of the name begins anew."""
+    ours, theirs = ((file(root, "delta_0000001_0000001/a"),) if files else () for root in (SOURCE, TARGET))
+    pair = Pair(
+        "", Listed(table(SOURCE), ours, transactional=True, write_id=source), Listed(table(TARGET), theirs, write_id=target)
+    )
+    found = COMPARER.table("t", [pair]).differences
+    assert found == ((f"write ids go up to {target} on the target, {source} on the source",) if differs else ())
