@@ -185,6 +185,11 @@ class ThresholdCalls:
         self._spark: ParallelCalls | None = None
         self._lock = Lock()
 
+    @property
+    def uses_spark(self) -> bool:
+        """Whether some calls were made in Spark."""
+        return self._spark is not None
+
     def map(self, do: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Value]:
         """Makes the calls; their results in order."""
         return self._by(len(items)).map(do, items)

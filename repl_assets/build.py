@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -21,6 +21,7 @@ from repl_assets.checks.check_definitions import database_checks
 from repl_assets.checks.checks_job import checks_job, overflow_checks
 from repl_assets.checks.load_checks import load_checks
 from repl_assets.checks.same_objects import same_objects_job
+from repl_assets.jobs.drift import find_drift_job
 from repl_assets.jobs.failover import failover_job
 from repl_assets.jobs.pause import pause_job, resume_job
 from repl_assets.jobs.plan import plan_job
@@ -28,6 +29,7 @@ from repl_assets.jobs.rebuild import rebuild_job
 from repl_assets.jobs.record_rest import record_job
 from repl_assets.jobs.repair import repair_job
 from repl_assets.jobs.retention import retention_job
+from repl_assets.typed import with_resources
 from resources.connection import ReplicationConnection
 from resources.spark import Spark
 from sensors.alarms.sensor import alarm_sensor
@@ -80,7 +82,10 @@ def policy_definitions(
     databases = [part.database for part in parts]
     names = specs.names
     record = record_job(specs)
-    drift = [drift_sensor(policy, policy.drift, name) for name in sorted(policy.databases)] if policy.drift else []
+    needed = {names.spark: Spark.of(policy), names.connection: ReplicationConnection.of(policy), **(resources or {})}
+    if policy.drift:
+        parts = [replace(part, jobs=[with_resources(job, needed) for job in part.jobs]) for part in parts]
+    drift = [drift_sensor(policy, policy.drift, part.database.name, part.jobs) for part in parts] if policy.drift else []
     failed = [failed_checks_sensor(specs, database) for database in databases] if policy.checks.repair else []
     reader = KeptReader()
     checks = [check for part in parts for check in part.checks]
@@ -109,7 +114,7 @@ def policy_definitions(
         ],
         schedules=schedules,
         sensors=[notification_log_sensor(policy, settings or SensorSettings()), *sensors],
-        resources={names.spark: Spark.of(policy), names.connection: ReplicationConnection.of(policy), **(resources or {})},
+        resources=needed,
     )
 
 
@@ -143,7 +148,7 @@ def _complete(specs: Specs, database: CatalogDatabase) -> _Part:
         _assets(specs, database),
         list(database_checks(specs, database)),
         list(overflow_checks(specs, database)) if database.overflow else [],
-        [job(specs, database) for job in _JOBS],
+        [job(specs, database) for job in (*_JOBS, *([find_drift_job] if specs.policy.drift else []))],
     )
 
 

@@ -29,6 +29,14 @@ def single_op_job(op: dg.OpDefinition, *, name: str, description: str, tags: Map
     return job
 
 
+def with_resources(job: dg.JobDefinition, resources: Mapping[str, Any]) -> dg.JobDefinition:
+    """A job with its resources, as a sensor of several jobs needs it: Dagster would warn of its own call that gives it those."""
+    found = {
+        key: value.get_resource_definition() for key, value in resources.items() if isinstance(value, dg.ConfigurableResource)
+    }
+    return job.with_top_level_resources({**job.resource_defs, **found})
+
+
 def log_evaluation(context: dg.OpExecutionContext, evaluation: dg.AssetCheckEvaluation) -> None:
     """Logs the answer of a check in a step that is none."""
     context.log_event(evaluation)  # type: ignore[arg-type] (it takes more than it says)
@@ -40,6 +48,7 @@ def running_sensor(
     description: str,
     interval: int,
     job_name: str | None = None,
+    jobs: Sequence[dg.JobDefinition] | None = None,
     target: Sequence[dg.AssetKey] | None = None,
     resources: frozenset[str] = frozenset(),
 ) -> Callable[[SensorFunction], dg.SensorDefinition]:
@@ -50,6 +59,7 @@ def running_sensor(
         description: for operators.
         interval: seconds between ticks, at least.
         job_name: of the job that it asks runs of.
+        jobs: that it asks runs of, where there are several; each request names its own.
         target: keys of the assets that it asks runs of.
         resources: keys of resources that its function needs.
     """
@@ -58,6 +68,7 @@ def running_sensor(
         description=description,
         minimum_interval_seconds=interval,
         job_name=job_name,
+        jobs=jobs,
         target=target,
         required_resource_keys=set(resources),
         default_status=dg.DefaultSensorStatus.RUNNING,

@@ -50,3 +50,7 @@ class Spark(dg.ConfigurableResource["Spark"]):
         made = self.copier()
         made.spark_context()
         return made.pyspark.spark_session
+
+    def application(self) -> str:
+        """Id of this process's Spark application, by which its logs are found; the session starts now if it has not."""
+        return self.session().sparkContext.applicationId

@@ -1,14 +1,15 @@
 """The sensor on drift, that is writes that leave no event: scans one table after another and requests repairs.
 
 Dagster kills a tick that exceeds ``DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`` and discards its cursor. So the sensor records each
-table in Dagster's storage before it scans it: if the tick is killed, the next one continues with the following table.
+table in Dagster's storage before it scans it: if the tick is killed, the next one continues with the following table. Tables
+that killed a tick, and those of many partitions, are left to a run of the job ``find_drift_<db>``, one a round.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import dagster as dg
 from pydantic import TypeAdapter, ValidationError
@@ -19,17 +20,19 @@ from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
-from repl_assets.catalog.dead_runs import has_ended
+from repl_assets.catalog.dead_runs import has_ended, report_dead
 from repl_assets.catalog.keys import Names
 from repl_assets.catalog.run_statuses import NOT_FINISHED_STATUSES
-from repl_assets.jobs.repair import repair_job_name, repair_request
+from repl_assets.jobs.drift import find_drift_job_name, find_drift_request
+from repl_assets.jobs.found_drift import FoundDrift, Handover
+from repl_assets.jobs.repair import repair_job_name
 from repl_assets.typed import running_sensor
 from resources.engine_log import in_tick
 from sensors.connections import connect_for_tick, require_data
 from sensors.not_now import outside_hours, stopped
 
 _INTERVAL = 30
-_MOST_PARTITIONS = 500  # in one run; the next round finds the rest
+_REMEMBERED = 7 * 86_400.0  # seconds until a table that killed a tick is scanned in one again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +43,43 @@ class Round:
         begun: start of the round, seconds since the epoch.
         after: the last table scanned, "" at the start.
         done: whether all tables were scanned.
+        large: tables of this round that are left to a run.
+        slow: tables that killed a tick, in this round or before, and when that was.
+        taken: run keys of the repairs that were requested of what runs found.
     """
 
     begun: float = 0.0
     after: str = ""
     done: bool = True
+    large: tuple[str, ...] = ()
+    slow: Mapping[str, float] = field(default_factory=dict[str, float])
+    taken: tuple[str, ...] = ()
+
+    def next(self, now: float) -> Round:
+        """The round that begins after this one."""
+        slow = {table: since for table, since in self.slow.items() if now - since < _REMEMBERED}
+        return replace(self, begun=now, after="", done=False, large=(), slow=slow)
 
 
 _ROUND = TypeAdapter(Round)
 
 
-def drift_sensor(policy: Policy, drift: Drift, database: str) -> dg.SensorDefinition:
-    """The sensor of a database: ``drift_<db>``."""
+def drift_sensor(policy: Policy, drift: Drift, database: str, jobs: Iterable[dg.JobDefinition]) -> dg.SensorDefinition:
+    """The sensor of a database: ``drift_<db>``.
+
+    Args:
+        policy: the policy.
+        drift: its settings.
+        database: source name.
+        jobs: of the database; those that find and repair drift are among them.
+    """
     names = Names.of(policy)
+    wanted = repair_job_name(names, database), find_drift_job_name(names, database)
 
     @running_sensor(
         name=names.local(f"drift_{database}"),
         description=f"Repairs partitions of {database} that changed on the source without an event",
-        job_name=repair_job_name(names, database),
+        jobs=[job for job in jobs if job.name in wanted],
         interval=min(_INTERVAL, drift.every),
         resources=frozenset({names.connection}),
     )
@@ -74,71 +96,137 @@ def drift_sensor(policy: Policy, drift: Drift, database: str) -> dg.SensorDefini
 def tick(
     context: dg.SensorEvaluationContext, connection: Connection, names: Names, drift: Drift, database: str, now: float
 ) -> dg.SensorResult | dg.SkipReason:
-    """One tick at a given time: continues the round until its time budget is spent; at least one table."""
+    """One tick at a given time: requests repairs of what a run has found, or else continues the round for its time."""
     state = replica_state(connection.target.metastore.database(connection.target.policy.target_of(database)))
     waits = stopped(connection.target.policy, {database: state})
     if reason := outside_hours(connection.target.policy, now) or waits.get(database, ""):
         return dg.SkipReason(reason)
-    at = _position(context, names, database)
-    if at.done and now - at.begun < drift.every:
-        return dg.SkipReason(f"the next round starts in {at.begun + drift.every - now:.0f} s")
-    if _busy(context.instance, names, database):
+    at, handover = _position(context, names, database, now), Handover(context.instance, names, database)
+    early = f"the next round starts in {at.begun + drift.every - now:.0f} s" if at.done and now - at.begun < drift.every else ""
+    handed = handover.read()
+    if early and not handed:
+        return dg.SkipReason(early)
+    if _busy(context.instance, repair_job_name(names, database)):
         return dg.SkipReason("a repair is in progress")  # do not request the same repair twice
+    finding = _busy(context.instance, find_drift_job_name(names, database))
+    requests, at = _handed(handed, at, names, database)
+    if requests:  # at once: a tick that is killed while it scans loses its requests
+        return _result(context, at, requests, "")
+    if handed and not finding and handover.read() == handed:  # no run adds to it now
+        handover.clear()
+    if early:
+        return dg.SkipReason(early)
     require_data(connection)
-    at, end = Round(now, done=False) if at.done else at, time.monotonic() + drift.budget
-    scan = DriftScan(connection.source, connection.target, database, drift.settle, begun=at.begun)
-    requests, looked = list[dg.RunRequest](), list[TableDrift]()
-    scanned = 0
-    for table in (name for name in scan.names() if name > at.after):
-        at, scanned = replace(at, after=table), scanned + 1
-        found = _scan_table(context, scan, table, names, at)
-        looked += [found] if found is not None else []
-        if found is not None and found.drifted:
-            requests.append(_request(names, database, found, at))
-        if time.monotonic() > end:
-            break
-    else:
-        at = replace(at, done=True)
-        scan.finish()
-    for sentence in scan.told(looked):
-        context.log.info("%s: %s", database, sentence)
+    return _Scan(context, connection, names, drift, database, finding).go_on(at.next(now) if at.done else at)
+
+
+def _handed(handed: Sequence[FoundDrift], at: Round, names: Names, database: str) -> tuple[list[dg.RunRequest], Round]:
+    """Repairs of what runs have found, as far as they are not requested yet, and the cursor that says so."""
+    requests = [one.request(names, database) for one in handed]
+    taken = tuple(one.run_key or "" for one in requests)
+    return [one for one in requests if one.run_key not in at.taken], replace(at, taken=taken)
+
+
+def _result(
+    context: dg.SensorEvaluationContext, at: Round, requests: Sequence[dg.RunRequest], nothing: str
+) -> dg.SensorResult | dg.SkipReason:
     context.update_cursor(_ROUND.dump_json(at).decode())
-    if not requests:
-        return dg.SkipReason(f"{scanned} tables scanned, none has drifted")
-    return dg.SensorResult(run_requests=requests)
+    return dg.SensorResult(run_requests=requests) if requests else dg.SkipReason(nothing)
 
 
-def _position(context: dg.SensorEvaluationContext, names: Names, database: str) -> Round:
-    """Where the last tick stopped, even if Dagster killed it."""
+@dataclass(frozen=True)
+class _Scan:
+    """A part of a round, in one tick.
+
+    Args:
+        context: of the tick.
+        connection: both sides.
+        names: of the policy.
+        drift: its settings.
+        database: source name.
+        finding: whether a run looks for drift meanwhile.
+    """
+
+    context: dg.SensorEvaluationContext
+    connection: Connection
+    names: Names
+    drift: Drift
+    database: str
+    finding: bool
+
+    def go_on(self, at: Round) -> dg.SensorResult | dg.SkipReason:
+        """Continues the round until the tick's time budget is spent; at least one table."""
+        end = time.monotonic() + self.drift.budget
+        scan = DriftScan(self.connection.source, self.connection.target, self.database, self.drift.settle, begun=at.begun)
+        requests, looked = list[dg.RunRequest](), list[TableDrift]()
+        scanned = 0
+        for table in (name for name in scan.names() if name > at.after):
+            at = replace(at, after=table)
+            if table in at.slow or self._is_large(table):
+                at = replace(at, large=(*at.large, table))
+            else:
+                found, scanned = self._table(scan, table, at), scanned + 1
+                looked += [found] if found is not None else []
+                if found is not None and found.drifted:
+                    requests.append(FoundDrift.of(found, at.begun).request(self.names, self.database))
+            if time.monotonic() > end:
+                break
+        else:
+            at = replace(at, done=True)
+            requests += self._end(scan, at)
+        for sentence in scan.told(looked):
+            self.context.log.info("%s: %s", self.database, sentence)
+        left = f"; left to {find_drift_job_name(self.names, self.database)}: {len(at.large)}" if at.large else ""
+        return _result(self.context, at, requests, f"{scanned} tables scanned, none has drifted{left}")
+
+    def _end(self, scan: DriftScan, at: Round) -> list[dg.RunRequest]:
+        """The run for what is left of the round, which then deletes its old snapshots too, since its tables need them."""
+        if at.large and not self.finding:
+            return [find_drift_request(self.names, self.database, at.large, at.begun)]
+        if at.large:
+            self.context.log.info("%s: a run looks for drift already, no other one is requested", self.database)
+        if not self.finding:
+            scan.finish()
+        return []
+
+    def _is_large(self, table: str) -> bool:
+        """Whether a table has more directories than are listed by threads."""
+        try:
+            number = self.connection.source.metastore.partition_count(self.database, table)
+        except Unreachable:
+            raise
+        except ReplicationError:
+            return False  # the scan says why, or finds it dropped
+        return number > self.connection.source.policy.driver_max_directories
+
+    def _table(self, scan: DriftScan, table: str, at: Round) -> TableDrift | None:
+        """Scans one table. A table that cannot be read does not block the others."""
+        cursors, key = self.context.instance.daemon_cursor_storage, _position_key(self.names, self.database)
+        cursors.set_cursor_values({key: _ROUND.dump_json(at).decode()})
+        try:
+            return scan.table(table)
+        except Unreachable:
+            cursors.set_cursor_values({key: ""})  # not the table's fault: the next tick scans it again
+            raise
+        except (ReplicationError, OSError) as error:
+            self.context.log.warning("%s.%s cannot be scanned: %s", self.database, table, error)
+            return None
+
+
+def _position(context: dg.SensorEvaluationContext, names: Names, database: str, now: float) -> Round:
+    """Where the last tick stopped, even if Dagster killed it: what it scanned then is left to a run."""
     key, at = _position_key(names, database), read_round(context.cursor)
     recorded = read_round(context.instance.daemon_cursor_storage.get_cursor_values({key}).get(key))
     if (recorded.begun, recorded.after) <= (at.begun, at.after):
         return at
-    context.log.warning(
-        "the scan of %s.%s exceeded the time limit of a tick and is skipped in this round: run hive-repl drift, or raise "
-        "DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS",
-        database,
-        recorded.after,
-    )
-    return recorded
+    table, job = recorded.after, find_drift_job_name(names, database)
+    context.log.warning("the scan of %s.%s exceeded the time limit of a tick: it is left to the job %s", database, table, job)
+    slow = {**recorded.slow, table: now}
+    return replace(recorded, large=(*recorded.large, table), slow=slow, taken=at.taken)
 
 
 def _position_key(names: Names, database: str) -> str:
     return f"hive_replication/drift/{names.policy}/{database}"
-
-
-def _scan_table(context: dg.SensorEvaluationContext, scan: DriftScan, table: str, names: Names, at: Round) -> TableDrift | None:
-    """Scans one table. A table that cannot be read does not block the others."""
-    cursors, key = context.instance.daemon_cursor_storage, _position_key(names, scan.database)
-    cursors.set_cursor_values({key: _ROUND.dump_json(at).decode()})
-    try:
-        return scan.table(table)
-    except Unreachable:
-        cursors.set_cursor_values({key: ""})  # not the table's fault: the next tick scans it again
-        raise
-    except (ReplicationError, OSError) as error:
-        context.log.warning("%s.%s cannot be scanned: %s", scan.database, table, error)
-        return None
 
 
 def read_round(text: str | None) -> Round:
@@ -149,16 +237,11 @@ def read_round(text: str | None) -> Round:
         return Round()
 
 
-def _busy(instance: dg.DagsterInstance, names: Names, database: str) -> bool:
-    """Whether a repair of the database is running or queued."""
-    unfinished = dg.RunsFilter(job_name=repair_job_name(names, database), statuses=NOT_FINISHED_STATUSES)
+def _busy(instance: dg.DagsterInstance, job: str) -> bool:
+    """Whether a run of a job is running or queued; one whose process has died is reported, so that it blocks no other."""
+    unfinished = dg.RunsFilter(job_name=job, statuses=NOT_FINISHED_STATUSES)
     runs = [record.dagster_run for record in instance.get_run_records(unfinished)]
-    return not all(has_ended(instance, run) for run in runs)
-
-
-def _request(names: Names, database: str, found: TableDrift, at: Round) -> dg.RunRequest:
-    """One run for a table. The run key holds the round, so that a failed repair is requested again in the next round."""
-    drifted = found.drifted[:_MOST_PARTITIONS]
-    what = hashlib.sha256(repr([(one.partition, one.digest) for one in drifted]).encode()).hexdigest()[:16]
-    run_key = f"{names.policy}:drift:{database}.{found.table}:{what}:{at.begun:.0f}"
-    return repair_request(names, database, found.table, (one.partition for one in drifted if one.partition), run_key=run_key)
+    dead = [run for run in runs if has_ended(instance, run)]
+    for run in dead:
+        report_dead(instance, run)
+    return len(dead) < len(runs)

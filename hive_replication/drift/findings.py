@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: How :attr:`TableDrift.waiting` begins of a table that cannot be read.
+UNREAD = "it cannot be read: "
+
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
@@ -54,3 +57,8 @@ class TableDrift:
     seconds: float = 0.0
     spared: int = 0
     whole: str = ""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the table could not be read, for a reason that does not concern others."""
+        return self.waiting.startswith(UNREAD)

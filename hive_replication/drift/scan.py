@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
-from hive_replication.drift.findings import Drifted, Scanned, TableDrift
+from hive_replication.drift.findings import UNREAD, Drifted, Scanned, TableDrift
 from hive_replication.drift.snapshots import Snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.dump.source import Source, is_replica, why_skipped
@@ -107,7 +107,7 @@ class DriftScan:
         except (NotFound, FileNotFoundError) as error:
             return TableDrift(name, 0, waiting=f"it changed while it was read: {reason(error)}")
         except NOT_COMPARED as error:
-            return TableDrift(name, 0, waiting=f"it cannot be read: {error}")
+            return TableDrift(name, 0, waiting=f"{UNREAD}{error}")
 
     def _scanned(self, name: str) -> TableDrift | None:
         began = time.monotonic()

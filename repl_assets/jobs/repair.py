@@ -31,6 +31,7 @@ def repair_request(
     config = {"table": table, "partitions": list(partitions), "checks": list(checks)}
     return dg.RunRequest(
         run_key=run_key,
+        job_name=repair_job_name(names, database),
         run_config={"ops": {_op_name(names, database): {"config": config}}},
         tags={POLICY_TAG: names.policy, DATABASE_TAG: database},
     )

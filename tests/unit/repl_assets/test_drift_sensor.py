@@ -9,14 +9,19 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.test_utils import create_run_for_test
 
+from hive_replication.drift import Drifted, TableDrift
 from hive_replication.errors import Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
 from hive_replication.policy.model import Warehouse
 from repl_assets.catalog.keys import Names
+from repl_assets.jobs.found_drift import FoundDrift, Handover
 from sensors import drift as sensor
+
+NAMES = Names("default")
 
 
 class Killed(BaseException):
@@ -31,32 +36,47 @@ class Ticks:
         self.policy = Policy(source=side, target=side, dump_root="hdfs://s:8020/dumps", databases={"db": "db"})
         self.instance, self.cursor, self.seen = instance, None, list[str]()
         self.slow: dict[str, BaseException] = {}
+        self.found: dict[str, TableDrift] = {}
         self.rounds = set[float]()
         self.parameters: dict[str, str] = {}  # of the target database
+        self.partitions: dict[str, int] = {}
+        self.said: object = None
 
     def scan(self, *_: object, begun: float) -> Any:
         self.rounds.add(begun)
 
-        def look(table: str) -> None:
+        def look(table: str) -> TableDrift | None:
             self.seen.append(table)
             if table in self.slow:
                 raise self.slow[table]
+            return self.found.get(table)
 
         def finish() -> None:
             self.seen.append("finished")
 
         return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look, finish=finish, told=lambda _: [])
 
-    def tick(self, now: float) -> object:
-        """One tick with time for one table."""
-        metastore = SimpleNamespace(database=lambda _: SimpleNamespace(name="db", parameters=self.parameters))
+    def tick(self, now: float) -> list[dg.RunRequest]:
+        """One tick with time for one table: the runs that it requests."""
+        metastore = SimpleNamespace(
+            database=lambda _: SimpleNamespace(name="db", parameters=self.parameters),
+            partition_count=lambda _, table: self.partitions.get(table, 0),
+        )
         storage = SimpleNamespace(roots=())
         target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
-        connection: Any = SimpleNamespace(source=SimpleNamespace(storage=storage), target=target)
+        connection: Any = SimpleNamespace(source=target, target=target)
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        said = sensor.tick(context, connection, Names.of(self.policy), Drift(every=100, budget=1e-6), "db", now)
+        self.said = said = sensor.tick(context, connection, NAMES, Drift(every=100, budget=1e-6), "db", now)
         self.cursor = context.cursor
-        return said
+        return list(said.run_requests or ()) if isinstance(said, dg.SensorResult) else []
+
+    def round(self, now: float) -> list[dg.RunRequest]:
+        """A round begins, and ends: the runs that it requests."""
+        return [request for second in range(6) for request in self.tick(now + second)]
+
+    def run(self, request: dg.RunRequest, status: dg.DagsterRunStatus) -> str:
+        """A run of it."""
+        return create_run_for_test(self.instance, request.job_name or "", status=status).run_id
 
 
 @pytest.fixture
@@ -67,23 +87,111 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ticks]:
         yield made
 
 
-@pytest.mark.parametrize("slow", ["a", "b"])
-def test_a_table_that_takes_longer_than_a_tick_does_not_block_the_others(ticks: Ticks, slow: str) -> None:
+def tables_of(request: dg.RunRequest) -> list[str]:
+    assert request.job_name == "find_drift_db"
+    return request.run_config["ops"]["find_drift_db__tables"]["config"]["tables"]
+
+
+def repaired(requests: list[dg.RunRequest]) -> list[tuple[str, list[str]]]:
+    """Tables and partitions that are repaired."""
+    assert {request.job_name for request in requests} <= {"repair_db"}
+    configs = [request.run_config["ops"]["repair_db__partitions"]["config"] for request in requests]
+    return [(config["table"], config["partitions"]) for config in configs]
+
+
+@pytest.mark.parametrize("slow", ["a", "b", "c"])
+def test_a_table_that_takes_longer_than_a_tick_is_left_to_a_run_and_does_not_block_the_others(ticks: Ticks, slow: str) -> None:
     ticks.slow[slow] = Killed()
-    for second in range(3):
+    requests: list[dg.RunRequest] = []
+    for second in range(10):
         try:
-            ticks.tick(1000.0 + second)
+            requests += ticks.tick(1000.0 + second)
         except Killed:
             continue
-    assert ticks.seen == ["a", "b", "c"]
-    for second in range(4, 50):
-        ticks.tick(1000.0 + second)
-    assert ticks.seen == ["a", "b", "c", "finished"]
+    (request,) = requests
+    assert tables_of(request) == [slow]
+    assert ticks.seen == ["a", "b", "c"], "the run deletes the snapshots that its table needs"
+    (again,) = ticks.round(1200.0)
+    assert tables_of(again) == [slow]
+    assert again.run_key != request.run_key
+    assert ticks.seen[3:] == sorted({*"abc"} - {slow})
     del ticks.slow[slow]
-    for second in range(200, 204):
-        ticks.tick(1000.0 + second)
-    assert ticks.seen == ["a", "b", "c", "finished"] * 2
-    assert ticks.rounds == {1000.0, 1200.0}
+    ticks.seen.clear()
+    assert ticks.round(1200.0 + 7 * 86_400) == []
+    assert ticks.seen == ["a", "b", "c", "finished"], "it is not slow for ever"
+    assert {1000.0, 1200.0} < ticks.rounds
+
+
+def test_a_table_of_many_partitions_is_left_to_a_run(ticks: Ticks) -> None:
+    ticks.partitions = {"a": 2_001, "b": 2_000, "c": 10**6}
+    (request,) = ticks.round(1000.0)
+    assert (tables_of(request), ticks.seen) == (["a", "c"], ["b"])
+    assert request.run_config["ops"]["find_drift_db__tables"]["config"]["begun"] == 1000.0
+    assert ticks.tick(1050.0) == []
+
+
+def test_no_other_run_is_requested_while_one_looks_for_drift(ticks: Ticks) -> None:
+    ticks.partitions = {"c": 10**6}
+    (request,) = ticks.round(1000.0)
+    run = ticks.run(request, dg.DagsterRunStatus.STARTED)
+    ticks.found["a"] = TableDrift("a", 1, (Drifted("", "digest", "1 new"),))
+    assert repaired(ticks.round(1200.0)) == [("a", [])], "small tables go on being scanned"
+    assert ticks.seen == ["a", "b"] * 2
+    ticks.found.clear()
+    ended = ticks.instance.get_run_by_id(run)
+    assert ended
+    ticks.instance.report_run_failed(ended)
+    (again,) = ticks.round(1400.0)
+    assert tables_of(again) == ["c"]
+
+
+def test_what_a_run_has_found_is_repaired_once(ticks: Ticks) -> None:
+    handover = Handover(ticks.instance, NAMES, "db")
+    assert ticks.round(1000.0) == []
+    run = create_run_for_test(ticks.instance, "find_drift_db", status=dg.DagsterRunStatus.STARTED)
+    handover.add(FoundDrift("a", 1000.0, (("p=1", "x"), ("p=2", "y"))))
+    assert repaired(ticks.tick(1010.0)) == [("a", ["p=1", "p=2"])]
+    handover.add(FoundDrift("b", 1000.0, (("", "z"),)))
+    requests = ticks.tick(1011.0)
+    assert repaired(requests) == [("b", [])]
+    assert ticks.tick(1012.0) == []
+    assert [one.table for one in handover.read()] == ["a", "b"], "the run may add to it"
+    repair = ticks.run(requests[0], dg.DagsterRunStatus.STARTED)
+    ticks.instance.report_run_failed(run)
+    assert ticks.tick(1013.0) == []
+    assert handover.read(), "a repair is in progress"
+    ended = ticks.instance.get_run_by_id(repair)
+    assert ended
+    ticks.instance.report_run_failed(ended)
+    assert ticks.tick(1014.0) == []
+    assert handover.read() == ()
+    assert ticks.round(1200.0) == []
+
+
+def test_what_a_run_adds_at_its_end_is_not_cleared_with_the_rest(ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> None:
+    handover = Handover(ticks.instance, NAMES, "db")
+    handover.add(FoundDrift("a", 1000.0, (("", "x"),)))
+    assert repaired(ticks.tick(1000.0)) == [("a", [])]
+    busy = sensor._busy  # pyright: ignore[reportPrivateUsage]
+
+    def ends(instance: dg.DagsterInstance, job: str) -> bool:
+        if job == "find_drift_db":
+            handover.add(FoundDrift("b", 1000.0, (("", "y"),)))
+        return busy(instance, job)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(sensor, "_busy", ends)
+        ticks.tick(1001.0)
+    assert repaired(ticks.tick(1002.0)) == [("b", [])]
+
+
+def test_no_more_is_handed_over_than_a_run_repairs(ticks: Ticks) -> None:
+    handover = Handover(ticks.instance, NAMES, "db")
+    drifted = tuple(Drifted(f"p={number}", "x", "1 new") for number in range(501))
+    handover.add(FoundDrift.of(TableDrift("a", 501, drifted), 1000.0))
+    handover.add(FoundDrift.of(TableDrift("a", 501, drifted), 2000.0))
+    (found,) = handover.read()
+    assert (len(found.drifted), found.begun) == (500, 2000.0)
 
 
 def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> None:
@@ -96,7 +204,7 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> N
 
 def test_nothing_is_repaired_in_a_database_that_was_undone(ticks: Ticks) -> None:
     ticks.parameters = replace(ReplicaState("s/db", 100), undone=90).parameters()
-    said = ticks.tick(1000.0)
-    assert isinstance(said, dg.SkipReason)
-    assert said.skip_message == "db: undone to event 90; hive-repl undo db --release"
+    ticks.tick(1000.0)
+    assert isinstance(ticks.said, dg.SkipReason)
+    assert ticks.said.skip_message == "db: undone to event 90; hive-repl undo db --release"
     assert ticks.seen == []

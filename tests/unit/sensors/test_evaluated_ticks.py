@@ -23,6 +23,7 @@ from repl_assets.catalog.keys import UNRECORDED_TAG, Names
 from repl_assets.checks.findings import Finding
 from repl_assets.dagster_private import GrpcServerCodeLocationOrigin
 from repl_assets.definitions import build_defs
+from repl_assets.jobs.found_drift import FoundDrift, Handover
 from sensors import catalog, drift, lag
 from sensors.lag import KeptReader
 from sensors.notification_log.cursor import read_cursor
@@ -46,6 +47,7 @@ class Servers(dg.ConfigurableResource["Servers"]):
             database=lambda name: SimpleNamespace(name=name, parameters=self.parameters),
             current_event_id=lambda: 7,
             event=lambda _: None,
+            partition_count=lambda _, table: 2_001 if table == "large" else 2_000,
         )
         return replace(made, source=replace(made.source, metastore=made_up), target=replace(made.target, metastore=made_up))
 
@@ -106,6 +108,26 @@ def test_drift(definitions: dg.Definitions, instance: dg.DagsterInstance, monkey
     assert drift.read_round(said.cursor).after == "a"
     said = evaluated(definitions, instance, "drift_sales", said.cursor)
     assert [request.run_config["ops"]["repair_sales__partitions"]["config"]["table"] for request in said.run_requests] == ["b"]
+
+
+def test_drift_of_large_tables(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SimpleNamespace(database="sales", names=lambda: ["large"], finish=lambda: None, told=lambda _: [])
+    monkeypatch.setattr(drift, "DriftScan", lambda *_, begun: made)
+    Handover(instance, Names.of(POLICY), "sales").add(FoundDrift("large", 7.0, (("ds=1", "digest"),)))
+    said = evaluated(definitions, instance, "drift_sales")
+    (repair,) = said.run_requests
+    assert (repair.job_name, repair.run_config["ops"]["repair_sales__partitions"]["config"]["partitions"]) == (
+        "repair_sales",
+        ["ds=1"],
+    )
+    for _ in range(2):  # the table, and the end of the round
+        said = evaluated(definitions, instance, "drift_sales", said.cursor)
+    (request,) = said.run_requests
+    job = definitions.resolve_job_def(request.job_name)
+    assert job.name == "find_drift_sales"
+    assert dg.validate_run_config(job, request.run_config)["ops"]["find_drift_sales__tables"]["config"]["tables"] == ["large"]
 
 
 def test_failed_checks(definitions: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
