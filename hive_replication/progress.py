@@ -79,9 +79,11 @@ class Pace:
         self.bytes += size
 
     def __str__(self) -> str:
-        """``1.2 GiB, 240.0 MiB/s, 38 s left``; the time left goes by the number of items."""
+        """``1.2 GiB, 240.0 MiB/s, 38 s left`` or ``1,200 a second, 38 s left``; the time left goes by the number of items."""
         seconds = self.clock() - self.began
         parts = [units.size(self.bytes), f"{units.size(self.bytes / seconds)}/s"] if self.bytes and seconds else []
+        if self.total and not self.bytes and self.items > seconds > 0:
+            parts.append(f"{self.items / seconds:,.0f} a second")
         if self.total and 0 < self.items < self.total:
             parts.append(f"{units.duration(seconds / self.items * (self.total - self.items))} left")
         return ", ".join(parts)

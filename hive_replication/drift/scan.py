@@ -10,39 +10,52 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
+from hive_replication.drift.directories import difference, is_copy, observed
 from hive_replication.drift.findings import UNREAD, Drifted, Scanned, TableDrift
+from hive_replication.drift.objects import BATCH, Objects
 from hive_replication.drift.snapshots import Snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
+from hive_replication.drift.under_way import TableScan
 from hive_replication.dump.source import Source, is_replica, why_skipped
-from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, MissingEvents, ReplicationError
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
-from hive_replication.load.replica.state import ReplicaState, is_ours, object_id, replica_state
+from hive_replication.load.replica.state import ReplicaState, is_ours, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about, reason
-from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_transactional
-from hive_replication.metastore.types import Partition, Table
+from hive_replication.metastore.tables import batches
+from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Drift
+from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Storage
 from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
-from hive_replication.verify.listing_digest import Listing, Observation, is_being_written, observe
+from hive_replication.verify.listing_digest import Observation
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class _Table:
-    """A scan under way."""
+    """A table, or partitions of it, that are looked at together.
+
+    Args:
+        objects: by partition name, "" for the table itself.
+        digests: of the listings at the source.
+        observed: the listings of those that differ from what was known.
+        equal: new baselines.
+        writing: those that a job seems to write to.
+        listings: directories listed.
+    """
 
     objects: Mapping[str, Scanned]
+    digests: dict[str, str] = field(default_factory=dict[str, str])
     observed: dict[str, Observation] = field(default_factory=dict[str, Observation])
     equal: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
     writing: set[str] = field(default_factory=set[str])
@@ -60,6 +73,7 @@ class DriftScan:
         settle: seconds between the two listings of a suspect.
         sleep: waits for a number of seconds.
         begun: when the scan of all tables began of which this is a part, seconds since the epoch.
+        progress: shows the progress in partitions of a table.
     """
 
     source: Source
@@ -68,6 +82,7 @@ class DriftScan:
     settle: float = 10.0
     sleep: Callable[[float], None] = time.sleep
     begun: float = field(default_factory=time.time)
+    progress: Progress = field(default_factory=Silent)
 
     @cached_property
     def snapshots(self) -> Snapshots:
@@ -114,41 +129,54 @@ class DriftScan:
         table, replica = self.source.metastore.table(self.database, name), self.target.metastore.table(self._replica, name)
         if table is None or replica is None or not self._is_replicated(table, replica):
             return None
-        scan = _Table(self._objects(table, replica))
         memory = Memory(self.target.storage, self._location())
+        objects = self._objects(table, replica)
         if is_transactional(table):
+            scan = _Table({part: one for batch in batches(objects.names(), BATCH) for part, one in objects.of(batch).items()})
             return replace(self._transactional(table, replica, scan, memory), seconds=time.monotonic() - began)
         known = memory.read(name)
-        drifted: dict[str, Drifted] = {}
-        waiting = ""
-        spared = Spared(self.snapshots, self._drift, table, scan.objects, known, time.time())
-        self._observe(scan, scan.objects.keys() - spared.names)
-        suspects = self._suspects(scan, known)
-        if suspects and table.partitionKeys and is_being_written(self.source.storage, table.sd.location or "", time.time()):
+        spared = Spared(self.snapshots, self._drift, table, known, time.time())
+        run = TableScan(table, replica, spared, known, TableDrift(name, 0))
+        names = objects.names()
+        for _ in self.progress.count(self._looked(run, objects, names), f"partitions of {name}", len(names)):
+            pass
+        if run.changed or run.known:  # what is left of these is not there any more
+            memory.write(name, run.kept)
+        spared.recorded()
+        return replace(run.found, seconds=time.monotonic() - began, spared=spared.number, whole=spared.why)
+
+    def _looked(self, run: TableScan, objects: Objects, names: Sequence[str]) -> Iterator[str]:
+        """Looks at all objects, and yields the names of those done."""
+        for batch in batches(names, BATCH):
+            self._batch(run, objects.of(batch))
+            yield from batch
+
+    def _batch(self, run: TableScan, objects: Mapping[str, Scanned]) -> None:
+        """Looks at a batch of objects, and adds to the run what was found."""
+        scan, table = _Table(objects), run.table
+        known = {part: base for part in objects if (base := run.known.pop(part, None)) is not None}
+        self._observe(scan, objects.keys() - run.spared.of(objects, known), known)
+        suspects, drifted, waiting = self._suspects(scan, known), dict[str, Drifted](), ""
+        if suspects and table.partitionKeys and run.is_being_written(self.source.storage):
             scan.writing |= suspects
             suspects = set[str]()
         if suspects:
             suspects = self._unchanged(scan, suspects)
-            waiting = self._waiting(table, replica, scan, suspects) if suspects else ""
+            waiting = self._waiting(table, run.replica, scan, suspects) if suspects else ""
             drifted = {} if waiting else self._drifted(scan, suspects)
         if waiting:
-            _LOG.info("what differs is not repaired now: %s", waiting, extra=about(self.database, name))
-        kept = {part: base for part, base in known.items() if part in scan.objects and part not in drifted} | scan.equal
-        digests = {part: seen.digest for part, seen in scan.observed.items()}
-        kept = {part: spared.marked(part, base, digests.get(part, "")) for part, base in kept.items()}
-        if kept != known:
-            memory.write(name, kept)
-        spared.recorded()
-        return TableDrift(
-            name,
-            len(scan.objects),
-            tuple(drifted[part] for part in sorted(drifted)),
-            tuple(sorted(scan.writing)),
-            waiting,
-            scan.listings,
-            time.monotonic() - began,
-            len(spared.names),
-            spared.why,
+            _LOG.info("what differs is not repaired now: %s", waiting, extra=about(self.database, table.tableName))
+        kept = {part: base for part, base in known.items() if part not in drifted} | scan.equal
+        kept = {part: run.spared.marked(part, base, scan.digests.get(part, "")) for part, base in kept.items()}
+        run.changed |= kept != known
+        run.kept |= kept
+        run.found = replace(
+            run.found,
+            looked=run.found.looked + len(objects),
+            drifted=(*run.found.drifted, *(drifted[part] for part in sorted(drifted))),
+            writing=(*run.found.writing, *sorted(scan.writing)),
+            waiting=waiting or run.found.waiting,
+            listings=run.found.listings + scan.listings,
         )
 
     def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
@@ -201,33 +229,29 @@ class DriftScan:
         with_data = not self.source.policy.metadata_only and not why_skipped(table, acid=self.source.acid)
         return ours and with_data and (has_files(table) or bool(table.partitionKeys))
 
-    def _objects(self, table: Table, replica: Table) -> dict[str, Scanned]:
-        """Objects in both metastores: a directory without a partition is no drift."""
-        if not table.partitionKeys:
-            return {"": Scanned(table.sd.location or "", replica.sd.location or "", object_id(replica))}
-        theirs = _partitions(self.target.metastore, self._replica, replica)
-        ours = _partitions(self.source.metastore, self.database, table)
-        return {
-            name: Scanned(part.sd.location or "", theirs[name].sd.location or "", object_id(theirs[name]))
-            for name, part in ours.items()
-            if name in theirs and part.sd.location
-        }
+    def _objects(self, table: Table, replica: Table) -> Objects:
+        return Objects(self.source.metastore, self.target.metastore, table, replica)
 
-    def _observe(self, scan: _Table, names: Iterable[str]) -> None:
+    def _observe(self, scan: _Table, names: Iterable[str], known: Mapping[str, Baseline]) -> None:
+        """Lists directories; listings that are as known are not held."""
         names = list(names)
-        found = _observed(self.source.storage, [scan.objects[name].source for name in names], time.time())
-        scan.observed |= dict(zip(names, found, strict=True))
+        found = observed(self.source.storage, [scan.objects[name].source for name in names], time.time())
+        for name, seen in zip(names, found, strict=True):
+            scan.digests[name] = digest = seen.digest
+            if name not in known or known[name][:2] != (digest, scan.objects[name].evid):
+                scan.observed[name] = seen
         scan.listings += len(names)
 
     def _suspects(self, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
         """Objects that differ from their baselines; objects without a baseline are compared with their replicas."""
-        current = {name: base for name, base in known.items() if name in scan.objects and base.evid == scan.objects[name].evid}
-        suspects = {name for name, seen in scan.observed.items() if name in current and current[name].digest != seen.digest}
+        current = {name: base for name, base in known.items() if base.evid == scan.objects[name].evid}
+        suspects = {name for name in scan.observed if name in current}
         unknown = [name for name in scan.objects if name not in current]
-        found = _observed(self.target.storage, [scan.objects[name].target for name in unknown])
+        found = observed(self.target.storage, [scan.objects[name].target for name in unknown])
         for name, replica in zip(unknown, found, strict=True):
-            if _is_copy(scan.observed[name].files, replica.files):
-                scan.equal[name] = Baseline(scan.observed[name].digest, scan.objects[name].evid)
+            if is_copy(scan.observed[name].files, replica.files):
+                scan.equal[name] = Baseline(scan.digests[name], scan.objects[name].evid)
+                del scan.observed[name]
             else:
                 suspects.add(name)
         scan.listings += len(unknown)
@@ -235,10 +259,10 @@ class DriftScan:
 
     def _unchanged(self, scan: _Table, suspects: set[str]) -> set[str]:
         """Those that do not change for some seconds, and that no job seems to write to."""
-        first = {name: scan.observed[name].digest for name in suspects}
+        first = {name: scan.digests[name] for name in suspects}
         self.sleep(self.settle)
-        self._observe(scan, suspects)
-        scan.writing |= {name for name in suspects if scan.observed[name].writing or scan.observed[name].digest != first[name]}
+        self._observe(scan, suspects, {})
+        scan.writing |= {name for name in suspects if scan.observed[name].writing or scan.digests[name] != first[name]}
         return suspects - scan.writing
 
     def _waiting(self, table: Table, replica: Table, scan: _Table, suspects: set[str]) -> str:
@@ -252,7 +276,7 @@ class DriftScan:
                 return "events wait"
         except MissingEvents as error:
             return str(error)
-        now = self._objects(table, self.target.metastore.table(self._replica, name) or replica)
+        now = self._objects(table, self.target.metastore.table(self._replica, name) or replica).of(sorted(suspects))
         return "a load is in progress" if any(now.get(part) != scan.objects[part] for part in suspects) else ""
 
     def _has_events(self, name: str, state: ReplicaState, *, transactional: bool) -> bool:
@@ -269,10 +293,10 @@ class DriftScan:
     def _drifted(self, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
         """Compares suspects with their replicas by checksum; equal ones get a new baseline."""
         found: dict[str, Drifted] = {}
-        difference = partial(_difference, self.source.storage, self.target.storage, self.database)
+        compare = partial(difference, self.source.storage, self.target.storage, self.database)
         asked = [(scan.objects[name], scan.observed[name].files) for name in suspects]
-        for name, differs in zip(suspects, self.target.storage.many.map(difference, asked), strict=True):
-            digest = scan.observed[name].digest
+        for name, differs in zip(suspects, self.target.storage.many.map(compare, asked), strict=True):
+            digest = scan.digests[name]
             if differs is None:
                 scan.writing.add(name)
             elif differs:
@@ -283,38 +307,5 @@ class DriftScan:
         return found
 
 
-def _observed(storage: Storage, locations: Sequence[str], now: float = 0.0) -> list[Observation]:
-    """Directories as they are listed; with a time, files that are being written are told from those left behind."""
-    return list(storage.many.map(partial(observe, storage, now=now), locations))
-
-
-def _is_copy(source: Listing, replica: Listing) -> bool:
-    """Whether names and sizes are the replica's, and no file was written after its copy was made."""
-    return source.keys() == replica.keys() and all(
-        size == replica[file][0] and modified < replica[file][1] for file, (size, modified) in source.items()
-    )
-
-
-def _difference(source: Storage, target: Storage, database: str, asked: tuple[Scanned, Listing]) -> str | None:
-    """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
-    place, ours = asked
-    theirs = observe(target, place.target, 0.0).files
-    try:
-        sums = {file: source.checksum(f"{place.source}/{file}") for file in ours}
-        common = ours.keys() & theirs.keys()
-        changed = {file for file in common if ours[file][0] != theirs[file][0]}
-        for file in common - changed:
-            copy = target.checksum(f"{place.target}/{file}")
-            if sums[file] is None or copy is None or sums[file] != copy:
-                changed.add(file)
-    except Unreachable:
-        raise
-    except (ReplicationError, FileNotFoundError) as error:
-        _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(database))
-        return None
-    counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
-    return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-
-
-def _partitions(metastore: Metastore, database: str, table: Table) -> dict[str, Partition]:
-    return by_name(table, metastore.partitions(database, table.tableName))
+def _observed(storage: Storage, locations: Sequence[str]) -> list[Observation]:
+    return list(observed(storage, locations))

@@ -20,8 +20,13 @@ _SEVERAL_EVENTS = "overwrite a read-only parameter"  # in its words
 
 def by_name(table: Table, partitions: Iterable[Partition]) -> dict[str, Partition]:
     """Partitions of a table by their names, without those of another table that has taken its name meanwhile, with other keys."""
+    return dict(named(table, partitions))
+
+
+def named(table: Table, partitions: Iterable[Partition]) -> Iterator[tuple[str, Partition]]:
+    """The same, one after another, each with its name."""
     keys = [key.name for key in table.partitionKeys or []]
-    return {partition_name(keys, part.values): part for part in partitions if len(part.values) == len(keys)}
+    return ((partition_name(keys, part.values), part) for part in partitions if len(part.values) == len(keys))
 
 
 class Partitions(Tables):

@@ -146,12 +146,13 @@ def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         tables, round_began = context.op_config["tables"], float(context.op_config["begun"])
         begun, handover = round_began or time.time(), Handover(context.instance, names, database.name)
         connection = engine.connection
-        scan = DriftScan(connection.source, connection.target, database.name, drift.settle, begun=begun)
+        progress = LoggedProgress(context.log)
+        scan = DriftScan(connection.source, connection.target, database.name, drift.settle, begun=begun, progress=progress)
         with as_dagster_failure():
             looked = look(
                 scan,
                 tables,
-                LoggedProgress(context.log),
+                progress,
                 lambda found: handover.add(FoundDrift.of(found, begun)),
                 finish=bool(round_began) or not tables,
             )

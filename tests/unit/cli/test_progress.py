@@ -35,6 +35,15 @@ def test_pace_tells_bytes_rate_and_time_left() -> None:
     assert str(unknown) == ""
 
 
+def test_pace_of_what_has_no_bytes_tells_how_many_a_second() -> None:
+    now = [100.0]
+    pace = Pace(100_000, lambda: now[0])
+    for _ in range(20_000):
+        pace.add(0)
+    now[0] += 10
+    assert str(pace) == "2,000 a second, 40 s left"
+
+
 def test_lines_of_a_log() -> None:
     log = Lines()
     assert list(LoggedProgress(log, every=0).count([3 * MIB] * 2, "files copied", 2, lambda size: size)) == [3 * MIB] * 2

@@ -14,6 +14,7 @@ from hive_replication.drift import Drifted, TableDrift
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.parallel import Threads, ThresholdCalls
 from hive_replication.policy.checks import Drift
+from hive_replication.progress import LoggedProgress
 from repl_assets.build import policy_definitions
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.specs import Specs
@@ -40,7 +41,8 @@ class Runs:
         side = SimpleNamespace(storage=SimpleNamespace(many=self.many))
         return SimpleNamespace(connection=SimpleNamespace(source=side, target=side), log=logging.getLogger(__name__))
 
-    def scan(self, *_: object, begun: float) -> Any:
+    def scan(self, *_: object, begun: float, progress: object) -> Any:
+        assert isinstance(progress, LoggedProgress)
         self.begun.append(begun)
 
         def look(table: str) -> TableDrift | None:

@@ -1,0 +1,48 @@
+"""Directories as they are listed, and compared."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from hive_replication.drift.findings import Scanned
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.logs import about
+from hive_replication.storage import Storage
+from hive_replication.verify.listing_digest import Listing, Observation, observe
+
+_LOG = logging.getLogger(__name__)
+
+
+def observed(storage: Storage, locations: Sequence[str], now: float = 0.0) -> Iterator[Observation]:
+    """Directories as they are listed; with a time, files that are being written are told from those left behind."""
+    return storage.many.map(partial(observe, storage, now=now), locations)
+
+
+def is_copy(source: Listing, replica: Listing) -> bool:
+    """Whether names and sizes are the replica's, and no file was written after its copy was made."""
+    return source.keys() == replica.keys() and all(
+        size == replica[file][0] and modified < replica[file][1] for file, (size, modified) in source.items()
+    )
+
+
+def difference(source: Storage, target: Storage, database: str, asked: tuple[Scanned, Listing]) -> str | None:
+    """How the files differ, "" if they are equal; None while a file is open, since HDFS has no checksum of it."""
+    place, ours = asked
+    theirs = observe(target, place.target, 0.0).files
+    try:
+        sums = {file: source.checksum(f"{place.source}/{file}") for file in ours}
+        common = ours.keys() & theirs.keys()
+        changed = {file for file in common if ours[file][0] != theirs[file][0]}
+        for file in common - changed:
+            copy = target.checksum(f"{place.target}/{file}")
+            if sums[file] is None or copy is None or sums[file] != copy:
+                changed.add(file)
+    except Unreachable:
+        raise
+    except (ReplicationError, FileNotFoundError) as error:
+        _LOG.info("%s cannot be compared now: %s", place.source, error, extra=about(database))
+        return None
+    counts = {"new": len(ours.keys() - theirs.keys()), "gone": len(theirs.keys() - ours.keys()), "changed": len(changed)}
+    return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
