@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -150,7 +151,7 @@ def test_the_sensor(drifting: Drifting) -> None:
             nonlocal cursor
             context = dg.build_sensor_context(instance, cursor=cursor)
             result = tick(context, connection, names, drift, drifting.origin.database, now + later)
-            cursor = result.cursor if isinstance(result, dg.SensorResult) else context.cursor
+            cursor = context.cursor
             return result
 
         result = look(0)
@@ -172,3 +173,38 @@ def test_the_sensor(drifting: Drifting) -> None:
         assert isinstance(again, dg.SensorResult)
         assert [one.run_key for one in again.run_requests or []] != [request.run_key]
         assert [one.run_config["ops"] for one in again.run_requests or []] != [request.run_config["ops"]]
+
+
+def test_large_tables_are_left_to_a_job_that_lists_by_spark(drifting: Drifting) -> None:
+    """What it finds is repaired once, and it finds the same started from the Launchpad as it stands."""
+    drift, database = Drift(every=100, settle=0.1), drifting.origin.database
+    policy = drifting.connection.source.policy.model_copy(update={"drift": drift, "driver_max_directories": 0})
+    connection = replace(drifting.connection, source=replace(drifting.connection.source, policy=policy))
+    names, cursor, now = Names.of(policy), None, time.time()
+    defs = build_defs(policy, read_catalog(connection.source.metastore, policy))
+    job = defs.resolve_job_def(f"find_drift_{database}")
+    drifting.repaired("parts")
+    drifting.put("parts", "1", "part-large")
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def look(later: float) -> list[dg.RunRequest]:
+            nonlocal cursor
+            context = dg.build_sensor_context(instance, cursor=cursor)
+            result = tick(context, connection, names, drift, database, now + later)
+            cursor = context.cursor
+            return list(result.run_requests or ()) if isinstance(result, dg.SensorResult) else []
+
+        (request,) = look(0)
+        assert request.job_name == job.name
+        done = job.execute_in_process(instance=instance, run_config=request.run_config, tags=dict(request.tags))
+        (output,) = [event for event in done.all_events if event.is_successful_output]
+        metadata = {name: value.value for name, value in output.step_output_data.metadata.items()}
+        assert (metadata["tables looked at"], metadata["partitions looked at"], metadata["drifted"]) == (1, len(DAYS), 1)
+        assert str(metadata["listed by"]).startswith("Spark, application ")
+        (repair,) = look(1)
+        assert look(2) == []
+        job_of_repair = defs.resolve_job_def(repair.job_name or "")
+        assert job_of_repair.execute_in_process(instance=instance, run_config=repair.run_config, tags=dict(repair.tags)).success
+        drifting.replica.assert_equal()
+        assert job.execute_in_process(instance=instance).success
+        assert look(3) == []
