@@ -113,7 +113,7 @@ def dump_events(
 def _decoded(source: Source, locations: PresentLocations, from_evid: int, to_evid: int) -> Iterator[LogEvent]:
     """The events that an interrupted dump has already."""
     if to_evid > from_evid:
-        for batch in batches(source.metastore.events(from_evid, to_evid), _BATCH):
+        for batch in _batches(source.metastore.events(from_evid, to_evid)):
             yield from locations.decode_batch(batch)
 
 
