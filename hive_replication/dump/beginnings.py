@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
@@ -105,14 +106,14 @@ def begun_in(metastore: Metastore, transaction: int, evid: int) -> Begun:
     return Begun(frozenset(databases), opened=False)
 
 
-def unnamed_abort(metastore: Metastore, event: r.Event | None) -> Begun | None:
+def unnamed_abort(source: Source, event: r.Event | None) -> Begun | None:
     """What the log has of an aborted transaction of which the message names no database; None of other events.
 
     It wrote nothing, or its tables were dropped since.
     """
     if not isinstance(event, AbortTransaction) or event.databases != frozenset():
         return None
-    return begun_in(metastore, event.transaction, event.evid)
+    return begun_in(source.metastore, event.transaction, event.evid)
 
 
 def _before(metastore: Metastore, evid: int) -> Iterator[NotificationEvent]:

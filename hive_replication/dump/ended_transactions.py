@@ -32,7 +32,7 @@ def ended_in(source: Source, row: Notification, databases: Set[str]) -> Set[str]
     event = LogEvent(row).event
     if not isinstance(event, TransactionEvent):
         return databases  # it cannot be read, and may be of any
-    if begun := unnamed_abort(source.metastore, event):
+    if begun := unnamed_abort(source, event):
         return {name for name in databases if begun.may_be_of(name)}
     named = (event.databases or frozenset()) & databases
     if not isinstance(event, CommitTransaction):

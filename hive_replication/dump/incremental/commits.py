@@ -78,7 +78,7 @@ class TransactionReader:
         begun = self._beginnings.passed(event.event.transaction) if isinstance(event.event, TransactionEvent) else 0
         named = ends_transaction(event, self.database, replica=self.replica)
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
-        if not named and (aborted := unnamed_abort(self.source.metastore, event.event)):
+        if not named and (aborted := unnamed_abort(self.source, event.event)):
             named = aborted.may_be_of(self.database)
         if not named and not untold:
             return None

@@ -457,7 +457,7 @@ def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer
     watch.answer(equal, "a;b|sh", passed=False)
     watch.tick(WELL)
     (alarm,) = web.take()["/hook"]["alarms"]
-    assert "hive-repl repair 'sales.a;b|sh'" in alarm["advice"], "a name that a shell would run"
+    assert "hive-repl repair 'sales.`a;b|sh`'" in alarm["advice"], "a name that a shell would run"
     for number in range(21):
         watch.answer(equal, f"t{number}", passed=False)
     assert watch.tick(WELL) == "1 alarm: failed check: sales"
