@@ -12,6 +12,7 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.mark_left import MarkLeft
+from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.rebuilt_tables import load_beside, tell
 from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
@@ -39,8 +40,10 @@ def with_joined_tables(session: Session, store: DumpStore) -> Session:
         Unreachable: a metastore or storage does not answer.
     """
     failed: dict[str, str] = {}
-    others = {name for held in session.held if not _is_awaited(held) for name in held.tables}
-    awaited = {name for held in session.held if _is_awaited(held) for name in held.tables} - others
+    end = session.reader.header.to_evid
+    level = [held for held in session.held if _is_awaited(held) and gate.applied(end, position=held.after)]
+    others = {name for held in session.held if held not in level for name in held.tables}
+    awaited = {name for held in level for name in held.tables} - others
     for source_table, directory in session.reader.header.joined.items():
         name = session.mapping.table(source_table)
         if name in awaited and directory not in ("", GONE) and load_beside(session, store, source_table, directory, failed):

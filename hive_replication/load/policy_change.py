@@ -55,9 +55,14 @@ def awaited(session: Session, plans: Iterable[LanePlan], *, whole: bool) -> Iter
         gone = {name for name, directory in header.joined.items() if directory == GONE}
         names = {name for name in names - gone if session.includes(name)}
     stands = header.to_evid if whole else min(header.to_evid, state.applied or header.to_evid)
+    behind = {name: lane.after for lane in reversed(session.held) for name in lane.tables}
     for name in sorted(names):
-        after = max(state.position(name), stands) if name in state.coming else stands
-        yield Held((name,), after, header.to_evid, _reason(state, name))
+        position = state.position(name)
+        after = max(position, stands) if name in state.coming else stands
+        if name in state.coming and not gate.applied(header.from_evid, position=position):
+            after = position
+        # What had the name before may be of a lane that stands behind, whose catch-up is not to take its events for applied.
+        yield Held((name,), min(after, behind.get(name, after)), header.to_evid, _reason(state, name))
 
 
 def _lost(session: Session, planned: set[str]) -> set[str]:

@@ -201,15 +201,15 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
     """Whether a lane is left alone: not the one that a repair needs, or held from before the dump's begin."""
     if only is not None and only not in plan.names:
         return True
-    held = [held for held in session.held if set(held.tables) & set(plan.names)]
-    if held and ended is None:
+    if ended is None and any(set(held.tables) & set(plan.names) for held in session.held):
         return True
     # A repair ends the hold of its table, and of those that were undone with it.
     waits = ended is None and any(map(session.state.waits, plan.names)) and not (only and session.state.waits(only))
     reached = bool(gate.applied(session.reader.header.from_evid, position=plan.base))
     if not waits and (reached or session.table is not None or ended is not None):
         return False
-    reason = next((session.state.held[name] for name in plan.names if name in session.state.held), "held before this window")
+    told = session.state.held.keys() - session.state.coming  # why a table is awaited is of that one alone
+    reason = next((session.state.held[name] for name in plan.names if name in told), "held before this window")
     if plan.operations or plan.stop:
         failed = max(session.state.quarantines.get(name, NO_HISTORY).evid for name in plan.names) or plan.base + 1
         session.held.append(Held(plan.names, plan.base, failed, reason, tried=False))
