@@ -210,7 +210,8 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
         return False
     told = session.state.held.keys() - session.state.coming  # why a table is awaited is of that one alone
     reason = next((session.state.held[name] for name in plan.names if name in told), "held before this window")
-    if plan.operations or plan.stop:
+    # Where it does nothing, too: a name that it joins to one that stands behind is not to be taken for level.
+    if plan.operations or plan.stop or not gate.applied(session.reader.header.to_evid, position=plan.base):
         failed = max(session.state.quarantines.get(name, NO_HISTORY).evid for name in plan.names) or plan.base + 1
         session.held.append(Held(plan.names, plan.base, failed, reason, tried=False))
     return True

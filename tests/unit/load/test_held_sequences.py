@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -21,10 +22,11 @@ from hive_replication.metastore.types import Database, Partition
 from hive_replication.progress import Silent
 from hive_replication.storage import FileStatus
 from tests.bootstraps import Tables
-from tests.model import NAMES, OUTSIDE, ROOT, Source, includes
+from tests.model import KINDS, NAMES, OUTSIDE, ROOT, Source, includes
 from tests.moving import POLICY
 from tests.replica import TARGET, Target
 
+MOVES = (*("rename out", "rename in", "rename", "drop", "insert") * 3, "create", "alter", "add many", "drop part")
 Fails = Callable[[LanePlan], int | None]
 """Event id at which the target refuses an operation of a lane, None where it takes all."""
 
@@ -149,6 +151,17 @@ class Replica:
             self.target.partitions |= {key: found for key, found in made.partitions.items() if key[0] == name}
         self.state = self.state.at_position(name, self.source.evid)
 
+    def repair(self, name: str, fails: Fails = lambda _: None) -> None:
+        """Repairs a table, as :mod:`hive_replication.repair` does: its lane comes first, as far as it goes."""
+        position = min(self.state.applied or 0, self.state.position(name))
+        while position < self.source.evid:
+            held = self.window(position, fails, only=name)
+            lane = next((one for one in held if name in one.tables and not one.tried), None)
+            if lane is None or not 0 < lane.after < position:
+                break
+            position = lane.after
+        self.load_whole(name)
+
     def caught_up(self) -> None:
         """Loads what follows until nothing is held, which takes a few loads at most."""
         for _ in range(6):
@@ -156,6 +169,20 @@ class Replica:
                 break
             self.window(self.state.last_id or 0)
         assert (dict(self.state.held), self.target.state()) == ({}, self.source.state())
+
+
+def failing(ids: random.Random) -> Fails:
+    """Two lanes of five fail, at any of their operations."""
+
+    def fails(lane: LanePlan) -> int | None:
+        return ids.choice(lane.uncollapsed or lane.operations).evid if ids.random() < 0.4 else None
+
+    return fails
+
+
+def act(source: Source, ids: random.Random, moves: tuple[str, ...], most: int) -> None:
+    for _ in range(ids.randint(1, most)):
+        source.act(ids.choice(moves), ids.randrange(3), ids.randrange(3), ids.randrange(3))
 
 
 def at(evid: int) -> Fails:
@@ -189,3 +216,39 @@ def test_a_table_that_is_renamed_into_the_policy_does_not_end_the_hold_of_the_on
         replica.window(6)
         assert (replica.state.at, replica.state.coming) == ({"a": 3, "b": 3}, {"a"})
     replica.caught_up()
+
+
+@pytest.mark.parametrize("end", ["drop", "rename out"])
+def test_names_that_a_window_joins_to_a_held_table_are_held_also_where_it_does_nothing(end: str) -> None:
+    """The catch-up took the drop for applied: a table that the source did not have any more stayed."""
+    replica = replicated(("create", 0, 0))
+    for moves in ([("insert", 0, 0)], [("rename", 0, 0)], [("rename", 1, 1), (end, 2, 0)]):
+        begin = replica.source.evid
+        done(replica.source, *moves)
+        replica.window(begin, at(2))
+    assert [event.names[0] for event in replica.source.events] == ["a", "a", "a", "b", "c"]
+    assert replica.state.at == dict.fromkeys(NAMES, 1)
+    replica.caught_up()
+
+
+def one(seed: int, repairs: bool) -> None:
+    """A few windows, and then as many loads as it takes."""
+    ids = random.Random(seed)
+    source = Source(unique=ids.random() < 0.5)
+    act(source, ids, KINDS, 6)
+    replica = Replica.of(source)
+    for _ in range(ids.randint(1, 3)):
+        act(source, ids, MOVES, 6)
+        begin = replica.state.applied if ids.random() < 0.5 else replica.state.last_id
+        replica.window(begin or 0, failing(ids))
+        if repairs and ids.random() < 0.5 and source.tables:
+            replica.repair(ids.choice(sorted(source.tables)), failing(ids))
+    replica.caught_up()
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("first", range(0, 600, 100))
+def test_whatever_fails_the_end_is_the_source(first: int) -> None:
+    for seed in range(first, first + 100):
+        print(f"seed {seed}")
+        one(seed, repairs=False)
