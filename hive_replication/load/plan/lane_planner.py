@@ -11,6 +11,7 @@ from hive_replication.events import transactions as tx
 from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.plan.event_traits import needs_transactions, of_no_type, of_no_view, renames, table_of
 from hive_replication.load.plan.handlers import tables
 from hive_replication.load.plan.handlers.by_event_type import handlers
 from hive_replication.load.plan.incarnations import Incarnation
@@ -25,13 +26,12 @@ from hive_replication.load.replica.state import is_ours, object_id
 from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.partition_filters import why_unfit
-from hive_replication.metastore.table_kinds import is_transactional, is_view
+from hive_replication.metastore.table_kinds import is_view
 from hive_replication.metastore.types import Table
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
 
 _NO_ACID = "transactional tables are not in the dump"
-_VIEW = "the replica is a view, which has no data"
 _ATTACHED = (r.AddConstraints, r.DropConstraint, r.UpdateStatistics, r.DeleteStatistics, tx.Compaction)
 _WITH_TABLE = "the target does not have the table, with which its constraints and statistics come"
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
@@ -125,7 +125,7 @@ class LanePlanner:
         if event.event is None:
             self._plan_unreadable(event)
             return
-        if self._settings.unable and _is_transactional(event.event):
+        if self._settings.unable and needs_transactions(event.event):
             raise LaneStopped(self._settings.unable, refused=True)
         name = event.event.names[0]
         what = f"{event.row.type} {name}"
@@ -137,10 +137,11 @@ class LanePlanner:
             return
         incarnation = self._incarnations.tables[event.evid]
         replica = self._replica(incarnation)
-        reason = _of_no_type(event) or self._left_out(event, replica, incarnation)
-        reason = reason or (_COMES if self._comes(incarnation) else self._gated(event, replica))
-        if reason := reason or _of_no_view(event.event, replica):
+        reason = of_no_type(event) or self._left_out(event, replica, incarnation)
+        reason = reason or (_COMES if self._comes(incarnation) else self._gated(event, replica, incarnation))
+        if reason := reason or of_no_view(event.event, replica):
             self._planning.skip(event.evid, what, reason)
+            self._drop_former(event, replica)
         elif not replica.present and incarnation.dropped is not None:
             reason = f"the table is gone at event {incarnation.dropped}, and the target does not have it"
             self._planning.skip(event.evid, what, reason)
@@ -165,13 +166,16 @@ class LanePlanner:
             raise LaneStopped(event.error)
         self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", f"the table is gone at event {dropped}")
 
-    def _gated(self, event: WindowEvent, replica: Replica) -> str:
+    def _gated(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> str:
         """Why an event of a table does not apply, or "".
 
         A rename is applied where both of its names stand beyond it, as far as they are of the policy: the table that leaves the
-        one comes back under the other.
+        one comes back under the other. What is there of a table when it goes, goes, wherever its name stands: it may have come
+        under it by such a rename, after another replica of it, which a repair had made there, went.
         """
-        names = [name for name in event.names if self._includes(name)] if _renames(event) else event.names[:1]
+        if replica.present and incarnation.dropped == event.evid:
+            return ""
+        names = [name for name in event.names if self._includes(name)] if renames(event) else event.names[:1]
         position = min(self._view.state.position(self._mapping.table(name)) for name in names or event.names)
         return gate.applied(event.evid, table_id=replica.state_id, position=position)
 
@@ -193,10 +197,10 @@ class LanePlanner:
         Raises:
             LaneStopped: the target has a replica of the time when the table could be, which would stay as it was.
         """
-        table = _table_of(event.event)
+        table = table_of(event.event)
         reason = _NO_ACID if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid else ""
         reason = reason or (self._why_skipped(table) if table else "") or self._view.state.why_left_out(replica.found_as)
-        if not (reason and replica.present) or replica.view or self._gated(event, replica):
+        if not (reason and replica.present) or replica.view or self._gated(event, replica, incarnation):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
         if incarnation.dropped is None and replica.name not in self._settings.leaving:
             raise LaneStopped(f"{LEFT_OUT_REASON}{reason}", refused=True)
@@ -256,14 +260,14 @@ class LanePlanner:
             tables.drop_table(self._planning, event, replica)
         else:
             require_within(event)
-            table = _table_of(change)
+            table = table_of(change)
             if table and (reason := why_unfit(self._settings.filters.of(event.names[-1]), table)):
                 raise LaneStopped(reason, refused=True)
             self._planning.handle(handlers()[event.row.type], event, replica)
 
     def _lacking(self, event: WindowEvent, replica: Replica) -> None:
         """An event of a table that the target does not have."""
-        if _renames(event) and self._taken_over(event):
+        if renames(event) and self._taken_over(event):
             replica = replace(replica, name=self._mapping.table(event.names[1]))
         else:
             self._planning.require_free(replica.name)
@@ -274,6 +278,13 @@ class LanePlanner:
         name = event.names[0]
         position = self._view.state.position(self._mapping.table(name))
         return bool(gate.applied(event.evid, table_id=self._state_id(name) or 0, position=position))
+
+    def _drop_former(self, event: WindowEvent, replica: Replica) -> None:
+        """Of a table that was made anew under a later name: drops what the target still has of it under the one before."""
+        name = self._mapping.table(event.names[0])
+        former = renames(event) and replica.found_as not in ("", name) and self._state_id(event.names[0]) is not None
+        if former and self._planning.has(name) and not self._taken_over(event):
+            tables.drop_table(self._planning, event, replace(replica, name=name))
 
     def _replica(self, incarnation: Incarnation) -> Replica:
         if id(incarnation) not in self._replicas:
@@ -289,32 +300,3 @@ class LanePlanner:
         table = self._view.tables.get(self._mapping.table(source_name)) if self._includes(source_name) else None
         table = None if table is None or self._view.state.is_stale(table) else table
         return object_id(table) if table is not None and is_ours(table, self._mapping.source) else None
-
-
-def _of_no_type(event: WindowEvent) -> str:
-    """Why an event is of no type that is applied, or ""."""
-    if event.row.type in handlers():
-        return ""
-    known = isinstance(event.event, r.OtherEvent) and event.event.known
-    return "recorded, not applied by this version" if known else "unknown event type: recorded, not applied"
-
-
-def _renames(event: WindowEvent) -> bool:
-    return isinstance(event.event, r.AlterTable) and event.event.rename
-
-
-def _of_no_view(event: r.Event | None, replica: Replica) -> str:
-    """Why an event is none of its table's replica, where that is a view: of a materialized one come write ids, for example."""
-    of_view = isinstance(event, r.CreateTable | r.AlterTable | r.DropTable)
-    return _VIEW if replica.present and replica.view and not of_view else ""
-
-
-def _table_of(event: r.Event | None) -> Table | None:
-    """The table that an event describes, or the table of its partitions."""
-    table = getattr(event, "after", None) or getattr(event, "table_object", None)
-    return table if isinstance(table, Table) else None
-
-
-def _is_transactional(event: r.Event) -> bool:
-    table = _table_of(event)
-    return isinstance(event, tx.AllocateWriteIds | tx.TransactionEvent) or (table is not None and is_transactional(table))

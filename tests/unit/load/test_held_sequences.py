@@ -231,6 +231,20 @@ def test_names_that_a_window_joins_to_a_held_table_are_held_also_where_it_does_n
     replica.caught_up()
 
 
+@pytest.mark.parametrize("later", [(), (("insert", 1, 0),), (("drop", 1, 0),), (("rename out", 1, 0),), (("rename", 1, 1),)])
+def test_a_held_table_that_is_repaired_under_its_new_name_is_gone_from_the_old_one(later: Any) -> None:
+    """Both stayed, and nothing was held; where the new one was dropped, the catch-up brought it back."""
+    replica = replicated(("create", 0, 0))
+    source = replica.source
+    done(source, ("insert", 0, 0), ("rename", 0, 0))
+    replica.window(1, at(2))
+    replica.repair("b", at(2))
+    assert (set(replica.target.tables), replica.state.at) == ({"a", "b"}, {"a": 1})
+    done(source, *later)
+    replica.window(3)
+    replica.caught_up()
+
+
 def one(seed: int, repairs: bool) -> None:
     """A few windows, and then as many loads as it takes."""
     ids = random.Random(seed)
