@@ -58,9 +58,8 @@ def awaited(session: Session, plans: Iterable[LanePlan], *, whole: bool) -> Iter
     behind = {name: lane.after for lane in reversed(session.held) for name in lane.tables}
     for name in sorted(names):
         position = state.position(name)
-        after = max(position, stands) if name in state.coming else stands
-        if name in state.coming and not gate.applied(header.from_evid, position=position):
-            after = position
+        reached = name in planned or (whole and gate.applied(header.from_evid, position=position))
+        after = stands if name not in state.coming else max(position, stands) if reached else position
         # What had the name before may be of a lane that stands behind, whose catch-up is not to take its events for applied.
         yield Held((name,), min(after, behind.get(name, after)), header.to_evid, _reason(state, name))
 
