@@ -79,10 +79,15 @@ class LanePlanner:
         lane: its events.
         settings: those of its segment.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
+        early: whether tables that go away in the window are dropped at their first event, so that nothing is asked of the others.
+            It is always so of a held lane: nothing matters any more of why it was held.
     """
 
-    def __init__(self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None) -> None:
-        self._lane, self._settings = lane, settings
+    def __init__(
+        self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None, *, early: bool = False
+    ) -> None:
+        self._lane, self._settings, self._gone = lane, settings, gone or {}
+        self._early = early or any(settings.mapping.table(name) in settings.view.state.held for name in lane.names)
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
         self._incarnations = LaneIncarnations(
             lane,
@@ -100,7 +105,7 @@ class LanePlanner:
             settings.mapping,
             settings.lookahead,
             any(change.renames for event in lane.events if event.event for change in event.event.name_changes),
-            gone or {},
+            self._gone,
             Conflicts(settings.conflicts, settings.mapping.source, settings.mapping.target_database),
             settings.metadata_only,
             includes=settings.includes,
@@ -109,6 +114,14 @@ class LanePlanner:
 
     def plan(self) -> tuple[LanePlan, list[Skipped]]:
         """The lane's operations, and what is skipped."""
+        plan, skipped = self._planned()
+        if plan.stop is None or self._early or all(one.dropped is None for one in self._incarnations.all()):
+            return plan, skipped
+        early = LanePlanner(self._lane, self._settings, self._gone, early=True).plan()
+        further = early[0].stop is None or early[0].stop.evid > plan.stop.evid
+        return early if further else (plan, skipped)
+
+    def _planned(self) -> tuple[LanePlan, list[Skipped]]:
         stop = None
         for event in self._lane.events:
             try:
@@ -162,7 +175,7 @@ class LanePlanner:
             LaneStopped: it matters. One that may have been a rename always does: it names one of two tables only.
         """
         dropped = self._incarnations.tables[event.evid].dropped
-        if not event.row.table or dropped is None or event.row.type == "ALTER_TABLE":
+        if not event.row.table or dropped is None or (event.row.type == "ALTER_TABLE" and not event.stays):
             raise LaneStopped(event.error)
         self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", f"the table is gone at event {dropped}")
 
@@ -231,10 +244,13 @@ class LanePlanner:
             if reason:
                 lane.skip(event.evid, f"{event.row.type} {name}", reason)
                 continue
-            due = True
+            due, goes = True, self._early and incarnation.dropped is not None
+            if goes and replica.present:
+                tables.drop_table(lane, event, replica)
             if event.error and incarnation.dropped is None:
                 raise LaneStopped(event.error)
-            require_within(event)
+            if not goes:
+                require_within(event)
             if replica.present:
                 lane.written[event.evid, name] = replica
                 lane.going |= {(event.evid, name)} if incarnation.dropped is not None else set()
@@ -256,7 +272,8 @@ class LanePlanner:
         change = event.event
         leaves = isinstance(change, r.AlterTable) and change.rename and incarnation.dropped == event.evid
         # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
-        if leaves or (incarnation.dropped is not None and change is not None and (event.obstacle or why_redump(change))):
+        untold = change is not None and (event.obstacle or why_redump(change))
+        if leaves or (incarnation.dropped is not None and (self._early or untold)):
             tables.drop_table(self._planning, event, replica)
         else:
             require_within(event)

@@ -23,7 +23,8 @@ class WindowEvent:
     """An event of a window: decoded, or why it cannot be. A commit may be both: its tables are held until they are repaired.
 
     ``redump`` is the dump that its table is rebuilt from, if any; ``outside`` why its object or files may not be read, or "";
-    ``shared`` are other partitions at the directories of its own at the source.
+    ``shared`` are other partitions at the directories of its own at the source; ``stays`` is said of one that was read before it
+    was refused, and is no rename.
     """
 
     row: Notification
@@ -33,6 +34,7 @@ class WindowEvent:
     redump: str = ""
     outside: str = ""
     shared: str = ""
+    stays: bool = False
 
     @property
     def obstacle(self) -> str:
@@ -113,7 +115,9 @@ def refused(event: WindowEvent, why: str) -> WindowEvent:
         return WindowEvent(row, replace(event.event, table=row.table, before=None), ())
     if isinstance(event.event, tx.CommitTransaction) and event.written:
         return WindowEvent(row, replace(event.event, writes=(), tables=event.written), (), why)
-    return replace(event, row=row, event=None, groups=tuple(replace(one, files=()) for one in event.groups), error=why)
+    groups, change = tuple(replace(one, files=()) for one in event.groups), event.event
+    stays = isinstance(change, r.AlterTable) and not change.rename and change.after.tableName.lower() == row.table
+    return replace(event, row=row, event=None, groups=groups, error=why, stays=stays)
 
 
 def with_tables(events: Sequence[WindowEvent]) -> list[WindowEvent]:

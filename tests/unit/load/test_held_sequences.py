@@ -270,6 +270,18 @@ def test_a_held_table_that_is_repaired_under_its_new_name_is_gone_from_the_old_o
     replica.caught_up()
 
 
+@pytest.mark.parametrize("kind", ["alter", "insert", "truncate"])
+def test_a_held_table_that_was_renamed_is_dropped_whatever_the_target_refuses_of_it(kind: str) -> None:
+    """It was tried, and failed, for ever: the source has no table that could be repaired."""
+    replica = replicated(("create", 0, 0))
+    done(replica.source, (kind, 0, 0))
+    replica.window(1, at(2))
+    done(replica.source, ("rename", 0, 0), ("drop", 1, 0))
+    assert [event.names[0] for event in replica.source.events] == ["a", "a", "a", "b"]
+    replica.window(1, at(2))
+    assert (dict(replica.state.held), replica.target.tables) == ({}, {})
+
+
 def one(seed: int, *, repairs: bool) -> None:
     """A few windows, and then as many loads as it takes."""
     ids = random.Random(seed)
@@ -286,8 +298,9 @@ def one(seed: int, *, repairs: bool) -> None:
 
 
 @pytest.mark.no_cover
+@pytest.mark.parametrize("repairs", [False, True])
 @pytest.mark.parametrize("first", range(0, 600, 100))
-def test_whatever_fails_the_end_is_the_source(first: int) -> None:
+def test_whatever_fails_the_end_is_the_source(first: int, *, repairs: bool) -> None:
     for seed in range(first, first + 100):
         print(f"seed {seed}")
-        one(seed, repairs=False)
+        one(seed, repairs=repairs)

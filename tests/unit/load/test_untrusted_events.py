@@ -121,13 +121,22 @@ def test_a_function_whose_name_would_be_a_path_is_held(kind: str) -> None:
 
 
 def test_a_drop_ends_what_was_wrong_with_a_table() -> None:
-    """Also of one that is named like a function; but an unreadable ALTER_TABLE may have been a rename of another one."""
+    """Also of one that is named like a function; but an ALTER_TABLE that cannot be read may have been a rename of another one."""
     for name, held in (("plain", ("plain",)), ("f()", ("f() (table)",))):
         bad = checked(replace(window_event(EventRecord(created(name=name))), event=None, error="event 1 cannot be read"))
         assert bad.names == held
         drop = replace(created(name=name), type="DROP_TABLE", evid=9_000)
         (plan,) = plans(bad, checked(window_event(EventRecord(drop))))
         assert (plan.names, plan.stop, plan.operations) == (held, None, ())
+    for row in (notification(one) for one in recorded("hive4") if one.eventType == "ALTER_TABLE"):
+        altered = window_event(EventRecord(row))
+        drops = [
+            checked(window_event(EventRecord(replace(created(name=name), type="DROP_TABLE", evid=9_000))))
+            for name in altered.names
+        ]
+        assert isinstance(altered.event, r.AlterTable)
+        found = plans(refused(altered, "why"), *drops)
+        assert any(plan.stop for plan in found) == altered.event.rename
     bad = replace(bad, row=replace(created(), type="ALTER_TABLE"))
     (plan,) = plans(bad, checked(window_event(EventRecord(replace(created(), type="DROP_TABLE", evid=9_000)))))
     assert plan.stop is not None

@@ -225,6 +225,18 @@ def test_a_foreign_object_with_the_name_is_refused() -> None:
     assert "db.a exists and is not a replica" in plan.stop.reason
 
 
+def test_what_holds_a_lane_is_no_matter_where_its_table_is_dropped_in_the_window() -> None:
+    """The lane was held, and tried, for ever: the source has no table that could be repaired."""
+    source = source_of(("create", 0, 0, 0), ("create", 2, 0, 0), ("alter", 2, 0, 0), ("rename", 0, 0, 0), ("drop", 1, 0, 0))
+    assert [event.names for event in source.events] == [("a",), ("c",), ("c",), ("a", "b"), ("b",)]
+    target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
+    target.tables["b"] = copy_of(target.tables["a"])
+    target.tables["b"].parameters = {}
+    (lane,) = [one for one in segments(source.window(1, 5))[0].lanes if "a" in one.names]
+    plan, _ = LanePlanner(lane, LaneSettings(target.view(ReplicaState("uuid/db", 1)), MAPPING, includes)).plan()
+    assert ([(one.kind, one.table) for one in plan.operations], plan.stop) == ([("DropTable", "a")], None)
+
+
 def test_a_foreign_object_at_the_destination_of_a_rename() -> None:
     source = source_of(("create", 0, 0, 0), ("alter", 0, 0, 0), ("rename", 0, 0, 0))
     target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
