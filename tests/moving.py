@@ -165,12 +165,15 @@ class Moving:
             raise NotFound(table)
         return sorted(self.source.tables[table].parts)
 
-    def partitions(self, _: str, table: str, names: Iterable[str]) -> Iterator[Partition]:
+    def partition_count(self, _: str, table: str) -> int:
+        return len(self.partition_names(_, table))
+
+    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         self._moves()
         if table not in self.source.tables:
             raise NotFound(table)
         present = dict(zip(sorted(self.source.tables[table].parts), self.source.partitions(table), strict=True))
-        yield from (present[name] for name in names if name in present)
+        yield from (present[name] for name in (present if names is None else names) if name in present)
 
     def functions(self, _: str) -> list[Function]:
         return []

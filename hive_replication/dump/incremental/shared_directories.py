@@ -1,24 +1,26 @@
-"""External partitions that lie in one directory: an event names one of them, and what it brings all of them read.
+"""Partitions that lie in one directory, or one above the other: an event names one, and what it brings or takes others read.
 
 Hive leaves the directory of an external partition where it is when the partition is renamed. Data that is loaded under the old
-name lies there again, and both partitions read it. So an event of a partition whose directory is another one's, too, is dumped
-with a dump of its table, from which the load rebuilds the replica.
+name lies there again, and both partitions read it. A partition may also be added at another one's directory, or inside it. So an
+event of a partition whose files others read, too, is dumped with a dump of its table, from which the load rebuilds the replica.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
-from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import is_external
+from hive_replication.metastore.table_kinds import is_external, is_transactional
 from hive_replication.metastore.types import Table
 from hive_replication.storage import paths
 from hive_replication.storage.boundary import qualified
@@ -26,6 +28,58 @@ from hive_replication.storage.boundary import qualified
 #: Partitions of a table beyond which nobody looks: all are read with each window that changes one of them, 1,000 in some 0.2 s.
 MOST_PARTITIONS = 20_000
 _SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One partition to which an event may bring files, or whose files it takes away.
+
+    Args:
+        table: its table.
+        name: its name.
+        location: its directory.
+        takes: whether what lay there goes, also from partitions inside of it.
+    """
+
+    table: Table
+    name: str
+    location: str
+    takes: bool = False
+
+    @property
+    def may_be_shared(self) -> bool:
+        """Whether others may have its directory.
+
+        A managed partition at Hive's plain path has it alone, unless another one was put there by hand: for those that follow
+        Hive's rule, which are most of all, no partition is read.
+        """
+        plain = f"{(self.table.sd.location or '').rstrip('/')}/{self.name}"
+        return not is_transactional(self.table) and (is_external(self.table) or self.location.rstrip("/") != plain)
+
+
+class _Readers:
+    """Which partitions of a table read a directory.
+
+    Args:
+        places: directories and names of its partitions.
+    """
+
+    def __init__(self, places: Iterable[tuple[str, str]] = ()) -> None:
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        for place, name in places:
+            if place:
+                self._names[f"{place}/"].append(name)
+        self._sorted = sorted(self._names)  # with a slash at the end, what lies below a directory sorts right after it
+
+    def of(self, place: str, *, takes: bool) -> Iterator[str]:
+        """Names of the partitions at a directory or above it; where what lies there is taken, of those below it, too."""
+        parts = place.split("/")
+        for length in range(1, len(parts) + 1):
+            yield from self._names.get("/".join(parts[:length]) + "/", ())
+        if takes and place:
+            after = islice(self._sorted, bisect_left(self._sorted, f"{place}/"), None)
+            for below in takewhile(lambda one: one.startswith(f"{place}/"), after):
+                yield from self._names[below]
 
 
 @dataclass
@@ -39,38 +93,56 @@ class SharedDirectories:
 
     source: Source
     locations: PresentLocations
-    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict[str, Mapping[str, list[str]]])
+    _readers: dict[str, _Readers] = field(default_factory=dict[str, _Readers])
 
     def beside(self, event: LogEvent) -> str:
-        """Names of other partitions at the directories of an event's; "" for none."""
+        """Names of other partitions that read the directories of an event's; "" for none. Asked of all events, in order."""
         if self.source.policy.metadata_only:
             return ""
+        self._forget(event)
         others: set[str] = set()
-        for table, name, location in _brought(event.decoded):
-            at = self._at(event, table).get(_place(location, table), ())
-            others.update(one for one in at if one != name)
+        for one in _changes(event.decoded):
+            if one.may_be_shared:
+                others |= self._others(event, one)
         shown = sorted(others)
         return ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} others" if len(shown) > _SHOWN else "")
 
-    def _at(self, event: LogEvent, table: Table) -> Mapping[str, list[str]]:
-        """Names of a table's partitions by directory; read once a dump."""
-        name = event.row.table
-        if name not in self._names:
-            now = self.locations.find_table(name, event.evid).table
-            self._names[name] = self._read(now, table) if now else {}
-        return self._names[name]
+    def _others(self, event: LogEvent, change: _Change) -> set[str]:
+        found = set(self._of(event, change.table).of(_place(change.location, change.table), takes=change.takes))
+        found.discard(change.name)
+        if found:  # it may be one of them by now: a rename leaves an external partition where it is
+            itself = Lookup(change.location, event.row.table, change.name, event.evid)
+            found.discard(self.locations.find([itself])[itself].partition)
+        return found
 
-    def _read(self, name: str, table: Table) -> Mapping[str, list[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
+    def _forget(self, event: LogEvent) -> None:
+        """Forgets whose the names are that an event gives or takes away: from then on they are another table's."""
+        match event.decoded:
+            case None:
+                self._readers.pop(event.row.table, None)
+            case r.CreateTable() | r.AlterTable(rename=True) | r.DropTable() as change:
+                for name in change.names:
+                    self._readers.pop(name, None)
+            case _:
+                pass
+
+    def _of(self, event: LogEvent, table: Table) -> _Readers:
+        """The partitions of a table; read once for all events of it under a name."""
+        name = event.row.table
+        if name not in self._readers:
+            now = self.locations.find_table(name, event.evid).table
+            self._readers[name] = self._read(now, table) if now else _Readers()
+        return self._readers[name]
+
+    def _read(self, name: str, table: Table) -> _Readers:
         metastore, database = self.source.metastore, self.locations.database
         try:
             if metastore.partition_count(database, name) > MOST_PARTITIONS:
-                return {}
-            for partition, described in by_name(table, metastore.partitions(database, name)).items():
-                found[_place(described.sd.location or "", table)].append(partition)
+                return _Readers()
+            found = by_name(table, metastore.partitions(database, name))
         except NotFound:
-            return {}  # gone this moment, by a later event
-        return found
+            return _Readers()  # gone this moment, by a later event
+        return _Readers((_place(one.sd.location or "", table), partition) for partition, one in found.items())
 
 
 def _place(location: str, table: Table) -> str:
@@ -81,13 +153,16 @@ def _place(location: str, table: Table) -> str:
         return location
 
 
-def _brought(event: r.Event | None) -> Iterator[tuple[Table, str, str]]:
-    """External partitions to which an event may bring files: the table, the partition's name and directory."""
+def _changes(event: r.Event | None) -> Iterator[_Change]:
+    """Partitions to which an event may bring files, and those that it empties."""
     match event:
-        case r.AddPartition() if is_external(event.table_object):
+        case r.AddPartition():
             for added in event.partitions:
-                yield event.table_object, added.name, added.partition.sd.location or ""
-        case r.Insert(partition=partition) if partition is not None and is_external(event.table_object):
-            yield event.table_object, event.partition_name, partition.sd.location or ""
+                yield _Change(event.table_object, added.name, added.partition.sd.location or "")
+        case r.Insert(partition=partition) if partition is not None:
+            yield _Change(event.table_object, event.partition_name, partition.sd.location or "", event.replace)
+        case r.AlterPartition(truncate=True):
+            for one in event.changes:
+                yield _Change(event.table_object, one.after_name, one.after.sd.location or "", takes=True)
         case _:
             pass

@@ -43,7 +43,7 @@ class WindowEvent:
 
     @property
     def why_shared(self) -> str:
-        """Why what it brings is read by more partitions than it names, and what becomes of that; or ""."""
+        """Why more partitions than it names read what it brings or takes away, and what becomes of that; or ""."""
         advice = "it is rebuilt from a dump" if self.redump else "repair it, or give each partition a directory of its own"
         reason = f"at the source, {self.shared} shares the directory of a partition of event {self.evid}: {advice}"
         return reason if self.shared else ""

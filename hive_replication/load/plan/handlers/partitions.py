@@ -45,7 +45,7 @@ def add_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
 
 
 def _require_own_directories(event: WindowEvent) -> None:
-    """Makes sure that what an event brings is read by the partitions that it names alone.
+    """Makes sure that what an event brings or takes away is of concern for the partitions that it names alone.
 
     Raises:
         LaneStopped: it is not; the table is rebuilt, if the dump could get hold of it.
@@ -68,6 +68,7 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
     transactional = is_transactional(change.table_object)
     if passed:
         transactions.require_replayable(event)
+        _require_own_directories(event)
     for one in passed:
         if transactional and not one.rename:
             image = lane.mapping.new_partition(one.after, change.table_object, replica.name, event.evid)

@@ -208,6 +208,17 @@ def test_changes_of_a_partition() -> None:
     assert dropped == op.DropPartitions(3, "a", ("p=0", "p=1"))
 
 
+@pytest.mark.parametrize("change", [("truncate", 0, 0, 1), ("insert", 0, 0, 0)])
+def test_what_more_partitions_read_than_the_event_names_stops(change: tuple[str, int, int, int]) -> None:
+    source = source_of(PARTITIONED)
+    lane = lane_on(Target.replica(source, lambda: 0))
+    source.act(*change)
+    (event,) = source.window(source.evid - 1, source.evid)
+    lane.partition_incarnations |= {(event.evid, name): Incarnation([(name, -1)]) for name in PARTS}
+    with pytest.raises(LaneStopped, match="p=9 shares the directory of a partition of event 3"):
+        handlers()[event.row.type](lane, replace(event, shared="p=9"), Replica("a", present=True, state_id=0, found_as="a"))
+
+
 def test_a_renamed_partition_is_known_under_its_new_name() -> None:
     source = source_of((PARTITIONED[0], ("insert", 0, 0, 0)))
     target = Target.replica(source, lambda: 0)
