@@ -85,7 +85,7 @@ def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, 
     if change.rename:
         lane.add(op.RenamePartition(event.evid, replica.name, change.before_name, name, image))
         replica.partitions |= {change.before_name: False, name: True}
-    elif of.truncate or change.relocated or event.files(name).listed:
+    elif of.truncate or event.files(name).listed:  # not listed is also what a later event has replaced: until then it stays
         if not lane.superseded(event, name, f"ALTER_PARTITION {replica.name}/{name}"):
             content, compare = lane.content(event, name), change.before is None and not of.truncate
             lane.add(op.ReplaceData(event.evid, replica.name, name, image, content, compare=compare))

@@ -54,7 +54,10 @@ def _adopt(lane: LanePlanning, event: WindowEvent, created: Table, replica: Repl
 
 
 def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:
-    """ALTER_TABLE: a rename, a truncation, a new location (then the data is replaced), or metadata only."""
+    """ALTER_TABLE: a rename, a truncation, a new location (then the data is replaced), or metadata only.
+
+    What lay at a new location is not known where a later event has replaced it: until that, the table keeps what it has.
+    """
     change = event.event
     assert isinstance(change, r.AlterTable)  # noqa: S101 - the decoder of this type
     lane.require_readable(change.after)
@@ -71,7 +74,7 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
         replica.name = image.tableName
     elif is_transactional(change.after):
         _alter_transactional(lane, event, change, replica)
-    elif (change.truncate or change.relocated) and has_files(change.after) and not lane.metadata_only:
+    elif (change.truncate or event.files().listed) and has_files(change.after) and not lane.metadata_only:
         if not lane.superseded(event, "", f"ALTER_TABLE {replica.name}"):
             lane.add(op.ReplaceData(event.evid, replica.name, "", image, lane.content(event)))
     else:

@@ -219,6 +219,23 @@ def test_what_more_partitions_read_than_the_event_names_stops(change: tuple[str,
         handlers()[event.row.type](lane, replace(event, shared="p=9"), Replica("a", present=True, state_id=0, found_as="a"))
 
 
+@pytest.mark.parametrize("before", [PLAIN, PARTITIONED])
+@pytest.mark.parametrize(("listed", "kinds"), [(True, {"ReplaceData"}), (False, {"AlterTable", "AlterPartitions"})])
+def test_a_new_location_whose_content_was_replaced_later_leaves_the_content(
+    before: Changes, kinds: set[str], *, listed: bool
+) -> None:
+    """What lay there nobody knows any more: a lane that was held before the later event showed no rows at all."""
+    source = source_of(before)
+    target = Target.replica(source, lambda: 0)
+    source.act("relocate", 0, 0, 1)
+    (event,) = source.window(source.evid - 1, source.evid)
+    lane = lane_on(target)
+    lane.partition_incarnations |= {(event.evid, name): Incarnation([(name, -1)]) for name in PARTS}
+    groups = tuple(replace(group, files=(), listed=listed) for group in event.groups)
+    handlers()[event.row.type](lane, replace(event, groups=groups), replica_on(target))
+    assert only(lane).kind in kinds
+
+
 def test_a_renamed_partition_is_known_under_its_new_name() -> None:
     source = source_of((PARTITIONED[0], ("insert", 0, 0, 0)))
     target = Target.replica(source, lambda: 0)
