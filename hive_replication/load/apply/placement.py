@@ -183,7 +183,7 @@ class Placer:
         staged = self._free.staged(content, "", wanted, parts=partitioned) if usable else ""
         if staged and not self._taken.is_a_tables(staged):
             directory = staged
-        elif not (usable and (partitioned or self._taken.claim(directory, (operation.table, "")))):
+        elif not (usable and self._taken.claim_table(directory, operation.table, partitioned=partitioned)):
             directory = self._free.staging(content, "", wanted, parts=partitioned)
         self._copy_to(placed, number, "", operation, content, directory)
 

@@ -9,9 +9,10 @@ from threading import Lock
 
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
-from hive_replication.load.layout.live_locations import all_tables, live_locations
+from hive_replication.load.layout.live_locations import Locations, all_tables, live_locations
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
+from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
 from hive_replication.storage import AlreadyExists, Denied, paths
@@ -34,7 +35,8 @@ class TakenPlaces:
 
     def __init__(self, target: Target, database: str, location: str) -> None:
         self._target, self._database, self._location = target, database, location
-        self._tables: frozenset[str] | None = None
+        self._tables = Call(self._locations_of_tables)
+        self._read: dict[str, Call[Locations]] = {}
         self._live = Call(partial(live_locations, target.metastore, database))
         self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
         self._owned: dict[str, Call[bool]] = {}
@@ -44,16 +46,19 @@ class TakenPlaces:
         self._lock = Lock()
 
     def is_a_tables(self, directory: str) -> bool:
-        """Whether an existing directory is another table's (a table keeps its directory when it is renamed)."""
-        if self._is_beside(directory):
-            return self.is_live(directory)
-        if not self._target.storage.exists(directory):
+        """Whether a directory is another table's, lies in one that is read, or has one inside.
+
+        A table keeps its directory when it is renamed, so one of another name may lie there. Most new directories are right below
+        the database's and do not exist: then there is nothing to be asked.
+        """
+        if self._is_beside(directory) and self.is_live(directory):
+            return True
+        if not self._target.storage.exists(self._topmost(directory)):
             return False
-        with self._lock:
-            if self._tables is None:
-                tables = all_tables(self._target.metastore, self._database)
-                self._tables = frozenset(table.sd.location.rstrip("/") for table in tables if table.sd.location)
-        return directory in self._tables
+        tables, partitioned = self._tables.result()
+        return tables.touches(directory) or any(
+            self._in_partitions(table).touches(directory) for above in _above(directory) for table in partitioned.get(above, ())
+        )
 
     def is_another_partitions(self, table: str, values: list[str], directory: str) -> bool:
         """Whether an existing directory is another partition's (a partition keeps its directory when it is renamed).
@@ -78,13 +83,17 @@ class TakenPlaces:
         live = self._live.result()
         return live.contains(directory) or live.any_below(directory)
 
+    def claim_table(self, directory: str, table: str, *, partitioned: bool) -> bool:
+        """Takes a directory for a table: see :meth:`claim`; below ``external_root`` a partitioned one's are taken one by one."""
+        return (partitioned and self._is_beside(directory)) or self.claim(directory, (table, ""))
+
     def claim(self, directory: str, owner: Owner) -> bool:
         """Takes a directory for an object of this segment; False if another one has taken it, one above or one below it.
 
-        Below the database's directory, names of tables and partitions keep objects apart, and nothing is claimed. Paths below
-        ``external_root`` are those of the source, where objects may share a directory.
+        Paths are those of the source, where objects may share a directory. Below the database's directory, nothing is claimed for
+        partitions, which lie in their table's.
         """
-        if not self._is_beside(directory):
+        if owner[1] and not self._is_beside(directory):
             return True
         above = list(_above(directory))
         with self._lock:
@@ -150,6 +159,36 @@ class TakenPlaces:
         metastore = self._target.metastore
         found = (metastore.database(name) for name in metastore.databases())
         return frozenset(one.locationUri.rstrip("/") for one in found if one is not None and one.locationUri)
+
+    def _topmost(self, directory: str) -> str:
+        """What has to exist for anything to lie above a directory, below the database's or ``external_root``, or at it."""
+        root = str(self._target.policy.external_root) if self._is_beside(directory) else self._location
+        root = root.rstrip("/")
+        below = directory[len(root) + 1 :] if paths.is_under(directory, root) else ""
+        return f"{root}/{below.split('/')[0]}" if below else directory
+
+    def _locations_of_tables(self) -> tuple[Locations, dict[str, list[str]]]:
+        """Directories of all tables, and names of the partitioned ones by theirs."""
+        data, partitioned = list[str](), dict[str, list[str]]()
+        for table in all_tables(self._target.metastore, self._database):
+            place = (table.sd.location or "").rstrip("/")
+            if place and table.partitionKeys:
+                partitioned.setdefault(place, []).append(table.tableName)
+            elif place:
+                data.append(place)
+        return Locations(data, partitioned), partitioned
+
+    def _in_partitions(self, table: str) -> Locations:
+        """Directories of a table's partitions; none if another lane has dropped it."""
+        with self._lock:
+            read = self._read.setdefault(table, Call(partial(self._locations_of_partitions, table)))
+        return read.result()
+
+    def _locations_of_partitions(self, table: str) -> Locations:
+        try:
+            return Locations(self._places_of_partitions(table))
+        except NotFound:
+            return Locations(())
 
     def _is_beside(self, directory: str) -> bool:
         root = self._target.policy.external_root

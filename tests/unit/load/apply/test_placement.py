@@ -440,3 +440,66 @@ def test_a_mark_that_may_not_be_written_holds_nothing(
     monkeypatch.setattr(storage, "write_once", denied)
     taken = TakenPlaces(replica(Metastore({}), storage, external_root=root), "sales", base)
     assert taken.owns(f"{root}/x")
+
+
+def placer_of(metastore: Metastore, storage: Storage, base: str, root: str | None = None) -> Placer:
+    target = replica(metastore, storage, external_root=root)
+    known = KnownObjects(target.metastore, "sales", ReplicaState())
+    return Placer(target, "sales", base, lambda: Locations(()), known)
+
+
+def new_table(name: str, plain: str, number: int = 1, *, partitioned: bool = False) -> LanePlan:
+    image = Table(tableName=name, partitionKeys=[FieldSchema("ds", "string", "")] if partitioned else [])
+    files = op.Content((), staging_name(7, number, transactional=False))
+    return LanePlan((name,), 0, (op.CreateTable(7, name, image, files, plain),))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_new_table_stays_out_of_the_directory_of_a_renamed_one(storage: Storage, base: str, *, beside: bool) -> None:
+    """Its files were rows of the other one: nothing was at its own path, so nobody looked who lies above it."""
+    root = f"{base.removesuffix('sales.db')}ext"
+    above = root if beside else base
+    storage.write(f"{above}/a/one", b"one")
+    metastore = Metastore({"b": f"{above}/a"})
+    placer = placer_of(metastore, storage, base, root)
+    lanes = [new_table("c", f"{above}/a/sub", 1), new_table("d", f"{above}/a/x/y", 2), new_table("e", f"{above}/other/sub", 3)]
+    found = [placer.place(lane).directories[0, ""] for lane in lanes]
+    assert found == [f"{base}/.repl/7-1", f"{base}/.repl/7-2", f"{above}/other/sub"]
+    assert metastore.read == {"b": 1}
+
+
+def test_a_new_table_stays_out_of_the_directories_of_partitions(storage: Storage, base: str) -> None:
+    storage.write(f"{base}/a/ds=1/one", b"one")
+    metastore = Metastore({"b": f"{base}/a"}, [Partition(values=["1"], sd=StorageDescriptor(location=f"{base}/a/ds=1"))])
+    metastore.keys = [FieldSchema("ds", "string", "")]
+    placer = placer_of(metastore, storage, base)
+    lanes = [new_table("c", f"{base}/a/ds=1/sub", 1), new_table("d", f"{base}/a/sub", 2)]
+    assert [placer.place(lane).directories[0, ""] for lane in lanes] == [f"{base}/.repl/7-1", f"{base}/a/sub"]
+
+
+def test_a_new_table_does_not_get_another_ones_directory_into_its_own(storage: Storage, base: str) -> None:
+    storage.mkdirs(f"{base}/c/sub")  # of a table without rows yet
+    placer = placer_of(Metastore({"b": f"{base}/c/sub"}), storage, base)
+    assert placer.place(new_table("c", f"{base}/c")).directories == {(0, ""): f"{base}/.repl/7-1"}
+
+
+def test_of_directories_right_below_the_databases_nothing_is_asked(storage: Storage, base: str) -> None:
+    metastore = Metastore({"b": f"{base}/a"})
+    placer = placer_of(metastore, storage, base)
+    for number in range(TABLES):
+        assert placer.place(new_table(f"t{number}", f"{base}/t{number}")).directories == {(0, ""): f"{base}/t{number}"}
+    assert not metastore.read
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("other", ["x", "x/sub", "."])
+def test_tables_at_one_location_get_two_directories_in_one_window(
+    storage: Storage, base: str, other: str, *, partitioned: bool
+) -> None:
+    """Below the database's directory both got the same one, and what came for the one was the other's, too."""
+    placer, place = placer_of(Metastore({}), storage, base), f"{base}/dir/x"
+    second = paths.normalise(f"{base}/dir" if other == "." else f"{base}/dir/{other}")
+    lanes = [new_table("t", place, 1, partitioned=partitioned), new_table("u", second, 2, partitioned=partitioned)]
+    found = [placer.place(lane).directories[0, ""] for lane in lanes]
+    assert found == [place, f"{base}/.repl/7-2"]
+    assert placer.place(lanes[0]).directories[0, ""] == place
