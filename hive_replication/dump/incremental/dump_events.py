@@ -88,9 +88,9 @@ def dump_events(
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
     for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event
-        joined.follow(decoded)
         of_outside = outside.count_event(decoded)
         beside = shared.beside(decoded) if of_outside or record is not None else ""
+        joined.follow(decoded, beside)
         record = EventRecord(decoded.row) if of_outside and beside else record
         if record is not None:
             record = replace(record, hash=message_hash(event.message), redump=redumps.redump(decoded, beside), shared=beside)

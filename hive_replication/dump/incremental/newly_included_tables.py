@@ -22,6 +22,7 @@ from hive_replication.dump.source import Source
 from hive_replication.events import event_records as r
 from hive_replication.events import redumps
 from hive_replication.events.events_of_policy import LogEvent, refiltered, renamed_into
+from hive_replication.events.partition_filters import Entered
 from hive_replication.logs import about
 from hive_replication.metastore.materialized_views import is_definition
 from hive_replication.metastore.table_kinds import is_transactional
@@ -55,9 +56,14 @@ class JoinedTables:
         self._names |= set(self.made_with.coming)
         self._lock = Lock()  # reading on in the log is for one at a time
 
-    def follow(self, event: LogEvent) -> None:
-        """Follows an event of the window: who comes into the policy by it, and who changes its name."""
-        if event.row.database != self.locations.database or event.row.type not in _TYPES:
+    def follow(self, event: LogEvent, shared: str = "") -> None:
+        """Follows an event of the window: who comes into the policy by it, and who changes its name.
+
+        Args:
+            event: the next one.
+            shared: other partitions at the directories of its own (see ``shared_directories``).
+        """
+        if event.row.database != self.locations.database or not (shared or event.row.type in _TYPES):
             return
         match event.event:
             case r.AlterTable(rename=True) as change:
@@ -74,10 +80,15 @@ class JoinedTables:
             case r.DropTable():
                 self._names.discard(event.row.table)
                 self._unclear.discard(event.row.table)
-            case r.Event() as change if redumps.is_unclear(change, acid=self.source.acid):
+            case r.Event() as change if (
+                shared or isinstance(change, Entered) or redumps.is_unclear(change, acid=self.source.acid)
+            ):
                 self._unclear.add(event.row.table)
             case _:
                 pass
+
+    def _is_rebuilt(self, change: r.Event, shared: str) -> bool:
+        return bool(shared) or isinstance(change, Entered) or redumps.is_unclear(change, acid=self.source.acid)
 
     def dumped(self, evid: int) -> dict[str, str]:
         """Dumps them.

@@ -29,7 +29,7 @@ class Incarnation:
         created: event id of its creation inside the window, or None where it is older.
         dropped: event id of its drop (or rename out of the policy) inside the window, or None where it lasts.
         entered: event id of its rename into the policy inside the window, or None where it was of it before.
-        unclear: whether an event inside the window does not tell what it holds from then on.
+        unclear: whether an event inside the window does not tell what it holds from then on, or does not tell it of it alone.
     """
 
     names: list[tuple[str, int]]

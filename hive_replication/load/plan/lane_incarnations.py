@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.events_of_policy import refiltered, renamed_into
+from hive_replication.events.partition_filters import Entered, within
 from hive_replication.events.redumps import is_unclear
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lanes import Lane, WindowEvent
@@ -69,13 +70,18 @@ class LaneIncarnations:
 
     def _follow(self, event: WindowEvent) -> None:
         incarnation = self.tables[event.evid] = self._table(event)
-        if event.event and is_unclear(event.event, acid=self._acid):
+        if event.event and (event.shared or self._enters(event) or is_unclear(event.event, acid=self._acid)):
             incarnation.unclear = True
         if isinstance(event.event, PartitionEvent):
             for name, part in incarnations_of_partitions(self._partitions_of(incarnation), event.event):
                 self.partitions[event.evid, name] = part
         elif isinstance(event.event, tx.TransactionEvent):
             self._follow_transaction(event, event.event)
+
+    def _enters(self, event: WindowEvent) -> bool:
+        """Whether a partition was renamed into the filter of its table."""
+        found = self._filters.of(event.row.table) if event.outside else None
+        return found is not None and event.event is not None and isinstance(within(event.event, found), Entered)
 
     def _follow_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
         for table in ended.tables:

@@ -13,7 +13,8 @@ from hive_replication.dump.incremental.newly_included_tables import JoinedTables
 from hive_replication.dump.incremental.present_location import PresentLocations
 from hive_replication.dump.source import Source
 from hive_replication.events import event_records as r
-from hive_replication.metastore.types import Table
+from hive_replication.events.partition_filters import Entered
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 from hive_replication.policy.parallelism import Parallelism
 from tests.moving import POLICY
 from tests.unit.events.test_redumps import PLAIN, altered, table
@@ -38,15 +39,39 @@ def test_they_are_dumped_as_many_at_a_time_as_the_policy_says() -> None:
     assert joined.dumped(5) == {"a": "dump of a", "b": "dump of b", "c": GONE}
 
 
-@pytest.mark.parametrize(("dropped", "found"), [(False, {"u": "dump of u"}), (True, {})])
-def test_a_table_that_no_event_tells_of_is_dumped_under_the_name_that_it_gets(dropped: bool, found: dict[str, str]) -> None:
+def joined_tables() -> JoinedTables:
+    """Of a source that has a plain table of any name."""
     more = {"table": lambda *_: table(PLAIN), "features": SimpleNamespace(major=4)}
     metastore = SimpleNamespace(current_event_id=lambda: 9, events=lambda *_: [], **more)
     source = Source(metastore, None, POLICY)  # type: ignore[arg-type]
     dump = lambda _, name: SimpleNamespace(directory=f"dump of {name}")  # noqa: E731
-    joined = JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(), dump)  # type: ignore[arg-type]
+    return JoinedTables(source, PresentLocations(metastore, "db", 5), MadeWith(), dump)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("dropped", "found"), [(False, {"u": "dump of u"}), (True, {})])
+def test_a_table_that_no_event_tells_of_is_dumped_under_the_name_that_it_gets(dropped: bool, found: dict[str, str]) -> None:
+    joined = joined_tables()
     untold = replace(altered(table(PLAIN), table(PLAIN)), untold=True)
     events = [untold, r.DropTable(7, 8, "DROP_TABLE", "db", "t", table(PLAIN))][: 1 + dropped]
     for event in (*events, altered(table(PLAIN), table(PLAIN, name="u"))):
         joined.follow(SimpleNamespace(row=event, event=event))  # type: ignore[arg-type]
     assert joined.dumped(7) == found
+
+
+def added(name: str) -> tuple[r.Event, str]:
+    """A partition at a directory that another one has."""
+    new = r.AddedPartition(name, Partition(values=["1"], sd=StorageDescriptor(location="x")), None)
+    return r.AddPartition(7, 8, "ADD_PARTITION", "db", "t", table(PLAIN), (new,)), "p=2"
+
+
+@pytest.mark.parametrize(
+    ("first", "shared"), [added("p=1"), (Entered(7, 8, "ALTER_PARTITION", "db", "t"), ""), (added("p=1")[0], "")]
+)
+def test_a_table_that_would_be_rebuilt_and_is_renamed_is_dumped_under_its_new_name(first: r.Event, shared: str) -> None:
+    """Its rebuild never came: by the end of the window no table had the name that its dump was asked for."""
+    joined = joined_tables()
+    renamed = altered(table(PLAIN), table(PLAIN, name="u"))
+    for event, beside in ((first, shared), (renamed, "")):
+        joined.follow(SimpleNamespace(row=event, event=event), beside)  # type: ignore[arg-type]
+    told = isinstance(first, r.AddPartition) and not shared
+    assert joined.dumped(7) == ({} if told else {"u": "dump of u"})

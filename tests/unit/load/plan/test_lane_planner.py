@@ -24,6 +24,7 @@ from hive_replication.load.report import Skipped
 from hive_replication.metastore.constraints import KINDS as CONSTRAINTS
 from hive_replication.metastore.constraints import Constraint, grouped
 from hive_replication.metastore.types import Table, copy_of
+from hive_replication.policy.scope import PartitionFilters
 from tests.model import KINDS, ROOT, Actions, Source, Tab, actions, includes, table_image
 from tests.replica import MAPPING, TARGET, Target
 
@@ -196,6 +197,27 @@ def test_what_nothing_tells_of_and_is_renamed_comes_whole_under_its_last_name(af
     assert (plan.stop, plan.coming, kinds(plan)) == (None, ("b",), [])
     plan, _ = planned(source, Target.replica(source, lambda: 4), after)
     assert (plan.stop, plan.coming, kinds(plan)) == (None, (), [])
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "coming"),
+    [({"shared": "p=9"}, ("b",)), ({"outside": "a partition was renamed into the filter"}, ("b",)), ({}, ())],
+)
+def test_what_would_be_rebuilt_and_is_renamed_comes_whole_under_its_last_name(
+    obstacle: dict[str, str], coming: tuple[str, ...]
+) -> None:
+    """Nobody had a dump of the table under the name that it had, and its lane was held for good."""
+    before = ("create", 0, 0, 1), ("insert", 0, 0, 0)
+    source = source_of(*before, ("rename part", 0, 0, 0), ("rename", 0, 0, 0))  # p=0 to p=1
+    altered, renamed = source.window(2, 4)
+    (segment,) = segments([replace(altered, **obstacle), renamed])
+    (lane,) = segment.lanes
+    filters = PartitionFilters((("*", "p >= '1'"),) if "outside" in obstacle else ())
+    target = Target.replica(source_of(*before), lambda: 2)
+    settings = LaneSettings(target.view(ReplicaState("uuid/db", 2)), MAPPING, includes, filters=filters)
+    plan, _ = LanePlanner(lane, settings).plan()
+    assert (plan.stop, plan.coming) == (None, coming)
+    assert kinds(plan) == (["DropTable"] if coming else ["RenamePartition", "RenameTable"])
 
 
 def test_a_replica_that_left_the_policy_is_no_replica_of_what_takes_its_name() -> None:
