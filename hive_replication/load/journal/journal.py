@@ -184,20 +184,20 @@ class Journal:
         return [directory for lane in self._read(entry) if not lane.undone for directory in lane.record.kept]
 
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
-        """The journal of a new load; writes nothing yet."""
-        return JournalWriter(self._storage, self._root, from_evid, to_evid)
+        """The journal of a new load, which comes after all others in it; writes nothing yet."""
+        newest = max((entry.token for entry in self.entries()), default="")
+        return JournalWriter(self._storage, self._root, from_evid, to_evid, new_token(newest))
 
 
 class JournalWriter:
     """Writes the journal of a running load.
 
     Attributes:
-        token: names the load's journal; sorts by time.
+        token: names the load's journal; sorts after those of earlier loads.
     """
 
-    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int) -> None:
-        self._storage, self._root, self._from, self._to = storage, root, from_evid, to_evid
-        self.token = new_token()
+    def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int, token: str) -> None:
+        self._storage, self._root, self._from, self._to, self.token = storage, root, from_evid, to_evid, token
         self._numbers = itertools.count()
 
     @property

@@ -164,9 +164,14 @@ def is_temporary(path: str) -> bool:
     return bool(_TEMPORARY.fullmatch(paths.name(path)))
 
 
-def new_token() -> str:
-    """A unique name that sorts by time: milliseconds since the epoch and a random part."""
-    return f"{time.time_ns() // 1_000_000:013d}{secrets.token_hex(4)}"
+def new_token(after: str = "") -> str:
+    """A unique name that sorts by time: milliseconds since the epoch and a random part.
+
+    Args:
+        after: a token that it sorts after, though the clock of the host that made that one may be ahead of this host's.
+    """
+    least = int(after[:13]) + 1 if after else 0
+    return f"{max(time.time_ns() // 1_000_000, least):013d}{secrets.token_hex(4)}"
 
 
 def is_token(name: str) -> bool:

@@ -392,7 +392,6 @@ def test_loads_of_some_tables_are_kept_with_the_load_that_they_lead_back_to(
         writer = journal.begin(from_evid, to_evid)
         writer.state(ReplicaState("uuid/sales", to_evid))
         writer.done(applied)
-        time.sleep(0.003)  # the journal goes by milliseconds
 
     for window in ((0, 10, 10), (10, 11, None), (10, 20, 20), (20, 21, None)):
         load(*window)
@@ -414,7 +413,6 @@ def test_what_a_load_or_an_undo_left_unfinished_is_kept_with_the_load_before_it(
         writer.state(ReplicaState("uuid/sales", to_evid))
         if done:
             writer.done(to_evid)
-        time.sleep(0.003)
     after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
     sweep(target, "sales")
     assert [(entry.to_evid, entry.status) for entry in journal.entries()] == [(20, "done"), (30, "open")]
@@ -426,7 +424,6 @@ def left(target: Target, *places: str, window: tuple[int, int] = (10, 20), appli
     writer.lane(LaneRecord(("orders",), (), left=places))
     writer.state(ReplicaState("uuid/sales", window[1]))
     writer.done(applied)
-    time.sleep(0.003)
     return writer.token
 
 

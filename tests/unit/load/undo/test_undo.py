@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -14,6 +14,7 @@ from hive_replication.errors import BadRequest, Refused, ReplicationError
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.layout import directories
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, database_with_state, object_id, replica_state
@@ -123,7 +124,6 @@ class _Replica:
 
     def load(self, from_evid: int, to_evid: int, *lanes: tuple[LaneRecord, dict[str, Table | None]]) -> None:
         """A window that changes tables, and brings all names to its end but held ones that it does not change."""
-        time.sleep(0.003)  # the journal goes by milliseconds
         writer = self.journal.begin(from_evid, to_evid)
         for record, after in lanes:
             writer.lane(record)
@@ -137,7 +137,6 @@ class _Replica:
         writer.state(state)
         self.metastore.home = database_with_state(self.metastore.home, state)
         writer.done(state.applied)
-        time.sleep(0.003)
 
     def changed(self, name: str, before: int, after: int) -> tuple[LaneRecord, dict[str, Table | None]]:
         """A lane that alters a table, from a state id to another."""
@@ -199,6 +198,20 @@ def test_a_table_that_goes_back_a_second_time_stands_where_the_loads_since_began
         assert (windows.stands[name], windows.state.position(name)) == (1400, 1400)
         assert windows.state.held[name] == "undone to 1400 by request"
     assert windows.may_lose() == {}
+
+
+@pytest.mark.parametrize("table", ["t", None])
+def test_loads_of_hosts_whose_clocks_differ_go_back_in_the_order_in_which_they_ran(
+    replica: _Replica, monkeypatch: pytest.MonkeyPatch, table: str | None
+) -> None:
+    """The clock of the second host is an hour behind: its load was taken for the first, and that of the first was reversed."""
+    for hour, (before, after) in ((9, (0, 100)), (8, (100, 200)), (9, (200, 300))):
+        monkeypatch.setattr(directories, "time", SimpleNamespace(time_ns=lambda hour=hour: hour * 3_600_000_000_000))
+        replica.load(before, after, replica.changed("t", before, after))
+    undo(replica.target, "db", table, 200)
+    assert (replica.stands, replica.state.position("t")) == ({"t": 200}, 200)
+    undo(replica.target, "db", table, 100)
+    assert (replica.stands, replica.state.position("t")) == ({"t": 100}, 100)
 
 
 def test_a_database_goes_back_to_a_load_that_a_table_is_behind(windows: _Replica) -> None:
