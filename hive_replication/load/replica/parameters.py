@@ -82,6 +82,11 @@ class Parameters:
         )
 
 
+def as_latin(text: str) -> str:
+    """A text as every metastore keeps it: in Hive's schema for MySQL and MariaDB parameters are in Latin-1."""
+    return text.encode("latin-1", "backslashreplace").decode("latin-1")
+
+
 def number_of(value: str) -> int | None:
     """An event id, or None where a text is none."""
     number = int(value) if _NUMBER.fullmatch(value) else None

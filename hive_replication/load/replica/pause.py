@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hive_replication.errors import BadRequest
 from hive_replication.load.replica.parameter_lock import parameter_lock
+from hive_replication.load.replica.parameters import as_latin
 from hive_replication.load.replica.state import PAUSED, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import copy_of
@@ -41,7 +42,7 @@ def _set(target: Target, database: str, why: str) -> bool:
             return False
         altered = copy_of(found)
         altered.parameters = {key: value for key, value in (found.parameters or {}).items() if key != PAUSED}
-        altered.parameters |= {PAUSED: why} if why else {}
+        altered.parameters |= {PAUSED: as_latin(why)} if why else {}
         lock.check()
         target.metastore.alter_database(database, altered, found)
         return True

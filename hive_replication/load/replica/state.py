@@ -22,7 +22,7 @@ from hive_replication.load.replica.held_reasons import (
     UNDONE_REASON,
 )
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
-from hive_replication.load.replica.parameters import Parameters, number_of
+from hive_replication.load.replica.parameters import Parameters, as_latin, number_of
 from hive_replication.load.replica.table_parameters import by_table, of_tables
 from hive_replication.metastore.types import Database, Partition, Table, copy_of
 
@@ -208,7 +208,7 @@ class ReplicaState:
         values |= by_table(_LEFT, {name: str(evid) for name, evid in self.left.items()})
         parts = range(0, len(self.scope), _SCOPE_PART)
         values |= {f"{_SCOPE}{number}": self.scope[start : start + _SCOPE_PART] for number, start in enumerate(parts)}
-        return values | by_table(_HELD, {name: reason[:_REASON_LIMIT] for name, reason in self.held.items()})
+        return values | by_table(_HELD, {name: as_latin(reason)[:_REASON_LIMIT] for name, reason in self.held.items()})
 
 
 def replica_state(database: Database | None) -> ReplicaState:

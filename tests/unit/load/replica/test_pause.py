@@ -122,3 +122,22 @@ def test_pause_and_resume_tell_whether_anything_changed(server: Server, target: 
     server.there.parameters = {}
     with pytest.raises(BadRequest, match="no replica 'sales'"):
         pause(target, "sales", "a")
+
+
+def test_a_hold_and_a_pause_are_recorded_by_a_metastore_that_keeps_latin_1_alone(
+    server: Server, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one on MySQL: the window of the whole database failed for a character of the reason why one table is held."""
+    alter = server.alter_database
+
+    def strict(name: str, database: Database) -> None:
+        for text in itertools.chain.from_iterable((database.parameters or {}).items()):
+            text.encode("latin-1")
+        alter(name, database)
+
+    monkeypatch.setattr(server, "alter_database", strict)
+    with MetastoreLock(target.metastore, "sales"):
+        TargetDatabase(target, "sales", lambda: None, dry=False).write_state(AFTER.quarantine("orders", 900, "列 fehlt"))
+    assert pause(target, "sales", "since noon by 王")
+    found = replica_state(server.there)
+    assert (found.applied, found.held, found.paused) == (1400, {"orders": r"\u5217 fehlt"}, r"since noon by \u738b")

@@ -17,7 +17,7 @@ states = st.builds(
     applied_time=st.integers(0, 2**31),
     applied_hash=st.from_regex("[0-9a-f]{0,16}", fullmatch=True),
     at=st.dictionaries(names, evids, max_size=3),
-    held=st.dictionaries(names, st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
+    held=st.dictionaries(names, st.text(st.characters(codec="latin-1"), max_size=20), max_size=3),
     quarantines=st.dictionaries(names, st.builds(Quarantine, evids, evids, evids, evids), max_size=3),
     checkpoint=st.sampled_from(["", "hdfs://d/x"]),
     fresh=st.booleans(),
