@@ -146,11 +146,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
     """The target database exists, and says that a bootstrap is under way where it is one."""
     checkpoint = session.reader.directory if whole_database else ""
     if not session.exists:
-        image = database_image(session, session.reader.header.source_database)
-        if whole_database:
-            session.create_database(image, None, checkpoint)
-        else:
-            session.create_plain_database(image)
+        session.create_database(database_image(session, session.reader.header.source_database), None, checkpoint)
     elif whole_database and session.state.applied is None:
         if not session.dry and not session.target.metastore.table_names(session.database):  # it was dropped, and made by hand
             end_left(session.target, session.database, replay_policy(session.mapping))

@@ -204,21 +204,16 @@ class Session:
             self.create_database(plan.barrier.image, plan.barrier.evid)
 
     def create_database(self, image: Database, evid: int | None, checkpoint: str = "") -> None:
-        """Creates the target database; its state is set in the creating call.
+        """Creates the target database; its state is set in the creating call, but in a load of one table: then it is no replica.
 
         Args:
             image: its properties.
             evid: event id that it stands at, or None while a bootstrap is under way.
             checkpoint: the bootstrap's dump directory.
         """
-        state = replace(self.taken_over(ReplicaState(), checkpoint), applied=evid)
+        state = replace(self.taken_over(ReplicaState(), checkpoint), applied=evid) if self.table is None else None
         self._tell_location()
         self._count("CreateDatabase", done=self._created(image, state))
-
-    def create_plain_database(self, image: Database) -> None:
-        """Creates the target database for a table-level load: it is no replica itself."""
-        self._tell_location()
-        self._count("CreateDatabase", done=self._created(image, None))
 
     def _created(self, image: Database, state: ReplicaState | None) -> bool:
         """Creates it, with the access of the source's directory."""
