@@ -18,6 +18,7 @@ from hive_replication.load.session import Session
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.logs import about
+from hive_replication.metastore.lock import LockLost
 
 _LOG = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ def load_beside(session: Session, store: DumpStore, table: str, directory: str, 
             raise BadRequest(f"{directory} is not a dump of the source table {header.scope.database}.{table}")
         load = replace(session, reader=reader, table=name, held=[])
         load_objects(load, repair=True)
-    except Unreachable:
+    except (Unreachable, LockLost):
         raise
     except ReplicationError as error:
         _LOG.warning("the table is not rebuilt from %s: %s", directory, error, extra=about(session.database, name))

@@ -44,6 +44,10 @@ _PATIENCE, _POLL = 600.0, 0.5  # seconds for which a lock that is held briefly i
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
 
 
+class LockLost(Refused):
+    """Another load may run: whatever was under way under the lock ends as a whole."""
+
+
 class MetastoreLock:
     """An exclusive lock, as a context manager; readers of tables are not affected.
 
@@ -114,10 +118,10 @@ class MetastoreLock:
         """Makes sure that the lock is still ours; to be called before each change that must not be made twice.
 
         Raises:
-            Refused: it was taken over, or too long no sign of life got through.
+            LockLost: it was taken over, or too long no sign of life got through.
         """
         if self._lost or time.monotonic() - self._seen > self._stale_after:
-            raise Refused(f"the lock on {self.name} was lost (removed, or no heartbeat for {self._stale_after:.0f} s); "
+            raise LockLost(f"the lock on {self.name} was lost (removed, or no heartbeat for {self._stale_after:.0f} s); "
                           "another load may run, so this one stops")  # fmt: skip
 
     def _ask(self, *, patient: bool) -> bool:

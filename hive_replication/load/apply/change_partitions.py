@@ -5,7 +5,7 @@ The call changes all partitions or none. A group that failed may be carried out 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import cast
 
@@ -34,10 +34,11 @@ class PartitionFlipper:
         database: its database.
         source: identity of the source, recorded on every replica.
         boundary: of the database.
+        check: raises if the lock is lost; called again where files were copied or moved since an operation began.
     """
 
-    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary) -> None:
-        self._boundary = boundary
+    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary, check: Callable[[], None]) -> None:
+        self._boundary, self._check = boundary, check
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
 
     def flip(self, lane: LanePlacement, numbers: Sequence[int]) -> None:
@@ -115,6 +116,7 @@ class PartitionFlipper:
         pairs = list(chain.from_iterable(changes))
         images = [image for current, image in pairs if image != current]
         if images:
+            self._check()
             write_insert_events(self._target, table, added)
             self._metastore.alter_partitions(self._database, name, images)
 

@@ -6,7 +6,7 @@ Directories that no location points at any more stay in place for running querie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from hive_replication.load.apply.change_data import file_names, merged_image, with_data
@@ -40,12 +40,13 @@ class Flipper:
         database: its database.
         source: identity of the source, recorded on every replica.
         boundary: of the database.
+        check: raises if the lock is lost; called again where files were copied or moved since an operation began.
     """
 
-    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary) -> None:
+    def __init__(self, target: Target, database: str, source: str, boundary: TargetBoundary, check: Callable[[], None]) -> None:
         self._target, self._metastore, self._database, self._source = target, target.metastore, database, source
-        self._boundary = boundary
-        self._partitions = PartitionFlipper(target, database, source, boundary)
+        self._boundary, self._check = boundary, check
+        self._partitions = PartitionFlipper(target, database, source, boundary, check)
 
     def flip(self, lane: LanePlacement, number: int) -> None:
         """Carries out one operation of a placed lane.
@@ -120,6 +121,7 @@ class Flipper:
         place = lane.places.get(key)
         changed = with_data(self._target.storage, self._boundary, current, operation, shown, directory, mode, place)
         if changed != current:
+            self._check()
             write_insert_events(self._target, current, [ChangedData(operation, mode, current, changed)])
             self._metastore.alter_table(self._database, operation.table, changed)
 

@@ -143,8 +143,10 @@ class TargetDatabase:
                 self._retire(self.location, partial(retire_own, self.target.storage, self.location, evid))
             else:
                 for name in names:
+                    self.check()
                     metastore.drop_table(self.name, name, delete_data=False)
                 self._retire(self.location, partial(retire_database, self.target.storage, self.location, evid))
+            self.check()
             metastore.drop_database(self.name, delete_data=False, cascade=True)
             self.there, self.image, dropped = False, None, True
         self.exists = False
@@ -168,6 +170,7 @@ class TargetDatabase:
             drop_table(metastore, table)
 
     def _retire(self, directory: str, move: Callable[[], None]) -> None:
+        self.check()
         try:
             move()
         except Unreachable:

@@ -34,6 +34,7 @@ from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.logs import about
+from hive_replication.metastore.lock import LockLost
 from hive_replication.parallel import Call, settle
 from hive_replication.progress import Progress
 from hive_replication.storage import TooLarge
@@ -85,7 +86,8 @@ class Executor:
         kept = Journal(target.storage, replica.location).kept
         self._placer = Placer(target, replica.name, replica.location, kept, known)
         self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
-        self._flipper = Flipper(target, replica.name, source, TargetBoundary(target, replica.name, replica.location))
+        boundary = TargetBoundary(target, replica.name, replica.location)
+        self._flipper = Flipper(target, replica.name, source, boundary, replica.check)
         self._copier, self._progress, self._tally = copier, progress, tally
         self._threads = target.threads
         self._slots, self._failed = Semaphore(target.policy.parallelism.changes), Event()
@@ -99,6 +101,7 @@ class Executor:
 
         Raises:
             Unreachable: a metastore or storage does not answer; raised once no lane is running.
+            LockLost: another load may run; likewise.
         """
         runs = list(self._threads.map(self._place, lanes))
         began = time.monotonic()
@@ -266,7 +269,7 @@ class Executor:
                 self._replica.check()
                 began = time.monotonic()
                 self._flipper.flip_together(run.placed, numbers)
-        except Unreachable:
+        except (Unreachable, LockLost):
             raise
         except (ReplicationError, OSError) as error:
             first = run.lane.operations[numbers.start]
@@ -284,7 +287,7 @@ class Executor:
                 self._replica.check()
                 began = time.monotonic()
                 self._flipper.flip(run.placed, number)
-        except Unreachable:
+        except (Unreachable, LockLost):
             raise
         except (ReplicationError, OSError) as error:
             run.failed(run.lane.operations[number], error)

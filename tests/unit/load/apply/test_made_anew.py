@@ -63,7 +63,7 @@ def _flip(metastore: _Metastore, operation: op.Operation) -> None:
     directories = {(0, new.name): "hdfs://d/w" for new in ADDITION.added}
     lane = cast("LanePlacement", SimpleNamespace(lane=SimpleNamespace(operations=(operation,)), directories=directories))
     target, boundary = SimpleNamespace(metastore=metastore), cast("TargetBoundary", None)
-    Flipper(cast("Target", target), "db", "uuid/db", boundary).flip(lane, 0)
+    Flipper(cast("Target", target), "db", "uuid/db", boundary, lambda: None).flip(lane, 0)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: type(one).__name__)

@@ -1,0 +1,135 @@
+"""A load that loses its lock: another one may run, so it changes nothing any more, and ends as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from hive_replication.load.apply.change_tables import Flipper
+from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.apply.executor import Executor
+from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.apply.running_sums import Tally
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.plan.conflicts import Conflicts
+from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.state import SOURCE, ReplicaState
+from hive_replication.load.replica.target_boundary import TargetBoundary
+from hive_replication.load.replica.target_view import KnownObjects
+from hive_replication.metastore.lock import LockLost
+from hive_replication.metastore.types import Database, StorageDescriptor, Table
+from hive_replication.parallel import Threads
+from hive_replication.progress import Silent
+from hive_replication.storage import Storage
+from tests.unit.load.apply.fakes import content
+
+OURS = "uuid/sales"
+
+
+class _Metastore:
+    """A database of replicas; tells what it is asked to change."""
+
+    features = SimpleNamespace(major=3)
+
+    def __init__(self, location: str, *names: str) -> None:
+        self.home = Database("sales", locationUri=location, parameters={SOURCE: OURS})
+        self.there = {name: self._table(name) for name in names}
+        self.calls: list[str] = []
+
+    def _table(self, name: str) -> Table:
+        place = f"{self.home.locationUri}/{name}"
+        return Table(name, "sales", sd=StorageDescriptor(location=place), partitionKeys=[], parameters={SOURCE: OURS})
+
+    def databases(self) -> list[str]:
+        return ["sales"]
+
+    def database(self, name: str) -> Database:
+        return self.home
+
+    def table_names(self, _: str) -> list[str]:
+        return sorted(self.there)
+
+    def tables(self, _: str, names: list[str]) -> list[Table]:
+        return [self.there[name] for name in names if name in self.there]
+
+    def table(self, _: str, name: str) -> Table | None:
+        return self.there.get(name)
+
+    def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
+        assert not delete_data
+        self.calls.append(f"drop {name}")
+        del self.there[name]
+
+    def alter_table(self, _: str, name: str, image: Table) -> None:
+        self.calls.append(f"alter {name}")
+        self.there[name] = image
+
+    def drop_database(self, name: str, **_: object) -> None:
+        self.calls.append(f"drop the database {name}")
+
+
+def _target(metastore: _Metastore, storage: Storage) -> Any:
+    parallelism = SimpleNamespace(changes=2)
+    policy = SimpleNamespace(parallelism=parallelism, preserve=(), external_root=None, functions_root=None, conflicts="refuse")
+    return SimpleNamespace(
+        metastore=metastore, storage=storage, source_storage=storage, policy=policy, threads=Threads(2, "lane"),
+        default_locations=lambda *_: (),
+    )  # fmt: skip
+
+
+def _lost_after(calls: int) -> Callable[[], None]:
+    """A check of the lock that finds it lost after so many calls."""
+    left = [None] * calls
+
+    def check() -> None:
+        if not left:
+            raise LockLost("the lock on sales was lost")
+        left.pop()
+
+    return check
+
+
+def test_no_table_is_held_for_it(base: str, storage: Storage) -> None:
+    """The window was done with the table held, beside another load that may have loaded it already."""
+    metastore = _Metastore(base, "t", "u")
+    target = _target(metastore, storage)
+    replica = TargetDatabase(target, "sales", _lost_after(1), dry=False)
+    known = KnownObjects(cast("Any", metastore), "sales", ReplicaState(OURS))
+    executor = Executor(replica, OURS, cast("Any", SimpleNamespace(copy=lambda _: iter(()))), Silent(), Tally(), known)
+    with pytest.raises(LockLost, match="lock on sales was lost"):
+        executor.run([LanePlan((name,), 5, (op.DropTable(6, name),)) for name in "tu"], lambda *_: None)
+    assert len(metastore.calls) == 1
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_no_further_table_of_a_dropped_database_goes(base: str, storage: Storage, *, within: bool) -> None:
+    """Its drop asked for the lock once, and then took all tables and the directory, which may take long."""
+    metastore = _Metastore(base, "t", "u")
+    storage.write(f"{base}/t/f", b"f")
+    if within:
+        other = Database("other", locationUri=f"{base}/other", parameters={})
+        metastore.databases = lambda: ["sales", "other"]  # type: ignore[method-assign]
+        metastore.database = lambda name: other if name == "other" else metastore.home  # type: ignore[method-assign]
+    replica = TargetDatabase(_target(metastore, storage), "sales", _lost_after(2), dry=False)
+    with pytest.raises(LockLost):
+        replica.drop(9, Conflicts("refuse", OURS, "sales"))
+    assert len(metastore.calls) == 1
+    assert storage.exists(base)
+
+
+def test_what_was_copied_is_not_made_visible(base: str, storage: Storage) -> None:
+    """With append: atomic gigabytes are copied between the look at the lock and the change in the metastore."""
+    metastore = _Metastore(base, "t")
+    storage.write(f"{base}/t/old", b"old")
+    storage.write(f"{base}/.repl/7-1/f", b"f")
+    insert = op.AppendData(7, "t", "", metastore.there["t"], content("f"))
+    lane = LanePlacement(LanePlan(("t",), 5, (insert,)), {(0, ""): f"{base}/.repl/7-1"}, modes={(0, ""): "union"})
+    target = _target(metastore, storage)
+    flipper = Flipper(target, "sales", OURS, TargetBoundary(target, "sales", base), _lost_after(0))
+    with pytest.raises(LockLost):
+        flipper.flip(lane, 0)
+    assert storage.exists(f"{base}/.repl/7-1/old")
+    assert metastore.calls == []
