@@ -58,3 +58,5 @@ def undo(
         f"{what} {'would be' if dry_run else 'is'} back at event {to}, {done.loads} loads undone; "
         f"later events wait for: hive-repl undo {shlex.quote(name)} --release"
     )
+    left = dict.fromkeys(f"{step.kind} of {step.name}" for step in done.left)
+    chosen.output.remark(*(f"not taken back: {one}" for one in left))

@@ -12,6 +12,9 @@ from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepAside
+from hive_replication.load.operations.constraints import DropConstraint, SetConstraints
+from hive_replication.load.operations.functions import CreateFunction, DropFunction
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.drops import drop_table
@@ -28,6 +31,9 @@ from hive_replication.storage import Storage
 
 Thing = TypeVar("Thing", Table, Partition)
 _BATCH = 500
+_WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics)
+#: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
+STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside))
 
 
 class OldDataLocator:

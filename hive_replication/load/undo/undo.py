@@ -23,7 +23,7 @@ from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, is_ours, replica_state
 from hive_replication.load.replica.target import Target
-from hive_replication.load.undo.reverse_lane import LaneReverser, OldDataLocator, names_taken, require_replica
+from hive_replication.load.undo.reverse_lane import STAYS, LaneReverser, OldDataLocator, names_taken, require_replica
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database
@@ -38,7 +38,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class UndoneStep:
-    """An operation that an undo reverses."""
+    """An operation that an undo reverses, or leaves."""
 
     evid: int
     kind: str
@@ -55,6 +55,7 @@ class Undo:
         tables: the tables that were undone; () for all.
         loads: number of reversed loads.
         steps: the reversed operations, newest first.
+        left: operations that are not taken back, newest first.
     """
 
     database: str
@@ -62,6 +63,7 @@ class Undo:
     tables: tuple[str, ...]
     loads: int
     steps: tuple[UndoneStep, ...]
+    left: tuple[UndoneStep, ...] = ()
 
 
 def undo(
@@ -142,13 +144,12 @@ class _Undo:
         self._require_names(chosen)
         if not dry_run:
             self._carry_out(self._begun(chosen, self._wanted(point, entries, names), names), locator, names, progress)
-        return Undo(
-            self._database,
-            evid,
-            tuple(sorted(names or ())),
+        number, steps = (
             sum(bool(lanes) for _, lanes in chosen),
-            tuple(step for _, lanes in chosen for step in _steps(self._database, lanes)),
+            [one for _, lanes in chosen for one in _steps(self._database, lanes)],
         )
+        back, left = (tuple(one for one in steps if (one.kind in STAYS) == stays) for stays in (False, True))
+        return Undo(self._database, evid, tuple(sorted(names or ())), number, back, left)
 
     def _point(self, entries: list[Entry], evid: int) -> Entry:
         points = [entry for entry in entries if entry.status == "done"]

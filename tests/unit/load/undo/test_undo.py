@@ -21,7 +21,7 @@ from hive_replication.load.replica.state import LAST_ID, SOURCE, ReplicaState, d
 from hive_replication.load.replica.target import Target
 from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undo_module
-from hive_replication.load.undo.undo import release, undo
+from hive_replication.load.undo.undo import UndoneStep, release, undo
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy import Root
 from hive_replication.storage import Storage
@@ -335,6 +335,17 @@ def test_a_foreign_table_that_a_load_adopted_or_replaced_comes_back(windows: _Re
     windows.metastore.kept["f"] = windows.table("f", 0, ours=False)
     undo(windows.target, "db", None, 1600)
     assert SOURCE not in windows.metastore.kept["f"].parameters
+
+
+@pytest.mark.parametrize("kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside"])
+def test_what_is_not_taken_back_is_told(windows: _Replica, kind: str) -> None:
+    """It was listed as undone, and stayed."""
+    _, changed = windows.changed("t", 1550, 1660)
+    steps = Step(kind, 1650, "f"), Step("AlterTable", 1660, "t")
+    windows.load(1600, 1700, (LaneRecord(("t", "f"), steps, {"t": windows.table("t", 1550)}), changed))
+    for dry_run in (True, False):
+        done = undo(windows.target, "db", None, 1600, dry_run=dry_run)
+        assert ([one.kind for one in done.steps], done.left) == (["AlterTable"], (UndoneStep(1650, kind, "db.f"),))
 
 
 def _partition(replica: _Replica, day: str, evid: int, *, ours: bool = True) -> Partition:
