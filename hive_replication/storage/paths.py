@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from functools import lru_cache
 
@@ -44,6 +45,16 @@ def normalise(uri: str) -> str:
     """
     scheme, authority, path = split(uri)
     return f"{scheme}://{authority}{path}"
+
+
+def collapsed(uri: str) -> str:
+    """A URI as Hadoop takes it, whose ``Path`` leaves out empty and ``.`` segments, and ``x/..``; what is no URI stays as it is.
+
+    For locations that somebody else has set, to compare them with what a load or retention is about to change.
+    """
+    match = _URI.fullmatch(uri)
+    path = (match and match["path"]) or ""
+    return uri[: len(uri) - len(path)] + posixpath.normpath(f"/{path.lstrip('/')}") if path else uri
 
 
 def parent(uri: str) -> str:

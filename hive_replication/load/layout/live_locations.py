@@ -87,12 +87,17 @@ def live_locations(metastore: Metastore, database: str, protected: Iterable[str]
         protected: further directories that count as in use.
         but: names of tables that are left out.
     """
-    data, bases = {paths.normalise(place) for place in protected}, set[str]()
+    data, bases = {_normal(place) for place in protected}, set[str]()
     for table in all_tables(metastore, database, but):
         if table.sd.location:
-            (bases if table.partitionKeys else data).add(paths.normalise(table.sd.location))
-        data.update(paths.normalise(place) for place in partition_places(metastore, table))
+            (bases if table.partitionKeys else data).add(_normal(table.sd.location))
+        data.update(_normal(place) for place in partition_places(metastore, table))
     return Locations(data, bases)
+
+
+def _normal(location: str) -> str:
+    """Where the data of a table or partition lies, which anybody may have given a location that no load would."""
+    return paths.normalise(paths.collapsed(location))
 
 
 def partition_places(metastore: Metastore, table: Table) -> Iterator[str]:
@@ -133,7 +138,7 @@ def databases_within(metastore: Metastore, directory: str, but: str = "") -> lis
             continue
         for location in (database.locationUri, database.managedLocationUri) if database else ():
             with suppress(Refused):  # a path that no load goes to
-                path = paths.split(location)[2] if location else ""
+                path = paths.split(paths.collapsed(location))[2] if location else ""
                 if path and paths.is_under(path, root):
                     found.append(directory + path[len(root) :])
     return found

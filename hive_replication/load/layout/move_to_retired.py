@@ -22,7 +22,8 @@ def retire(storage: Storage, location: str, directory: str | None, evid: int) ->
 
 def retire_unused(storage: Storage, location: str, directory: str | None, evid: int, live: Locations) -> None:
     """Retires a directory as :func:`retire`, unless anything that is in use lies at, above or below it."""
-    if (directory or "").startswith(f"{location}/") and not live.touches(paths.normalise(str(directory))):
+    directory = paths.collapsed(directory or "")
+    if directory.startswith(f"{location}/") and not live.touches(paths.normalise(directory)):
         retire(storage, location, directory, evid)
 
 

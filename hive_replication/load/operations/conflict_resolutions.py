@@ -91,7 +91,7 @@ class DropForeignTable(Resolution):
         table = _foreign_table(target, database, self.table)
         if table is not None:
             drop_table(target.metastore, table)
-            home, place = _location(target, database), directory_of(table)
+            home, place = _location(target, database), paths.collapsed(directory_of(table))
             if _is_ours(place, home) and target.storage.exists(place):
                 retire_unused(target.storage, home, place, self.evid, live_locations(target.metastore, database))
 
@@ -155,7 +155,7 @@ class KeepPartitionsAside(Resolution):
         shared, moves = self._shared(target, database), ProtectedMoves(target.storage)
         for name, part in by_name(like, metastore.partitions(database, self.table, self.names)).items():
             if not owner_of(part.parameters):
-                place, kept = directory_of(part), copy_of(part)
+                place, kept = paths.collapsed(directory_of(part)), copy_of(part)
                 if _is_ours(place, home) and not shared(place):
                     kept.sd.location = f"{base}/{name}"
                     if target.storage.exists(place):
@@ -167,7 +167,7 @@ class KeepPartitionsAside(Resolution):
         metastore, own = target.metastore, (self.table.lower(), self.kept.lower())
         others = live_locations(metastore, database, but=own)
         both = (directory_of(part) for name in own for part in metastore.partitions(database, name))
-        together = entangled(paths.normalise(place) for place in both if place)
+        together = entangled(paths.normalise(paths.collapsed(place)) for place in both if place)
         return lambda place: others.touches(paths.normalise(place)) or paths.normalise(place) in together
 
     def _keep(self, metastore: Metastore, database: str, name: str, kept: Partition, *, exists: bool) -> None:

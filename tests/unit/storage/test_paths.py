@@ -42,6 +42,22 @@ def test_one_spelling(uri: str, normal: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("s3a://b//x", "s3a://b/x"),
+        ("hdfs://nn///a/./b/../c//", "hdfs://nn/a/c"),
+        ("hdfs://nn/../a", "hdfs://nn/a"),
+        ("file:/tmp//x", "file:/tmp/x"),
+        ("hdfs://nn", "hdfs://nn"),
+        ("a//b", "a//b"),
+        ("", ""),
+    ],
+)
+def test_a_location_as_hadoop_takes_it(uri: str, place: str) -> None:
+    assert paths.collapsed(uri) == place
+
+
+@pytest.mark.parametrize(
     "uri",
     [
         "/warehouse/x",

@@ -88,6 +88,15 @@ def test_tables_that_are_left_out() -> None:
     assert [live.contains(f"{BASE}/{name}/ds=1") for name in ("old", "b", "d")] == [True, False, True]
 
 
+def test_a_location_that_no_load_would_set_is_in_use_where_hadoop_finds_it() -> None:
+    """Retention of the database ended at it, and loads held tables."""
+    metastore = Renamed()
+    for place, lies in (("/../db.db//d", "d"), ("./e/../d", "d"), ("//d//", "d")):
+        metastore._there = {"d": place}  # pyright: ignore[reportPrivateUsage]
+        live = live_locations(cast("Metastore", metastore), "db", [f"{BASE}//old"])
+        assert [live.contains(f"{BASE}/{name}") for name in (f"{lies}/ds=1", "old", "c")] == [True, True, False]
+
+
 class Guarded:
     """A metastore that lists a database and does not let it be read."""
 
@@ -99,7 +108,7 @@ class Guarded:
     def database(self, name: str) -> Database:
         if name == "secret":
             raise self.answers("get_database secret: no right to read it")
-        return Database(name=name, locationUri=f"{BASE}/{name}")
+        return Database(name=name, locationUri=f"{BASE}//{name}")
 
 
 def test_a_database_that_may_not_be_read_counts_as_lying_there() -> None:

@@ -117,19 +117,21 @@ def test_the_directory_of_a_foreign_table_stays_where_a_replica_uses_it(tmp_path
     assert side.files() == ["sales.db/orders/below/f"]
 
 
-def test_the_directory_of_a_foreign_table_is_retired_where_nobody_uses_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelled", ["foo/", "/foo", "x/../foo", "../sales.db//./foo"])
+def test_the_directory_of_a_foreign_table_is_retired_where_nobody_uses_it(tmp_path: Path, spelled: str) -> None:
     side = Side(tmp_path)
     side.storage.write(f"{side.base}/foo/f", b"1")
     side.metastore.put("orders", f"{side.base}/orders", parameters=OURS)
-    side.metastore.put("foo", f"{side.base}/foo/")
+    side.metastore.put("foo", f"{side.base}/{spelled}")
     DropForeignTable(170, "foo").carry_out(side.target, "sales")
     assert [file.partition("-")[0] for file in side.files()] == ["sales.db/.repl/retired/170/foo"]
 
 
-def test_the_journal_is_no_directory_of_a_foreign_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelled", [".repl/journal", "/.repl//journal", "x/../.repl/journal"])
+def test_the_journal_is_no_directory_of_a_foreign_table(tmp_path: Path, spelled: str) -> None:
     side = Side(tmp_path)
     side.storage.write(f"{side.base}/.repl/journal/f", b"1")
-    side.metastore.put("foo", f"{side.base}/.repl/journal")
+    side.metastore.put("foo", f"{side.base}/{spelled}")
     DropForeignTable(170, "foo").carry_out(side.target, "sales")
     assert side.files() == ["sales.db/.repl/journal/f"]
 
