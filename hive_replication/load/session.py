@@ -14,7 +14,7 @@ from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.executor import Executor, Replan
 from hive_replication.load.apply.running_sums import Tally
-from hive_replication.load.journal.journal import Journal, JournalWriter
+from hive_replication.load.journal.journal import JournalWriter
 from hive_replication.load.load_boundary import LoadBoundary
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.left_open import end_given_up
@@ -237,7 +237,7 @@ class Session:
         """Where this load writes down what it is about to change."""
         if self._journal is None:
             header = self.reader.header
-            self._journal = Journal(self.target.storage, self.replica.location).begin(header.from_evid, header.to_evid)
+            self._journal = self.replica.journal.begin(header.from_evid, header.to_evid)
         return self._journal
 
     @property

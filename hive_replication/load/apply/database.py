@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
 from hive_replication.load.operations.left_open import end_left
@@ -60,7 +61,14 @@ class TargetDatabase:
     def _read(self) -> None:
         self.image = self.target.metastore.database(self.name)
         self.there = self.image is not None
+        self._journal: Journal | None = None
         self.location = ((self.image and self.image.locationUri) or self.target.default_locations(self.name)[0]).rstrip("/")
+
+    @property
+    def journal(self) -> Journal:
+        """The journal in its directory, for all that a load asks it."""
+        self._journal = self._journal or Journal(self.target.storage, self.location)
+        return self._journal
 
     def create(self, image: Database, state: ReplicaState | None, source: str) -> bool:
         """Creates it together with its state, in one call; returns whether anything was changed.

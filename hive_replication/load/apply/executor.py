@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from threading import Event, Semaphore
 
 from hive_replication.copy.tasks import Copier, CopyFailure, CopyResult, CopyTask
@@ -27,7 +27,7 @@ from hive_replication.load.apply.lane_recorder import lane_record
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
 from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.running_sums import Tally
-from hive_replication.load.journal.journal import Journal, JournalWriter
+from hive_replication.load.journal.journal import JournalWriter
 from hive_replication.load.plan.call_groups import at_once, groups
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.target_boundary import TargetBoundary
@@ -83,7 +83,7 @@ class Executor:
     ) -> None:
         target = replica.target
         self._replica, self._known, self._journal = replica, known, journal
-        kept = Journal(target.storage, replica.location).kept
+        kept = cache(replica.journal.kept)
         self._placer = Placer(target, replica.name, replica.location, kept, known)
         self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
         boundary = TargetBoundary(target, replica.name, replica.location)

@@ -1,8 +1,10 @@
 """The journal of a target database: what each load is about to change, written before it does.
 
 Below ``<database>/.repl/journal`` every load has a directory ``<from>-<to>-<token>`` with a file per lane, of a large one
-several: its operations, the images that the objects it touches had before, and the directories that it leaves behind. The
-suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
+several: its operations, the images that the objects it touches had before, and the directories that it leaves behind; and, once
+all of them are written, one small file with what later loads ask of them.
+
+The suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
 tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time). The undo of a table
 leaves a ``.part`` without lanes: it tells where the table stood.
 """
@@ -21,7 +23,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
-from hive_replication.load.journal.lane_record import MOST, LaneRecord, record_of, record_texts
+from hive_replication.load.journal.lane_record import MOST, PART, LaneRecord, record_of, record_texts
 from hive_replication.load.layout.directories import Layout, new_token, token_time
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -31,6 +33,9 @@ from hive_replication.storage import Storage, paths
 
 _NAME = re.compile(r"(\d+)-(\d+)-(\d{13}[0-9a-f]{8})(?:\.(done|part|undone|former))?")
 _PARAMETERS = TypeAdapter(dict[str, str], config=ConfigDict(strict=True))
+_PLACES = TypeAdapter(list[str], config=ConfigDict(strict=True))
+#: The file with the directories that an undo of a load may need, which its lanes say, too; written after all of them.
+_KEPT = "kept"
 _LANE = re.compile(r"\d+\.(json|undone)")
 
 Status = Literal["open", "done", "part", "undone", "former"]
@@ -85,7 +90,7 @@ class Journal:
 
     def __init__(self, storage: Storage, location: str) -> None:
         self._storage, self._root = storage, Layout(location).journal
-        self._kept: Locations | None = None
+        self._kept: dict[str, list[str]] = {}
 
     def entries(self) -> list[Entry]:
         """All loads in the order in which they started."""
@@ -175,12 +180,20 @@ class Journal:
         self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")
 
     def kept(self) -> Locations:
-        """Directories that an undo may need; read once."""
-        if self._kept is None:
-            self._kept = Locations(chain.from_iterable(self._storage.threads.map(self._kept_of, self.entries())))
-        return self._kept
+        """Directories that an undo may need; of loads that have ended they are read once."""
+        due = [entry for entry in self.entries() if entry.status == "open" or entry.directory not in self._kept]
+        read = self._storage.threads.map(self._kept_of, due)
+        self._kept |= {entry.directory: places for entry, places in zip(due, read, strict=True)}
+        return Locations(chain.from_iterable(self._kept.values()))
 
     def _kept_of(self, entry: Entry) -> list[str]:
+        names = {paths.name(status.uri) for status in self._storage.ls(entry.directory)}
+        if _KEPT in names and not any(name.endswith(".undone") for name in names):
+            uri = f"{entry.directory}/{_KEPT}"
+            try:
+                return _PLACES.validate_python(parsed(self._storage.read(uri, most=PART), most=PART))
+            except ValueError as error:
+                raise _unreadable(uri, error) from error
         return [directory for lane in self._read(entry) if not lane.undone for directory in lane.record.kept]
 
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
@@ -199,6 +212,7 @@ class JournalWriter:
     def __init__(self, storage: Storage, root: str, from_evid: int, to_evid: int, token: str) -> None:
         self._storage, self._root, self._from, self._to, self.token = storage, root, from_evid, to_evid, token
         self._numbers = itertools.count()
+        self._kept: set[str] = set()
 
     @property
     def _directory(self) -> str:
@@ -210,6 +224,7 @@ class JournalWriter:
         Raises:
             TooLarge: it cannot be split into files that can be read again.
         """
+        self._kept |= record.kept
         for text in record_texts(record):
             self._storage.write_once(f"{self._directory}/{next(self._numbers)}.json", text)
 
@@ -220,7 +235,10 @@ class JournalWriter:
             self._storage.write_once(uri, tjson.dumps(image).encode())
 
     def state(self, state: ReplicaState) -> None:
-        """Writes the state that the load is about to write into the metastore."""
+        """Writes the state that the load is about to write into the metastore, and what later loads ask of its lanes."""
+        places = json.dumps(sorted(self._kept)).encode()
+        if self._storage.exists(self._directory) and len(places) < PART:
+            self._storage.write_once(f"{self._directory}/{_KEPT}", places)
         self._storage.write_once(f"{self._directory}/state", json.dumps(state.parameters()).encode())
 
     def done(self, applied: int | None) -> None:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from hive_replication.errors import ReplicationError
 from hive_replication.load.journal import journal as journal_module
 from hive_replication.load.journal import lane_record
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.retention.sweep import old_directories
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table, directory_of
 from hive_replication.policy import Root
@@ -75,3 +77,58 @@ def test_what_cannot_be_split_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(TooLarge, match="in one file about t, and 8,000 are read"):
         journal.begin(1, 9).lane(LaneRecord(("t",), (Step("DropPartitions", 9, "t", partitions=names),)))
     assert journal.entries() == []
+
+
+def test_what_undos_may_need_is_read_once_from_one_small_file_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lanes of a week's loads were read, images and all, for each segment that met a directory."""
+    base = f"{tmp_path.as_uri()}/db.db"
+    storage, loads = Storage((Root(uri=tmp_path.as_uri()),)), 20
+    read, reads = storage.read, list[str]()
+    monkeypatch.setattr(storage, "read", lambda uri, **more: (reads.append(uri.rpartition("/")[2]), read(uri, **more))[1])
+    journal = Journal(storage, base)
+
+    def load(number: int) -> list[str]:
+        writer = journal.begin(number, number + 1)
+        for name in "ab":
+            place = f"{base}/{name}{number}"
+            table = Table(name, "db", sd=StorageDescriptor(location=place), partitionKeys=[])
+            writer.lane(LaneRecord((name,), (), {name: table}, left=(place, f"{base}/of an attempt")))
+        writer.state(ReplicaState("uuid/db", number + 1))
+        writer.done(number + 1)
+        return [f"{base}/{name}{number}" for name in "ab"]
+
+    places = [place for number in range(loads) for place in load(number)]
+    for _ in range(2):
+        kept = journal.kept()
+        assert [kept.contains(place) for place in places] == [True] * len(places)
+        assert not kept.contains(f"{base}/of an attempt")
+    assert reads == ["kept"] * loads
+    places += load(loads)
+    assert all(map(journal.kept().contains, places))
+    assert reads == ["kept"] * (loads + 1)
+
+
+def test_what_undos_may_need_of_other_loads_is_read_from_their_lanes(tmp_path: Path) -> None:
+    """Of one that runs, or was killed, of one of an earlier version, and of one of which a table was taken back."""
+    base = f"{tmp_path.as_uri()}/db.db"
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    journal = Journal(storage, base)
+    for number, done in enumerate((False, True, True)):
+        writer = journal.begin(number, number + 1)
+        for name in "ab":
+            table = Table(name, "db", sd=StorageDescriptor(location=f"{base}/{name}{number}"), partitionKeys=[])
+            writer.lane(LaneRecord((name,), (), {name: table}, left=(f"{base}/{name}{number}",)))
+        if done:
+            writer.state(ReplicaState("uuid/db", number + 1))
+            writer.done(number + 1)
+    _, second, third = journal.entries()
+    storage.delete(f"{second.directory}/kept")
+    journal.mark_undone(journal.lanes(third)[0])
+    for reader in (journal, Journal(storage, base)):
+        kept = reader.kept()
+        found = {f"{name}{number}" for name in "ab" for number in range(3) if kept.contains(f"{base}/{name}{number}")}
+        assert found == {"a0", "b0", "a1", "b1", "b2"}
+    storage.write(f"{third.directory}/kept", b"[7]", overwrite=True)
+    storage.rename(f"{third.directory}/0.undone", f"{third.directory}/0.json")
+    with pytest.raises(ReplicationError, match="kept is unreadable"):
+        Journal(storage, base).kept()
