@@ -15,7 +15,7 @@ from itertools import product
 
 from hive_replication.dump.format.record_types import FileGroup
 from hive_replication.dump.functions import function_record
-from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations
+from hive_replication.dump.incremental.present_location import Location, Lookup, PresentLocations, table_of
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
@@ -68,8 +68,8 @@ class EventFiles:
                 "the event is dumped without files: the load holds its table", extra=about(row.database, row.table, row.evid)
             )
             return ()
-        table = getattr(event, "after", None) or getattr(event, "table_object", None)
-        without_files = isinstance(table, Table) and is_transactional(table)  # those are what transactions wrote
+        table = table_of(event)
+        without_files = table is not None and is_transactional(table)  # those are what transactions wrote
         if without_files and not (isinstance(event, r.AlterTable) and event.may_cascade):
             return ()
         return self._of(event)
@@ -111,7 +111,7 @@ class EventFiles:
 
     def _cascaded(self, event: r.AlterTable) -> list[str]:
         """Partitions that have the columns now that an event gave to their table; none where the table is gone by now."""
-        table = self._locations.find_table(event.names[-1], event.evid).table
+        table = self._locations.find_table(event.names[-1], event.evid, event.after).table
         try:
             found = self._source.metastore.partitions(event.database, table) if table else ()
             having = [partition for partition in found if columns_of(partition) == columns_of(event.after)]

@@ -16,7 +16,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partition_filters import FilterOf
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.types import NotificationEvent
+from hive_replication.metastore.types import NotificationEvent, Table
 from hive_replication.storage import paths
 
 _NEAR = 10_000  # events
@@ -121,9 +121,16 @@ class PresentLocations:
                     return found
                 self._read_on(min(end, self._until + _NEAR))
 
-    def find_table(self, table: str, evid: int) -> Location:
-        """The present location of a table that had this name after an event."""
-        lookup = Lookup("", table, "", evid)
+    def find_table(self, table: str, evid: int, seen: Table | None = None) -> Location:
+        """The present location of a table that had this name after an event.
+
+        Args:
+            table: its name.
+            evid: the event.
+            seen: what the event tells of it; without it, the log is read to its end.
+        """
+        location, created = (seen.sd.location if seen.sd else "", seen.createTime or 0) if seen else ("", 0)
+        lookup = Lookup(location or "", table, "", evid, created=created)
         return self.find([lookup])[lookup]
 
     def settled(self, table: str, evid: int) -> bool:
@@ -223,3 +230,9 @@ def followed(events: Iterable[r.Event], location: str | None, table: str, partit
             case _:
                 pass
     return Location(location, since, table, partition)
+
+
+def table_of(event: r.Event | None) -> Table | None:
+    """What an event tells of its table afterwards; None of one that tells nothing, or leaves none."""
+    found = getattr(event, "after", None) or getattr(event, "table_object", None)
+    return found if isinstance(found, Table) else None

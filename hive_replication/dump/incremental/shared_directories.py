@@ -21,7 +21,7 @@ from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_external, is_transactional
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import paths
 from hive_replication.storage.boundary import qualified
 
@@ -38,12 +38,14 @@ class _Change:
         table: its table.
         name: its name.
         location: its directory.
+        created: when it was created, 0 where the event does not tell.
         takes: whether what lay there goes, also from partitions inside of it.
     """
 
     table: Table
     name: str
     location: str
+    created: int
     takes: bool = False
 
     @property
@@ -111,7 +113,7 @@ class SharedDirectories:
         found = set(self._of(event, change.table).of(_place(change.location, change.table), takes=change.takes))
         found.discard(change.name)
         if found:  # it may be one of them by now: a rename leaves an external partition where it is
-            itself = Lookup(change.location, event.row.table, change.name, event.evid)
+            itself = Lookup(change.location, event.row.table, change.name, event.evid, created=change.created)
             found.discard(self.locations.find([itself])[itself].partition)
         return found
 
@@ -130,7 +132,7 @@ class SharedDirectories:
         """The partitions of a table; read once for all events of it under a name."""
         name = event.row.table
         if name not in self._readers:
-            now = self.locations.find_table(name, event.evid).table
+            now = self.locations.find_table(name, event.evid, table).table
             self._readers[name] = self._read(now, table) if now else _Readers()
         return self._readers[name]
 
@@ -158,11 +160,15 @@ def _changes(event: r.Event | None) -> Iterator[_Change]:
     match event:
         case r.AddPartition():
             for added in event.partitions:
-                yield _Change(event.table_object, added.name, added.partition.sd.location or "")
+                yield _change(event.table_object, added.name, added.partition)
         case r.Insert(partition=partition) if partition is not None:
-            yield _Change(event.table_object, event.partition_name, partition.sd.location or "", event.replace)
+            yield _change(event.table_object, event.partition_name, partition, takes=event.replace)
         case r.AlterPartition(truncate=True):
             for one in event.changes:
-                yield _Change(event.table_object, one.after_name, one.after.sd.location or "", takes=True)
+                yield _change(event.table_object, one.after_name, one.after, takes=True)
         case _:
             pass
+
+
+def _change(table: Table, name: str, partition: Partition, *, takes: bool = False) -> _Change:
+    return _Change(table, name, partition.sd.location or "", partition.createTime or 0, takes)

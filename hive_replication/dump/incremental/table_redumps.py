@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.format.record_types import DumpResult
-from hive_replication.dump.incremental.present_location import PresentLocations
+from hive_replication.dump.incremental.present_location import PresentLocations, table_of
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.events import redumps
@@ -50,14 +50,15 @@ class TableRedumps:
             shared: other partitions at the directories of its own (see ``shared_directories``).
         """
         if self.dump is not None and shared:
-            return self._directory(event.row.table, event.evid)
+            return self._directory(event)
         if self.dump is None or event.row.type not in redumps.TYPES or event.event is None:
             return ""
         needed = isinstance(event.event, Entered) or redumps.is_unclear(event.event, acid=self.source.acid)
-        return self._directory(event.row.table, event.evid) if needed else ""
+        return self._directory(event) if needed else ""
 
-    def _directory(self, table: str, evid: int) -> str:
-        if self.locations.find_table(table, evid).table != table:
+    def _directory(self, event: LogEvent) -> str:
+        table = event.row.table
+        if self.locations.find_table(table, event.evid, table_of(event.decoded)).table != table:
             return ""
         if table not in self._made:
             assert self.dump is not None  # noqa: S101 - redump asks only then

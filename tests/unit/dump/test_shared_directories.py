@@ -56,7 +56,7 @@ class Log:
         self.read[table] += 1
         return self.there[table]
 
-    def _find(self, table: str, evid: int) -> SimpleNamespace:
+    def _find(self, table: str, evid: int, _: Table) -> SimpleNamespace:
         return SimpleNamespace(table=self.now.get((table, evid), table if not self.now else ""))
 
     def _followed(self, lookups: list[Lookup]) -> dict[Lookup, Location]:
