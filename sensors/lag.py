@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from hive_replication.connect import Connection
 from hive_replication.errors import OF_ONE_DATABASE, ReplicationError, Unreachable
 from hive_replication.failover import ReplicaRole, role_now
-from hive_replication.lag import Lag, LagReader, TableLag
+from hive_replication.lag import MOST_EVENTS, Lag, LagReader, TableLag
 from hive_replication.markdown import escaped
 from hive_replication.policy import Policy
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -34,8 +34,6 @@ _INTERVAL = 30
 _BEHIND = 60.0  # seconds between two observations of a lag
 _AT_REST = 3600.0
 _MOST_TABLES = 20  # in one tick; those with the greatest lag first
-# Of the log in one tick: some 15 s of its limit of 60 s, twice that where databases are far behind; the next tick continues.
-MOST_EVENTS = 10_000
 _GIVEN_UP = 300.0  # seconds after which another reading begins: no call of a metastore waits so long here
 _PATIENCE = 40.0  # seconds: longer than a reading takes, and with it a tick ends in time
 

@@ -26,7 +26,7 @@ from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
 from hive_replication.dump.source_boundary import not_its_own
 from hive_replication.errors import ReplicationError
-from hive_replication.lag import LagReader
+from hive_replication.lag import MOST_EVENTS, LagReader
 from hive_replication.load.operations.transactions import why_unable
 from hive_replication.load.replica.own_location import own_location
 from hive_replication.metastore.client import Metastore
@@ -132,7 +132,7 @@ def _lags(connection: Connection) -> tuple[float, list[Finding]]:
     """Seconds that the slowest replica is behind, and what is wrong with the log's reach."""
     behind, findings = 0.0, list[Finding]()
     try:
-        lags = LagReader(connection.source, connection.target).read()
+        lags = LagReader(connection.source, connection.target, most_events=MOST_EVENTS).read_on()
     except ReplicationError as problem:
         advice = "correct what the message says; until then the lag of the replicas is not known"
         return behind, [warning("source", "lag", str(problem), advice)]

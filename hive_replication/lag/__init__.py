@@ -6,6 +6,6 @@ Keep out of here: who shows the figures (``cli``, ``repl_assets``, ``sensors``).
 """
 
 from hive_replication.lag.compute_lag import Lag, TableLag
-from hive_replication.lag.reader import LagReader, lag, lags_reachable
+from hive_replication.lag.reader import MOST_EVENTS, LagReader, lag, lags_reachable
 
-__all__ = ["Lag", "LagReader", "TableLag", "lag", "lags_reachable"]
+__all__ = ["MOST_EVENTS", "Lag", "LagReader", "TableLag", "lag", "lags_reachable"]

@@ -19,7 +19,7 @@ from hive_replication.connect.databases import matched, with_databases
 from hive_replication.connect.hanging_storage import require_answers, require_reachable
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.lag.compute_lag import Lag, TableLag
-from hive_replication.lag.reader import LagReader
+from hive_replication.lag.reader import MOST_EVENTS, LagReader
 from hive_replication.load.journal.journal import finished_loads
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
@@ -27,7 +27,6 @@ from hive_replication.policy import Policy
 _LOG = logging.getLogger(__name__)
 
 _PREFIX = "hive_replication_"
-_MOST_EVENTS = 10_000  # of the log in one reading, some 15 s; the next one continues
 _TIMEOUT, _ATTEMPTS = 15.0, 2  # seconds for the answer of one call, and how many
 _PATIENCE = 3.0  # seconds that a scrape waits for a reading: Prometheus waits 10 s by default
 _TOO_OLD = 60.0  # seconds of a reading after which the figures of the one before are served no more
@@ -59,7 +58,7 @@ class _Reader:
     def _connect(self, policy: Policy) -> None:
         connection = connected(policy, self._metastore, timeout=_TIMEOUT, retries=_ATTEMPTS)
         self._target, self._dumps, self._resolved = connection.target, connection.store.storage, policy
-        self._lags = LagReader(connection.source, connection.target, most_events=_MOST_EVENTS)
+        self._lags = LagReader(connection.source, connection.target, most_events=MOST_EVENTS)
 
     def read(self) -> _Observation:
         """What there is to tell now."""

@@ -23,6 +23,8 @@ from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.recover import history_gap
 
+#: Events of the log that a reading takes where no more are asked for: some 15 s; the next one continues.
+MOST_EVENTS = 10_000
 _MOST_FILES = 1_000
 _CHANGED = "the policy takes other tables or partitions than the replica was made with: the next load settles that"
 
@@ -75,6 +77,13 @@ class LagReader:
             else _without_state(Lag(name, policy.target_of(name), None, current, None, None), unreadable[name])
             for name in self._databases
         )
+
+    def read_on(self) -> tuple[Lag, ...]:
+        """Reads of the log as much as it takes to know since when an event waits, of each database."""
+        found = self.read()
+        while any(one.waiting is None and not one.complete and not one.gap for one in found):
+            found = self.read()
+        return found
 
     def _is_far(self, state: ReplicaState, current: int) -> bool:
         start = start_of(state, undone=True)
@@ -177,15 +186,16 @@ def _without_state(known: Lag, error: ReplicationError) -> Lag:
     return replace(known, gap=str(error), unreadable=not hidden, hidden="target" if hidden else "")
 
 
-def lag(source: Source, target: Target, database: str) -> Lag:
+def lag(source: Source, target: Target, database: str, *, most_events: int | None = None) -> Lag:
     """The lag of one database now.
 
     Args:
         source: the source side.
         target: the target side.
         database: source name.
+        most_events: events of the log to read, more only as long as none of them waits; None for all.
 
     Raises:
         Unreachable: a metastore does not answer.
     """
-    return LagReader(source, target, [database]).read()[0]
+    return LagReader(source, target, [database], most_events=most_events).read_on()[0]

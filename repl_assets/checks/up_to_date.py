@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from hive_replication.lag import Lag, lag
+from hive_replication.lag import MOST_EVENTS, Lag, lag
 from hive_replication.markdown import escaped
 from hive_replication.units import duration
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -32,7 +32,7 @@ def up_to_date_check(specs: Specs, database: CatalogDatabase) -> dg.AssetChecksD
     def up_to_date(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         connection = connected_engine(context, names).connection
         with as_dagster_failure():
-            found = lag(connection.source, connection.target, database.name)
+            found = lag(connection.source, connection.target, database.name, most_events=MOST_EVENTS)
         return dg.AssetCheckResult(**answer(found, passed=is_up_to_date(found, target)))
 
     return up_to_date

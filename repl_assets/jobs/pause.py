@@ -4,7 +4,7 @@
 import dagster as dg
 
 from hive_replication import operate
-from hive_replication.lag import lag
+from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.process import acting_as
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, UP_TO_DATE
@@ -65,7 +65,7 @@ def _observe(context: dg.OpExecutionContext, engine: Engine, specs: Specs, datab
     """Says on the database's page whether it is paused now; the lag sensor would, too, but not at once."""
     key, connection = specs.names.database(database.name, "load"), engine.connection
     with as_dagster_failure():
-        found = lag(connection.source, connection.target, database.name)
+        found = lag(connection.source, connection.target, database.name, most_events=MOST_EVENTS)
     metadata = {"action": action, "by": engine.by, "stopped by an operator": found.stopped or "no"}
     context.log_event(dg.AssetObservation(key, metadata=metadata, description=f"{action} by {engine.by}"))
     fields = answer(found, passed=is_up_to_date(found, specs.policy.lag_target_seconds))

@@ -227,8 +227,12 @@ def lag_metadata(found: Lag) -> dict[str, Any]:
         metadata["held"] = markdown_table(("table", "why"), found.held, len(found.held))
     texts = {"gap": found.gap, "policy": found.changed, "not replicated any more": ", ".join(found.left)}
     texts["stopped by an operator"] = found.stopped
-    texts["so far"] = "" if found.complete or found.waiting is None else _TOO_LOW
-    return metadata | {name: text for name, text in texts.items() if text}
+    return metadata | {name: text for name, text in texts.items() if text} | so_far(found)
+
+
+def so_far(found: Lag) -> dict[str, str]:
+    """Metadata of a lag whose figures are too low."""
+    return {} if found.complete or found.waiting is None else {"so far": _TOO_LOW}
 
 
 def role_metadata(role: ReplicaRole | None) -> dict[str, Any]:

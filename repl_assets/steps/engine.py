@@ -15,7 +15,7 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.errors import MissingEvents, Outdated, ReplicationError
-from hive_replication.lag import lag
+from hive_replication.lag import MOST_EVENTS, lag
 from hive_replication.load.command import repl_load
 from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -28,7 +28,7 @@ from hive_replication.repair import DUMPS, bring_up, to_dump
 from hive_replication.statements import ReplDump, ReplLoad
 from repl_assets.catalog.dead_runs import process_tag
 from repl_assets.catalog.keys import DATABASE_TAG, HEARTBEAT_TAG, TAG_LENGTH, Names, Window, database_of
-from repl_assets.recording.metadata import lag_figures
+from repl_assets.recording.metadata import lag_figures, so_far
 
 if TYPE_CHECKING:
     from resources.connection import ReplicationConnection
@@ -241,11 +241,11 @@ class Engine:
             except NotFound:
                 return []
 
-    def lag(self, database: str) -> dict[str, float | int]:
+    def lag(self, database: str) -> dict[str, float | int | str]:
         """The current lag of the replica as metadata; empty, with a warning, if it cannot be determined."""
         try:
-            found = lag(self.connection.source, self.connection.target, database)
+            found = lag(self.connection.source, self.connection.target, database, most_events=MOST_EVENTS)
         except ReplicationError as error:
             self.log.warning("the lag of %s is not recorded: %s", database, error)
             return {}
-        return lag_figures(found)
+        return lag_figures(found) | so_far(found)

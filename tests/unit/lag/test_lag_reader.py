@@ -12,7 +12,7 @@ import pytest
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Unreachable
-from hive_replication.lag import Lag, LagReader
+from hive_replication.lag import Lag, LagReader, lag
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.faults import MetastoreError
@@ -61,6 +61,17 @@ def test_a_database_far_behind_hides_no_other(monkeypatch: pytest.MonkeyPatch) -
         assert (hot.waiting, hot.complete, hot.bytes_waiting) == (waiting, False, None)
         assert _seconds(hot) - _seconds(quiet) == pytest.approx(_END - 2 - 6, abs=5)
         assert (quiet.waiting, quiet.complete) == (1, True)
+
+
+def test_one_lag_takes_no_more_of_a_long_log_than_tells_since_when_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for database, until, waiting in (("hot", 15, 10), ("quiet", _END, 1)):
+        log = Log()
+        lags = reader(monkeypatch, log, 10, **{database: 5})
+        found = lag(lags._source, lags._target, database, most_events=10)
+        assert log.read == list(range(6, until + 1))
+        assert (found.waiting, found.complete) == (waiting, until == _END)
+    whole = lag(lags._source, lags._target, "quiet")
+    assert (whole.waiting, whole.complete) == (1, True)
 
 
 def test_each_event_is_read_once_where_none_is_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
