@@ -15,13 +15,15 @@ from itertools import islice
 from typing import TypeVar
 
 from hive_replication.dump.source import Source
-from hive_replication.errors import MissingEvents
+from hive_replication.errors import MissingEvents, ReplicationError
+from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
+from hive_replication.verify.acid import Seen
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
 from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.witness.comparison import (
@@ -186,7 +188,7 @@ class Look:
     def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part) -> list[Files]:
         """What is read of the files of a table, or of several of its partitions, as they are on both sides."""
         if is_transactional(tables[0]):
-            return [self._transactional_files(*both, tables, part) for both in things]
+            return list(self._transactional_files(things, tables, part)) if things else []
         left = part.shares.checksums
         directories: list[Directories] = []
         for source, target in things:
@@ -200,18 +202,21 @@ class Look:
             found.append((facts.source, facts.target, counts))
         return found
 
-    def _transactional_files(self, source: Thing, target: Thing, tables: Tables, part: _Part) -> Files:
+    def _transactional_files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part) -> Iterator[Files]:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
-        try:
-            right, left = there.files(target), here.files(source)
-        except NOT_COMPARED as error:
-            return {"": str(error)}, {}, Counts(directories=1)
-        part.shares.used(0, 1, 0)
-        counts = Counts(directories=1, files=(len(left), len(right)))
-        sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
-        if sums[0] != sums[1] and same_content(here.rows(source, left), there.rows(target, right), len(left) + len(right)):
-            return None, None, counts
-        return sums[0], sums[1], counts
+        theirs = _listed(there, [target for _, target in things])
+        ours = _listed(here, [source for source, _ in things])
+        for (source, target), left, right in zip(things, ours, theirs, strict=True):
+            if isinstance(left, ReplicationError) or isinstance(right, ReplicationError):
+                yield {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
+                continue
+            part.shares.used(0, 1, 0)
+            counts = Counts(directories=1, files=(len(left), len(right)))
+            sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
+            if sums[0] != sums[1] and same_content(here.rows(source, left), there.rows(target, right), len(left) + len(right)):
+                yield None, None, counts
+            else:
+                yield sums[0], sums[1], counts
 
     def _newest(self) -> set[str]:
         """Tables that the newest rows of the source's log name: no more than a hint where to look first."""
@@ -221,6 +226,21 @@ class Look:
             return {(row.tableName or "").lower() for row in rows if (row.dbName or "").lower() == self._source.database}
         except MissingEvents:
             return set()
+
+
+def _listed(seen: Seen, things: Sequence[Table | Partition]) -> list[tuple[FileRef, ...] | ReplicationError]:
+    """The files of each, or why they cannot be read."""
+    try:
+        return [*seen.many(things)]
+    except NOT_COMPARED:
+        return [_listed_alone(seen, thing) for thing in things]
+
+
+def _listed_alone(seen: Seen, thing: Table | Partition) -> tuple[FileRef, ...] | ReplicationError:
+    try:
+        return seen.files(thing)
+    except NOT_COMPARED as error:
+        return error
 
 
 def _held(thing: Table | Partition, shape: Mapping[str, str], table: Table) -> Held:
