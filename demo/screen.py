@@ -68,10 +68,14 @@ class Screen:
         label: str,
         total: int | None = None,
         size: Callable[[Item], int] | None = None,  # noqa: ARG002
+        number: Callable[[Item], int] | None = None,
     ) -> Iterator[Item]:
         """A bar over a stream of items."""
         with self.bars() as bars:
-            yield from bars.track(items, total=total, description=label)
+            task = bars.add_task(label, total=total)
+            for item in items:
+                yield item
+                bars.advance(task, number(item) if number else 1)
 
 
 def _console() -> Console:

@@ -12,6 +12,8 @@ from hive_replication import units
 Item = TypeVar("Item")
 #: Bytes of an item.
 Size = Callable[[Item], int]
+#: For how many an item counts.
+Number = Callable[[Item], int]
 _EVERY = 10.0  # seconds between two lines of progress
 
 
@@ -23,7 +25,12 @@ class Progress(Protocol):
         ...
 
     def count(
-        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+        self,
+        items: Iterable[Item],
+        label: str,
+        total: int | None = None,
+        size: Size[Item] | None = None,
+        number: Number[Item] | None = None,
     ) -> Iterator[Item]:
         """Iterates over a stream of items, reporting each.
 
@@ -32,6 +39,7 @@ class Progress(Protocol):
             label: what they are, e.g. ``files copied``.
             total: how many there will be, if that is known.
             size: bytes of each, if bytes say more than the number of items.
+            number: for how many of the total each counts, if that is not one.
         """
         ...
 
@@ -49,6 +57,7 @@ class Silent:
         label: str,  # noqa: ARG002
         total: int | None = None,  # noqa: ARG002
         size: Size[Item] | None = None,  # noqa: ARG002
+        number: Number[Item] | None = None,  # noqa: ARG002
     ) -> Iterator[Item]:
         """See :class:`Progress`."""
         return iter(items)
@@ -73,9 +82,9 @@ class Pace:
     def __post_init__(self) -> None:
         self.began = self.clock()
 
-    def add(self, size: int) -> None:
-        """An item is done."""
-        self.items += 1
+    def add(self, size: int, number: int = 1) -> None:
+        """An item is done, or several at once."""
+        self.items += number
         self.bytes += size
 
     def __str__(self) -> str:
@@ -109,13 +118,18 @@ class LoggedProgress:
         return self.count(items, label, len(items))
 
     def count(
-        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+        self,
+        items: Iterable[Item],
+        label: str,
+        total: int | None = None,
+        size: Size[Item] | None = None,
+        number: Number[Item] | None = None,
     ) -> Iterator[Item]:
         """See :class:`Progress`."""
         pace = Pace(total)
         logged = pace.began
         for item in items:
-            pace.add(size(item) if size else 0)
+            pace.add(size(item) if size else 0, number(item) if number else 1)
             if pace.clock() - logged >= self.every:
                 logged = pace.clock()
                 self.log.info("%s: %d of %s%s", label, pace.items, total or "an unknown number", f", {pace}" if str(pace) else "")

@@ -92,8 +92,10 @@ def loading(state: ReplicaState, head: DumpHeader, tables: Iterable[Table], reco
         target=target, name="db", state=state, there=True, exists=True, location=TARGET, image=image, alter=lambda *_: False
     )
     replica.write_state = lambda found: setattr(replica, "state", found)
+    records = list(records)
     reader = SimpleNamespace(
         header=head,
+        number_of_objects=len(records),
         directory="hdfs://dst/dumps/db/1",
         tables=lambda: iter(records),
         partitions=lambda _: iter(()),

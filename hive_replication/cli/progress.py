@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hive_replication.progress import Item, LoggedProgress, Pace, Progress, Size
+from hive_replication.progress import Item, LoggedProgress, Number, Pace, Progress, Size
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -25,7 +25,12 @@ class TerminalProgress:
         return self.count(items, label, len(items))
 
     def count(
-        self, items: Iterable[Item], label: str, total: int | None = None, size: Size[Item] | None = None
+        self,
+        items: Iterable[Item],
+        label: str,
+        total: int | None = None,
+        size: Size[Item] | None = None,
+        number: Number[Item] | None = None,
     ) -> Iterator[Item]:
         """A step of a stream of items; its bar goes when it ends."""
         pace = Pace(total)
@@ -33,8 +38,9 @@ class TerminalProgress:
         try:
             for item in items:
                 yield item
-                pace.add(size(item) if size else 0)
-                self._bars.update(task, advance=1, pace=str(pace))
+                done = number(item) if number else 1
+                pace.add(size(item) if size else 0, done)
+                self._bars.update(task, advance=done, pace=str(pace))
         finally:
             self._bars.remove_task(task)
 

@@ -15,6 +15,7 @@ from hive_replication.load.operations.constraints import FOREIGN, SetConstraints
 from hive_replication.load.operations.functions import given_up_functions
 from hive_replication.load.operations.left_open import end_left
 from hive_replication.load.operations.transactions import replay_policy, why_unable
+from hive_replication.load.parts_of_load import PartsOfLoad
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.plan.bootstrap_objects import ObjectPlanner
@@ -78,9 +79,10 @@ def load_objects(session: Session, *, repair: bool) -> None:
     _begin(session, whole_database=whole_database)
     end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
-    lanes = _lanes(session, records, known, repair=repair, whole_database=whole_database)
-    for batch in in_batches(lanes, None if session.dry else _MOST):
-        _carry_out(session, SegmentPlan(tuple(batch)), known)
+    session.progress = parts = PartsOfLoad(session.progress, session.reader.number_of_objects)
+    lanes = _lanes(session, records, known, parts, repair=repair, whole_database=whole_database)
+    batches = in_batches(lanes, None if session.dry else _MOST)
+    parts.carry_out(batches, lambda batch: _carry_out(session, SegmentPlan(tuple(batch)), known))
     _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session, repair=repair)), known)
     _finish(session, records, repair=repair, whole_database=whole_database)
 
@@ -154,7 +156,7 @@ def _begin(session: Session, *, whole_database: bool) -> None:
 
 
 def _lanes(
-    session: Session, records: list[TableRecord], known: KnownObjects, *, repair: bool, whole_database: bool
+    session: Session, records: list[TableRecord], known: KnownObjects, parts: PartsOfLoad, *, repair: bool, whole_database: bool
 ) -> Iterator[LanePlan]:
     """All lanes, each planned when it is asked for."""
     header, mapping = session.reader.header, session.mapping
@@ -162,7 +164,7 @@ def _lanes(
     exists = session.replica.there  # a plan does not create the database
     surplus = surplus_names(session, _wanted(session, records) | left_undone(session)) if whole_database else []
     known.announce(mapping.table(record.name) for record in records)
-    for record in records:
+    for record in parts.reading(records):
         name = mapping.table(record.name)
         if reason := _why_not_read(session, record.table, record.files, record.name):
             yield LanePlan((name,), session.state.position(name), (), Stop(header.to_evid, reason, refused=True))
@@ -183,7 +185,7 @@ def _lanes(
             filters=header.filters,
             excluded=session.target.policy.excluded,
         )
-        partitions = (_validated_partition(session, part) for part in session.reader.partitions(record.name))
+        partitions = (_validated_partition(session, part) for part in parts.reading(session.reader.partitions(record.name)))
         for lane, skipped in planner.plan(record, partitions, None if session.dry else _MOST):
             session.skipped += skipped
             yield lane

@@ -68,6 +68,11 @@ class _Prefix:
         """URI of the dump directory."""
         return self._reader.directory
 
+    @property
+    def number_of_objects(self) -> int:
+        """Of a dump of events: none."""
+        return self._reader.number_of_objects
+
     def tables(self) -> Iterator[TableRecord]:
         """Of a dump of events: none."""
         return self._reader.tables()

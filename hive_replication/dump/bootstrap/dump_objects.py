@@ -41,7 +41,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         source: the source side.
         scope: what to dump.
         writer: where to.
-        progress: shows the number of tables read.
+        progress: shows the numbers of tables and partitions read.
         known: tables to leave out as long as no event concerns them: the fold begins with the first event after they were
             compared, and what it meets is read like any other. So those that are left out stand at ``to_evid``, too.
 
@@ -53,7 +53,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
     begin = known.evid if known else writer.done.evid if writer.done else source.metastore.current_event_id()
     left = set(known.tables) if known else set[str]()
     boundary = source.boundary(scope.database, database)
-    reader = ObjectReader(source, scope, writer, source.lister(boundary))
+    reader = ObjectReader(source, scope, writer, source.lister(boundary), progress=progress)
     _read_all(source, reader, begin, left, progress)
     metadata_only = source.policy.metadata_only
     fold = Fold(writer, scope.database, reader.reads, source.includes(scope), database, left, metadata_only, source.acid)

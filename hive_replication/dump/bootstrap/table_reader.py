@@ -19,6 +19,7 @@ from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
+from hive_replication.progress import Progress, Silent
 
 _BATCH = 500
 
@@ -38,7 +39,7 @@ class ObjectReader:
     ``reads`` tells for each table name that is in the dump when it was read; ``skipped`` why others are not; ``children`` which
     tables have foreign keys that point at a table. ``begun`` tells of those that are being read the event id before, and the last
     partition that is in the dump. ``writing`` is held while the writer, ``reads`` and ``begun`` are in use; ``checkpoint`` is
-    noted with them, as long as the dump only grows.
+    noted with them, as long as the dump only grows. ``progress`` shows the partitions of each table.
     """
 
     source: Source
@@ -51,6 +52,7 @@ class ObjectReader:
     begun: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     writing: Lock = field(default_factory=Lock)
     checkpoint: Checkpoint | None = None
+    progress: Progress = field(default_factory=Silent)
 
     def names(self) -> list[str]:
         """Tables of the scope at this moment.
@@ -88,7 +90,10 @@ class ObjectReader:
             record = self._with_attached(TableRecord(table, files))
             with self.writing:
                 self.writer.put_table(record)
-            for until, parts in self._partitions(table, last) if table.partitionKeys and not metadata_only else ():
+            wanted = self._wanted(table, last) if table.partitionKeys and not metadata_only else []
+            read = self._partitions(table, wanted)
+            label = f"partitions of {name} read"
+            for until, parts in self.progress.count(read, label, len(wanted), number=lambda one: len(one[1])):
                 with self.writing:
                     for part in parts:
                         self.writer.put_partition(part)
@@ -139,14 +144,18 @@ class ObjectReader:
         for parent in filter(None, (one.parent for one in record.constraints)):
             self.children.setdefault(parent[1], set()).add(record.name)
 
-    def _partitions(self, table: Table, last: str) -> Iterator[tuple[str, list[PartitionRecord]]]:
-        """The partitions after one, in order of their names, a batch at a time, each with the name up to which it goes."""
-        name, metastore = table.tableName.lower(), self.source.metastore
-        columns, kept = [column.name for column in table.sd.cols], not is_external(table)
+    def _wanted(self, table: Table, last: str) -> list[str]:
+        """Names of the partitions after one, in order."""
         wanted = self.scope.partitions
         if wanted is None:
-            wanted = metastore.partition_names(self.scope.database, name)
-        for batch in batches(sorted(one for one in wanted if one > last), _BATCH):
+            wanted = self.source.metastore.partition_names(self.scope.database, table.tableName.lower())
+        return sorted(one for one in wanted if one > last)
+
+    def _partitions(self, table: Table, wanted: Sequence[str]) -> Iterator[tuple[str, list[PartitionRecord]]]:
+        """Partitions, a batch at a time, each with the name up to which it goes."""
+        name, metastore = table.tableName.lower(), self.source.metastore
+        columns, kept = [column.name for column in table.sd.cols], not is_external(table)
+        for batch in batches(wanted, _BATCH):
             found = by_name(table, metastore.partitions(self.scope.database, name, batch))
             names = sorted(found)
             statistics = metastore.partition_statistics(self.scope.database, name, columns, names)

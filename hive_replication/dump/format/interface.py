@@ -110,6 +110,11 @@ class DumpReader(Protocol):
         """The dump's header."""
         ...
 
+    @property
+    def number_of_objects(self) -> int:
+        """Tables and partitions that the dump has."""
+        ...
+
     def tables(self) -> Iterator[TableRecord]:
         """Tables in order of their names."""
         ...

@@ -32,6 +32,11 @@ class ReaderBase:
         self._files = DumpFiles(storage, directory, ack.digests)
         self.header: DumpHeader = self._guard(self._read_header)
 
+    @property
+    def number_of_objects(self) -> int:
+        """Tables and partitions that the dump has."""
+        return self._ack.tables + self._ack.partitions
+
     def verify(self) -> None:
         """Compares every file with its digest, and the numbers of records with those of the ack file.
 
