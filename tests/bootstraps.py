@@ -86,7 +86,9 @@ class Tables:
 
 def loading(state: ReplicaState, head: DumpHeader, tables: Iterable[Table], records: Iterable[TableRecord] = ()) -> Loading:
     """A load of a dump into a target that stands somewhere and has these tables."""
-    target = SimpleNamespace(policy=POLICY, metastore=Tables({one.tableName: one for one in tables}), identity="target")
+    target = SimpleNamespace(
+        policy=POLICY, metastore=Tables({one.tableName: one for one in tables}), identity="target", storage=None
+    )
     image = database_with_state(Database("db", locationUri=TARGET, parameters={}), state)
     replica = SimpleNamespace(
         target=target, name="db", state=state, there=True, exists=True, location=TARGET, image=image, alter=lambda *_: False

@@ -12,7 +12,7 @@ from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
-from hive_replication.load.operations.functions import given_up_functions
+from hive_replication.load.operations.functions import differing_copies, given_up_functions
 from hive_replication.load.operations.left_open import end_left
 from hive_replication.load.operations.transactions import replay_policy, why_unable
 from hive_replication.load.parts_of_load import PartsOfLoad
@@ -219,12 +219,13 @@ def _present(session: Session, table: Table | None) -> TargetPartitions:
 def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
     records = [_validated_function(record) for record in session.reader.functions()]
     found = session.target.metastore.functions(session.database) if session.replica.there else []
-    by_name = {function.functionName.lower(): function for function in found}
+    there = {function.functionName.lower(): function for function in found}
     evid, other = session.reader.header.to_evid, _other_history(session, repair=repair)
-    outside = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
-    view = TargetView(session.state)
-    given_up = given_up_functions(session.target, session.database, found)
-    lanes = plan_functions(session.mapping, view, records, by_name, evid, other_history=other, outside=outside, given_up=given_up)
+    held = {one.name: reason for one in records if (reason := _why_not_read(session, one.function, one.files, one.name))}
+    view, mapping = TargetView(session.state), session.mapping
+    gone = given_up_functions(session.target, session.database, found)
+    again = differing_copies(session.target.storage, mapping, records, there, evid) if repair else frozenset[str]()
+    lanes = plan_functions(mapping, view, records, there, evid, other_history=other, outside=held, given_up=gone, differing=again)
     return [lane for lane in lanes if lane.names[0] not in left_undone(session)]
 
 

@@ -7,9 +7,11 @@ none is left, but where the policy's ``conflicts`` let replicas take its place, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.errors import Refused
 from hive_replication.events.event_records import function_name
 from hive_replication.events.files import FileRef
@@ -21,7 +23,7 @@ from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Function
-from hive_replication.storage import paths
+from hive_replication.storage import NoChecksum, Storage, paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,50 @@ def state_id(function: Function, home: str) -> int | None:
     return None
 
 
-def create_function(mapping: NameMapping, function: Function, files: tuple[FileRef, ...], evid: int) -> CreateFunction:
+def differing_copies(
+    storage: Storage, mapping: NameMapping, records: Iterable[FunctionRecord], found: Mapping[str, Function], evid: int
+) -> frozenset[str]:
+    """Names of functions of an event whose copied resources are not proven to be those of a dump: damaged, older or gone.
+
+    Args:
+        storage: the target's.
+        mapping: names and paths.
+        records: of the dump.
+        found: the target's functions, by name.
+        evid: the event; functions of others get their resources anew, or are left.
+    """
+    there = ((one, found[one.name]) for one in records if one.name in found)
+    alike = [(one, made) for one, made in there if state_id(made, home_of(mapping, one.name)) == evid]
+    return frozenset(one.name for one, made in alike if not all(_proven(storage, *pair) for pair in _copies(one, made)))
+
+
+def _copies(record: FunctionRecord, there: Function) -> Iterator[tuple[FileRef, str]]:
+    """Resources that are copied, and where their copies are."""
+    files = {file.uri: file for file in record.files}
+    for ours, theirs in zip(record.function.resourceUris or (), there.resourceUris or (), strict=False):
+        if ours.uri in files:
+            yield files[ours.uri], theirs.uri
+
+
+def _proven(storage: Storage, file: FileRef, copy: str) -> bool:
+    with suppress(NoChecksum, FileNotFoundError, Refused):  # its blocks are lost, it is gone, or no place of ours
+        found = storage.checksum(copy)
+        return found is not None and found.value == file.checksum
+    return False
+
+
+def _beside(there: Function, home: str) -> str:
+    """A directory of the same event for resources whose copies are not to be touched: who has loaded them goes on using them."""
+    for resource in there.resourceUris or ():
+        evid, *rest = resource.uri.removeprefix(home + "/").split("/")
+        if resource.uri.startswith(home + "/"):
+            return f"{home}/{evid}/{int(rest[0]) + 1 if len(rest) > 1 and rest[0].isdigit() else 1}"
+    raise AssertionError(f"{there.functionName} has no resource below {home}")
+
+
+def create_function(
+    mapping: NameMapping, function: Function, files: tuple[FileRef, ...], evid: int, instead: Function | None = None
+) -> CreateFunction:
     """The operation for a function of the source (pure).
 
     Args:
@@ -141,10 +186,11 @@ def create_function(mapping: NameMapping, function: Function, files: tuple[FileR
         function: as the source has it.
         files: its resources that are copied.
         evid: event id that it is of.
+        instead: the replica of that very event whose resources are not what they were.
     """
     name = function.functionName.lower()
     home = home_of(mapping, name)
-    directory = f"{home}/{evid}"
+    directory = _beside(instead, home) if instead else f"{home}/{evid}"
     copied = {file.uri: f"{directory}/{file.relative}" for file in files}
     image = owned_on_target(function, mapping.owners)
     image.dbName, image.catName = mapping.target_database, None

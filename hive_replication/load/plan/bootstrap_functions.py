@@ -26,6 +26,7 @@ def plan_functions(
     other_history: bool = False,
     outside: Mapping[str, str] | None = None,
     given_up: Collection[str] = (),
+    differing: Collection[str] = (),
 ) -> list[LanePlan]:
     """Lanes that bring the target's functions to those of a dump of objects: what is missing, older or gone (pure).
 
@@ -38,6 +39,7 @@ def plan_functions(
         other_history: the event ids of the target's functions say nothing.
         outside: functions whose resources may not be read, with the reason: they are held.
         given_up: names of functions that go although they are no replicas: what an old source had made itself.
+        differing: names of functions of the dump's event whose resources are to be copied again.
     """
     operations: list[CustomOperation] = []
     wanted: set[str] = set()
@@ -46,9 +48,10 @@ def plan_functions(
         if outside and record.name in outside:
             continue
         there = state_id(found[record.name], home_of(mapping, record.name)) if record.name in found else None
-        if there is None or gate.due(evid, there, other_history=other_history):
-            made = create_function(mapping, record.function, record.files, evid)
-            operations.append(replace(made, force=other_history))
+        again = record.name in differing
+        if there is None or gate.due(evid, there, again=again, other_history=other_history):
+            made = create_function(mapping, record.function, record.files, evid, found[record.name] if again else None)
+            operations.append(replace(made, force=other_history or again))
     for name in sorted(found.keys() - wanted):
         there = state_id(found[name], home_of(mapping, name))
         if name in given_up or (there is not None and gate.due(evid, there, again=True, other_history=other_history)):
