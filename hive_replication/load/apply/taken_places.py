@@ -13,6 +13,7 @@ from hive_replication.load.layout.live_locations import Locations, all_tables, l
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.names import unescape
 from hive_replication.metastore.types import directory_of
 from hive_replication.parallel import Call
 from hive_replication.storage import AlreadyExists, Denied, paths
@@ -38,7 +39,7 @@ class TakenPlaces:
         self._tables = Call(self._locations_of_tables)
         self._read: dict[str, Call[Locations]] = {}
         self._live = Call(partial(live_locations, target.metastore, database))
-        self._partitions: dict[str, Call[dict[str, list[str]]]] = {}
+        self._partitions: dict[str, Call[frozenset[str]]] = {}
         self._owned: dict[str, Call[bool]] = {}
         self._databases = Call(self._locations_of_databases)
         self._claimed: dict[str, Owner] = {}
@@ -73,8 +74,8 @@ class TakenPlaces:
         if not table:
             return False
         with self._lock:  # lanes of other tables do not wait until they are read
-            places = self._partitions.setdefault(table, Call(partial(self._places_of_partitions, table)))
-        return places.result().get(directory, values) != values
+            places = self._partitions.setdefault(table, Call(partial(self._odd_places, table)))
+        return not _spells(directory, values) or directory in places.result()
 
     def is_live(self, directory: str) -> bool:
         """Whether an existing directory below ``external_root`` has data that a table or partition of the database reads."""
@@ -186,7 +187,7 @@ class TakenPlaces:
 
     def _locations_of_partitions(self, table: str) -> Locations:
         try:
-            return Locations(self._places_of_partitions(table))
+            return Locations(map(directory_of, self._target.metastore.partitions(self._database, table)))
         except NotFound:
             return Locations(())
 
@@ -194,8 +195,16 @@ class TakenPlaces:
         root = self._target.policy.external_root
         return bool(root) and paths.is_under(directory, str(root).rstrip("/"))
 
-    def _places_of_partitions(self, table: str) -> dict[str, list[str]]:
-        return {directory_of(one): one.values for one in self._target.metastore.partitions(self._database, table)}
+    def _odd_places(self, table: str) -> frozenset[str]:
+        """Directories that do not say by their names whose they are: of a million partitions few, mostly."""
+        found = ((directory_of(one), one.values) for one in self._target.metastore.partitions(self._database, table))
+        return frozenset(place for place, values in found if not _spells(place, values))
+
+
+def _spells(directory: str, values: list[str]) -> bool:
+    """Whether a directory ends with the partition name of these values."""
+    parts = directory.split("/")[-len(values) :]
+    return [unescape(one.partition("=")[2]) for one in parts] == values
 
 
 def _above(directory: str) -> list[str]:

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 
 from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
@@ -26,14 +27,19 @@ class Locations:
     """
 
     def __init__(self, data: Iterable[str], bases: Iterable[str] = ()) -> None:
-        self._data = frozenset(data)
-        # With a slash at the end, everything below a directory sorts right after it.
-        self._sorted = sorted(f"{place}/" for place in self._data.union(bases))
+        # With a slash at the end, everything below a directory sorts right after it. Of millions no text is there twice.
+        found = {f"{place}/" for place in data}
+        self._bases = frozenset(f"{place}/" for place in bases) - found
+        self._sorted = sorted(chain(found, self._bases))
 
     def contains(self, path: str) -> bool:
         """Whether a path is a directory with data, or lies below one."""
         parts = path.split("/")
-        return any("/".join(parts[:length]) in self._data for length in range(1, len(parts) + 1))
+        return any(self._has_data(f"{'/'.join(parts[:length])}/") for length in range(1, len(parts) + 1))
+
+    def _has_data(self, place: str) -> bool:
+        index = bisect_left(self._sorted, place)
+        return self._sorted[index : index + 1] == [place] and place not in self._bases
 
     def touches(self, path: str) -> bool:
         """Whether anything that is in use lies at, above or below a path."""
@@ -87,12 +93,18 @@ def live_locations(metastore: Metastore, database: str, protected: Iterable[str]
         protected: further directories that count as in use.
         but: names of tables that are left out.
     """
-    data, bases = {_normal(place) for place in protected}, set[str]()
-    for table in all_tables(metastore, database, but):
-        if table.sd.location:
-            (bases if table.partitionKeys else data).add(_normal(table.sd.location))
-        data.update(_normal(place) for place in partition_places(metastore, table))
-    return Locations(data, bases)
+    bases = set[str]()
+
+    def data() -> Iterator[str]:
+        yield from protected
+        for table in all_tables(metastore, database, but):
+            if table.sd.location and table.partitionKeys:
+                bases.add(_normal(table.sd.location))
+            elif table.sd.location:
+                yield table.sd.location
+            yield from partition_places(metastore, table)
+
+    return Locations(map(_normal, data()), bases)  # which are known when the data is
 
 
 def _normal(location: str) -> str:

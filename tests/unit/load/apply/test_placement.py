@@ -114,9 +114,8 @@ def test_reading_the_partitions_of_a_table_keeps_no_other_lane_waiting(tmp_path:
 
     def lane(table: str) -> LanePlan:
         content = op.Content((), staging_name(1, 0, transactional=False))
-        return LanePlan(
-            (table,), 0, (op.AddPartitions(1, table, (op.NewPartition("ds=1", Partition(sd=StorageDescriptor()), content),)),)
-        )
+        new = op.NewPartition("ds=1", Partition(values=["1"], sd=StorageDescriptor()), content)
+        return LanePlan((table,), 0, (op.AddPartitions(1, table, (new,)),))
 
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(placer.place, lane("slow"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -35,6 +36,19 @@ LOCATIONS = Locations([f"{BASE}/a", f"{BASE}/p/ds=1"], bases=[f"{BASE}/p"])
 )
 def test_what_is_in_use(path: str, contains: bool, any_below: bool) -> None:
     assert (LOCATIONS.contains(f"{BASE}/{path}"), LOCATIONS.any_below(f"{BASE}/{path}")) == (contains, any_below)
+
+
+def test_a_million_places_take_little_memory() -> None:
+    number = 20_000
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        live = Locations((f"{BASE}/p/ds={n:07d}" for n in range(number)), bases=[f"{BASE}/p"])
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert live.contains(f"{BASE}/p/ds=0000007/f")
+    assert kept / number < 120  # bytes; the text alone takes 90
 
 
 def test_above_a_directory_with_data() -> None:
