@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
@@ -19,6 +18,9 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
 
 _FEW, _MOST = 100, 1000  # events a call, going back
+_FAR = 10_000  # events back for an abort, of which a guess is good enough: most begin a few events before
+_KEPT = 10_000  # answers
+_TYPES = frozenset({"OPEN_TXN", "ALLOC_WRITE_ID_EVENT"})
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,42 @@ class Begun:
         return not self.opened and database not in self.databases
 
 
-def begun_in(metastore: Metastore, transaction: int, evid: int) -> Begun:
+@dataclass(frozen=True)
+class UnnamedAborts:
+    """Beginnings of aborted transactions of which the message names no database; for threads.
+
+    Such a one wrote nothing, or its tables were dropped since. Each failed statement is one, and every database asks for it: the
+    answer is kept. How far it is looked for is bounded: one that is taken for a database which it is not of does nothing there.
+
+    Args:
+        metastore: the source's.
+    """
+
+    metastore: Metastore
+    _known: dict[int, Begun] = field(default_factory=dict[int, Begun])
+
+    def begun(self, event: AbortTransaction) -> Begun:
+        """What the log has of it before its end, as far as it was looked for."""
+        found = self._known.get(event.evid)
+        if found is None:
+            found = begun_in(self.metastore, event.transaction, event.evid, _FAR)
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[event.evid] = found
+        return found
+
+
+def begun_in(metastore: Metastore, transaction: int, evid: int, most: int | None = None) -> Begun:
     """Looks for the beginning of a transaction, back from the event of its end.
 
     Args:
         metastore: the source's.
         transaction: the source's id of it.
         evid: of its end.
+        most: events to look at; None for all that the log has.
     """
     databases: set[str] = set()
-    for event in _before(metastore, evid):
+    for event in _before(metastore, evid, 0 if most is None else max(0, evid - 1 - most)):
         if event.eventType == "OPEN_TXN" and transaction in _opened(event):
             return Begun(frozenset(databases), opened=True)
         if event.eventType == "ALLOC_WRITE_ID_EVENT":
@@ -106,26 +134,16 @@ def begun_in(metastore: Metastore, transaction: int, evid: int) -> Begun:
     return Begun(frozenset(databases), opened=False)
 
 
-def unnamed_abort(source: Source, event: r.Event | None) -> Begun | None:
-    """What the log has of an aborted transaction of which the message names no database; None of other events.
-
-    It wrote nothing, or its tables were dropped since.
-    """
-    if not isinstance(event, AbortTransaction) or event.databases != frozenset():
-        return None
-    return begun_in(source.metastore, event.transaction, event.evid)
-
-
-def _before(metastore: Metastore, evid: int) -> Iterator[NotificationEvent]:
-    """The events before one, the latest first, as far as the log reaches back."""
+def _before(metastore: Metastore, evid: int, after: int) -> Iterator[NotificationEvent]:
+    """The beginnings among the events of ``(after, evid)``, the latest first, as far as the log reaches back."""
     most = _FEW
-    while evid > 1:
-        after = max(0, evid - 1 - most)
-        page = metastore.events_left(after, evid - 1)
-        yield from reversed(page)
-        if not page or page[0].eventId > after + 1:
+    while evid > after + 1:
+        start = max(after, evid - 1 - most)
+        page = metastore.events_left(start, evid - 1)
+        yield from (event for event in reversed(page) if event.eventType in _TYPES)
+        if not page or page[0].eventId > start + 1:
             return
-        evid, most = after + 1, min(4 * most, _MOST)
+        evid, most = start + 1, min(4 * most, _MOST)
 
 
 def _decoded(event: NotificationEvent) -> r.Event | None:

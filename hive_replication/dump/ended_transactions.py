@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from hive_replication.dump.beginnings import unnamed_abort
 from hive_replication.dump.source import Source
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
-from hive_replication.events.transactions import ENDS, CommitTransaction, TransactionEvent
+from hive_replication.events.transactions import ENDS, AbortTransaction, CommitTransaction, TransactionEvent
 
 
 def ended_in(source: Source, row: Notification, databases: Set[str]) -> Set[str]:
@@ -32,7 +31,8 @@ def ended_in(source: Source, row: Notification, databases: Set[str]) -> Set[str]
     event = LogEvent(row).event
     if not isinstance(event, TransactionEvent):
         return databases  # it cannot be read, and may be of any
-    if begun := unnamed_abort(source, event):
+    if isinstance(event, AbortTransaction) and event.is_unnamed:
+        begun = source.unnamed_aborts.begun(event)
         return {name for name in databases if begun.may_be_of(name)}
     named = (event.databases or frozenset()) & databases
     if not isinstance(event, CommitTransaction):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from hive_replication.dump.beginnings import UnnamedAborts
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
@@ -60,6 +61,11 @@ class Source:
     def threads(self) -> Threads:
         """Read or compare tables in parallel."""
         return Threads(self.policy.parallelism.tables, "table")
+
+    @cached_property
+    def unnamed_aborts(self) -> UnnamedAborts:
+        """Knows the beginnings of aborted transactions that name no database."""
+        return UnnamedAborts(self.metastore)
 
     @property
     def identity(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hive_replication.acid.directories import AcidDirectory, base_name
-from hive_replication.dump.beginnings import Beginnings, unnamed_abort
+from hive_replication.dump.beginnings import Beginnings
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.present_location import Lookup, PresentLocations
 from hive_replication.dump.source import Source
@@ -78,8 +78,8 @@ class TransactionReader:
         begun = self._beginnings.passed(event.event.transaction) if isinstance(event.event, TransactionEvent) else 0
         named = ends_transaction(event, self.database, replica=self.replica)
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
-        if not named and (aborted := unnamed_abort(self.source, event.event)):
-            named = aborted.may_be_of(self.database)
+        if not named and isinstance(event.event, AbortTransaction) and event.event.is_unnamed:
+            named = self.source.unnamed_aborts.begun(event.event).may_be_of(self.database)
         if not named and not untold:
             return None
         row = replace(event.row, database=self.database)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hive_replication.dump.beginnings import UnnamedAborts
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.present_location import Location, Lookup
@@ -85,7 +86,8 @@ def record(
         return found
 
     metastore = Metastore(writes, log)
-    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=SimpleNamespace(ls=ls))
+    storage, aborts = SimpleNamespace(ls=ls), UnnamedAborts(metastore)  # type: ignore[arg-type]
+    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_aborts=aborts)
     locations: Any = Locations(place)
     reader = TransactionReader(source, locations, lambda name: name != "outside")
     for one in noted:

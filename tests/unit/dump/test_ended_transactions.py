@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hive_replication.dump.beginnings import UnnamedAborts
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.events.event_records import Notification
 from hive_replication.metastore.transactions import WriteEvent
@@ -33,8 +35,9 @@ def found(row: Notification, *known: str | NotificationEvent, acid: bool = True,
     def events_left(after: int, until: int) -> list[NotificationEvent]:
         return [one for one in known if not isinstance(one, str) and after < one.eventId <= until]
 
-    metastore = SimpleNamespace(write_events=write_events, events_left=events_left)
+    metastore: Any = SimpleNamespace(write_events=write_events, events_left=events_left)
     source: Any = SimpleNamespace(acid=acid, policy=POLICY.model_copy(update=policy), metastore=metastore)
+    source.unnamed_aborts = UnnamedAborts(metastore)
     return set(ended_in(source, row, ASKED)), len(asked)
 
 
@@ -49,7 +52,8 @@ def test_the_message_names_the_databases(kind: str, key: str, named: list[str]) 
     [("COMMIT_TXN", "databases", ["other"]), ("COMMIT_TXN", "databases", []), ("ABORT_TXN", "dbsUpdated", ["other"])],
 )
 def test_transactions_of_others_are_of_none_and_cost_nothing(kind: str, key: str, named: list[str]) -> None:
-    for policy in ({}, {"exclude": ("left_*",)}):
+    policies: tuple[dict[str, Any], ...] = ({}, {"exclude": ("left_*",)})
+    for policy in policies:
         assert found(ended(kind, **{key: named}), "sales.a", **policy) == (set(), 0)
 
 
@@ -62,7 +66,8 @@ def test_of_a_commit_without_names_the_metastore_is_asked_once() -> None:
 
 
 def test_of_a_policy_that_leaves_out_tables_the_metastore_is_asked_which_were_written() -> None:
-    row, policy = ended(databases=["sales", "stock"]), {"exclude": ("left_*",)}
+    row = ended(databases=["sales", "stock"])
+    policy: dict[str, Any] = {"exclude": ("left_*",)}
     assert found(row, "sales.left_out", "stock.left_out", "stock.a", **policy) == ({"stock"}, 1)
     assert found(row, "sales.left_out", **policy) == ({"stock"}, 1), "a commit without rows still ends its transaction"
     assert found(ended(), "sales.left_out", "stock.a", **policy) == ({"stock"}, 1)
@@ -78,6 +83,25 @@ def test_an_abort_without_names_is_of_the_databases_that_it_began_in() -> None:
     assert found(aborted, opened, allocated) == ({"stock"}, 0)
     assert found(aborted, opened) == (set(), 0)
     assert found(aborted, allocated) == (set(ASKED), 0), "nothing tells of others"
+
+
+def test_a_statement_that_failed_after_hours_is_not_looked_for_in_all_of_the_log() -> None:
+    """Each tick of the sensor read it again, until Dagster ended the tick."""
+    calls: list[int] = []
+
+    def events_left(after: int, until: int) -> list[NotificationEvent]:
+        calls.append(until - after)
+        return [NotificationEvent(evid, 0, "INSERT", "sales", "a", "{}") for evid in range(after + 1, until + 1)]
+
+    metastore: Any = SimpleNamespace(events_left=events_left)
+    source: Any = SimpleNamespace(acid=True, policy=POLICY, metastore=metastore, unnamed_aborts=UnnamedAborts(metastore))
+    row = replace(ended("ABORT_TXN", dbsUpdated=[]), evid=100_000)
+    assert ended_in(source, row, ASKED) == ASKED
+    assert len(calls) <= 15
+    assert sum(calls) == 10_000
+    before = len(calls)
+    assert ended_in(source, row, {"stock"}) == {"stock"}
+    assert len(calls) == before, "another database asks for the same"
 
 
 def test_one_that_cannot_be_read_may_be_of_any() -> None:
