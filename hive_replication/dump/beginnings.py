@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
-from hive_replication.events.transactions import AbortTransaction, AllocateWriteIds, opened_by
+from hive_replication.events.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction, opened_by
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
 
@@ -30,10 +30,12 @@ class Beginnings:
     Args:
         metastore: the source's.
         database: lower-case name.
+        replica: whether it is a replica, of whose transactions the log does not name the right databases.
     """
 
     metastore: Metastore
     database: str
+    replica: bool = False
     _noted: dict[int, int] = field(default_factory=dict[int, int])
 
     def note(self, event: NotificationEvent) -> None:
@@ -46,17 +48,19 @@ class Beginnings:
         """A transaction ends: the event that opened it, as far as it is noted; else 0."""
         return self._noted.pop(transaction, 0)
 
-    def require(self, transaction: int, begun: int, evid: int) -> None:
-        """Makes sure that what a transaction wrote would be noted; called after the metastore was asked for that.
+    def require(self, commit: CommitTransaction, begun: int = 0) -> None:
+        """Makes sure that what a transaction wrote would be noted, of which the metastore was asked and knows nothing.
 
         Args:
-            transaction: the source's id of it.
+            commit: of it. One that does not name the database, as none of Hive 4.0 does, is taken for one that wrote nothing.
             begun: what :meth:`passed` has answered.
-            evid: of its commit.
 
         Raises:
             MissingEvents: the log begins after the transaction, or after it got its write ids of the database.
         """
+        transaction, evid = commit.transaction, commit.evid
+        if self.replica or self.database not in (commit.databases or ()):
+            return
         if begun and self.metastore.event(begun) is not None:
             return
         if not begun_in(self.metastore, transaction, evid).may_be_purged_of(self.database):

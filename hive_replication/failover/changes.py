@@ -78,7 +78,7 @@ def _is_new(change: Change, after: int, positions: Mapping[str, int]) -> bool:
 def _change(source: Source, database: str, event: LogEvent, *, replica: bool) -> Change | None:
     row, policy = event.row, source.policy
     if ends_transaction(event, database, replica=replica):
-        return _commit(source, database, event)
+        return _commit(source, event, Beginnings(source.metastore, database, replica))
     if not policy.takes(row.type) or not of_policy(event, database, policy.includes):
         return None
     said = event.event
@@ -92,13 +92,13 @@ def _change(source: Source, database: str, event: LogEvent, *, replica: bool) ->
     return Change(row.evid, row.time, row.type, tuple(filter(policy.includes, names)) if row.table else names)
 
 
-def _commit(source: Source, database: str, event: LogEvent) -> Change | None:
+def _commit(source: Source, event: LogEvent, beginnings: Beginnings) -> Change | None:
     """A commit that wrote to tables of the database; the log itself does not say to which."""
     said = event.event
     if not isinstance(said, CommitTransaction) or not source.acid:
         return None
-    written = {one.table for one in source.metastore.write_events(said.transaction, database)}
-    if not written and database in (said.databases or ()):
-        Beginnings(source.metastore, database).require(said.transaction, 0, event.evid)
+    written = {one.table for one in source.metastore.write_events(said.transaction, beginnings.database)}
+    if not written:
+        beginnings.require(said)
     tables = tuple(sorted(filter(source.policy.includes, written)))
     return Change(event.evid, event.row.time, event.row.type, tables) if tables else None

@@ -60,7 +60,7 @@ class TransactionReader:
 
     @cached_property
     def _beginnings(self) -> Beginnings:
-        return Beginnings(self.source.metastore, self.database)
+        return Beginnings(self.source.metastore, self.database, self.replica)
 
     def note(self, event: NotificationEvent) -> None:
         """Takes notice of an event of the dump, before those after it are recorded: it may begin transactions."""
@@ -85,12 +85,11 @@ class TransactionReader:
         row = replace(event.row, database=self.database)
         if not isinstance(event.event, CommitTransaction):
             return None if self._is_open(event) else EventRecord(row)
-        transaction = event.event.transaction
-        found = self.source.metastore.write_events(transaction, self.database)
+        found = self.source.metastore.write_events(event.event.transaction, self.database)
         if not named and not found:
             return None
         if not found:
-            self._beginnings.require(transaction, begun, event.evid)
+            self._beginnings.require(event.event, begun)
         writes = [one for one in found if self.includes(one.table) and not one.view]
         return EventRecord(row, tuple(_groups(writes)), writes=self._written(writes, event.evid))
 

@@ -26,7 +26,7 @@ from hive_replication.storage.file_status import FileStatus
 TABLE = "hdfs://s/w/db.db/t"
 
 
-def ended(kind: str = "COMMIT_TXN", databases: tuple[str, ...] = ("db",)) -> LogEvent:
+def ended(kind: str = "COMMIT_TXN", databases: tuple[str, ...] | None = ("db",)) -> LogEvent:
     key = "databases" if kind == "COMMIT_TXN" else "dbsUpdated"
     return LogEvent(Notification(7, 0, kind, "", "", json.dumps({"txnid": 3, key: databases})))
 
@@ -76,6 +76,7 @@ def record(
     problem: Exception | None = None,
     log: tuple[NotificationEvent, ...] = (),
     noted: tuple[NotificationEvent, ...] = (),
+    replica: bool = False,
 ) -> EventRecord | None:
     def ls(location: str) -> list[FileStatus]:
         if problem:
@@ -89,7 +90,7 @@ def record(
     storage, aborts = SimpleNamespace(ls=ls), UnnamedAborts(metastore)  # type: ignore[arg-type]
     source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_aborts=aborts)
     locations: Any = Locations(place)
-    reader = TransactionReader(source, locations, lambda name: name != "outside")
+    reader = TransactionReader(source, locations, lambda name: name != "outside", replica)
     for one in noted:
         reader.note(one)
     return reader.record(event)
@@ -167,6 +168,17 @@ def test_what_a_transaction_wrote_that_outlived_the_log_is_missing(log: tuple[No
     """Hive forgets what was written before it forgets the commit: its rows never came, and nothing told so."""
     with pytest.raises(MissingEvents, match="what transaction 3 wrote to 'db', which event 7 commits, is no longer known"):
         record(ended(), log=log, noted=(opening(2, 3, 3),))
+
+
+@pytest.mark.parametrize("databases", [None, (), ("other",)])
+def test_a_long_transaction_that_may_be_of_others_is_no_gap_of_this_database(databases: tuple[str, ...] | None) -> None:
+    """Hive 4.0 names none, and the log of a replica those of others: each database of the policy was compared in full."""
+    found = record(ended(databases=databases))
+    assert (found is not None) == (databases is None)
+    for names in (databases, ("db",)):
+        found = record(ended(databases=names), replica=True)
+        assert found is not None
+        assert (found.groups, found.writes) == ((), ())
 
 
 @pytest.mark.parametrize(
