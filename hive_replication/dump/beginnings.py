@@ -13,11 +13,16 @@ from dataclasses import dataclass, field
 from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
-from hive_replication.events.transactions import AbortTransaction, AllocateWriteIds, CommitTransaction, opened_by
+from hive_replication.events.transactions import (
+    AbortTransaction,
+    AllocateWriteIds,
+    CommitTransaction,
+    opened_by,
+)
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import NotificationEvent
 
-_FEW, _MOST = 100, 1000  # events a call, going back
+_FEW, _MOST = 100, 1000  # events at a time, going back
 _FAR = 10_000  # events back for an abort, of which a guess is good enough: most begin a few events before
 _KEPT = 10_000  # answers
 _TYPES = frozenset({"OPEN_TXN", "ALLOC_WRITE_ID_EVENT"})
@@ -48,6 +53,10 @@ class Beginnings:
         """A transaction ends: the event that opened it, as far as it is noted; else 0."""
         return self._noted.pop(transaction, 0)
 
+    def _is_untold(self, commit: CommitTransaction) -> bool:
+        """Whether a commit does not tell that it is of the database."""
+        return self.replica or self.database not in (commit.databases or ())
+
     def require(self, commit: CommitTransaction, begun: int = 0) -> None:
         """Makes sure that what a transaction wrote would be noted, of which the metastore was asked and knows nothing.
 
@@ -59,7 +68,7 @@ class Beginnings:
             MissingEvents: the log begins after the transaction, or after it got its write ids of the database.
         """
         transaction, evid = commit.transaction, commit.evid
-        if self.replica or self.database not in (commit.databases or ()):
+        if self._is_untold(commit):
             return
         if begun and self.metastore.event(begun) is not None:
             return
@@ -143,9 +152,13 @@ def _before(metastore: Metastore, evid: int, after: int) -> Iterator[Notificatio
     most = _FEW
     while evid > after + 1:
         start = max(after, evid - 1 - most)
-        page = metastore.events_left(start, evid - 1)
-        yield from (event for event in reversed(page) if event.eventType in _TYPES)
-        if not page or page[0].eventId > start + 1:
+        first, found = 0, list[NotificationEvent]()
+        for event in metastore.events_left(start, evid - 1):
+            first = first or event.eventId
+            if event.eventType in _TYPES:  # others may be large
+                found.append(event)
+        yield from reversed(found)
+        if first != start + 1:
             return
         evid, most = start + 1, min(4 * most, _MOST)
 

@@ -126,9 +126,9 @@ class NotificationLog(Calls):
         page = self._page(evid - 1, 1) if evid > 0 else []
         return page[0] if page and page[0].eventId == evid else None
 
-    def events_left(self, after: int, until: int) -> list[NotificationEvent]:
-        """What the log still has of the events of ``(after, until]``, in one call."""
-        return [event for event in self._page(after, until - after) if event.eventId <= until]
+    def events_left(self, after: int, until: int) -> Iterator[NotificationEvent]:
+        """What the log still has of the events of ``(after, until]``, ascending; ids may be left out."""
+        return self._pages(after, until, max(1, until - after))
 
     def fire_insert_event(
         self,

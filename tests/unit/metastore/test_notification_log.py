@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -90,9 +91,9 @@ class Server:
 
     def get_next_notification(self, request: Any) -> Any:
         first = request.lastEvent + 1
-        wanted = range(first, first + request.maxEvents)
         texts = {ids: "x" * size for ids, size in self.sizes.items()}
-        events = [NotificationEvent(eventId=i, message=text) for ids, text in texts.items() for i in ids if i in wanted]
+        left = ((i, text) for ids, text in texts.items() for i in ids if i >= first)
+        events = [NotificationEvent(eventId=i, message=text) for i, text in islice(left, request.maxEvents)]
         self.asked.append(request.maxEvents)
         size = sum(len(one.message) for one in events)
         if size > self.memory:
@@ -102,19 +103,19 @@ class Server:
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], list[int]]:
+def read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Reads all of a server's log."""
 
-    def read(server: Server) -> list[int]:
+    def read(server: Server, until: int = 0) -> list[int]:
         monkeypatch.setattr(Connections, "_connect", Mock(return_value=Mock(client=server)))
         monkeypatch.setattr("tenacity.nap.time.sleep", Mock())
         with Metastore("thrift://a:1") as metastore:
-            return [event.eventId for event in metastore.events(0)]
+            return [event.eventId for event in (metastore.events_left(0, until) if until else metastore.events(0))]
 
     return read
 
 
-def test_small_events_are_read_a_thousand_a_call(read: Callable[[Server], list[int]]) -> None:
+def test_small_events_are_read_a_thousand_a_call(read: Callable[..., list[int]]) -> None:
     server = Server({range(1, 1_001): 2_000})
     assert read(server) == [*range(1, 1_001)]
     assert len(server.asked) == 3
@@ -123,7 +124,7 @@ def test_small_events_are_read_a_thousand_a_call(read: Callable[[Server], list[i
     assert len(many.asked) == 12
 
 
-def test_no_answer_has_many_events_that_are_large(read: Callable[[Server], list[int]]) -> None:
+def test_no_answer_has_many_events_that_are_large(read: Callable[..., list[int]]) -> None:
     server = Server({range(1, 201): 2 << 20})
     assert read(server) == [*range(1, 201)]
     assert max(server.answers) == 50 * (2 << 20)  # before anything is known of them
@@ -132,10 +133,18 @@ def test_no_answer_has_many_events_that_are_large(read: Callable[[Server], list[
     assert read(later) == [*range(1, 1_401)]
 
 
-def test_a_metastore_that_cannot_hold_an_answer_is_asked_for_less(read: Callable[[Server], list[int]]) -> None:
+def test_a_metastore_that_cannot_hold_an_answer_is_asked_for_less(read: Callable[..., list[int]]) -> None:
     for server in (
         Server({range(1, 201): 2 << 20}, memory=64 << 20),
         Server({range(1, 2_001): 1_000, range(2_001, 3_001): 2 << 20}, memory=64 << 20),
     ):
         assert read(server) == [*range(1, server.last + 1)]
         assert 0 < len(server.asked) - len(server.answers) <= 5  # answers that were lost
+
+
+def test_what_the_log_has_left_is_read_to_its_end_whatever_gets_lost(read: Callable[..., list[int]]) -> None:
+    """After a lost answer a quarter of the events was all there was."""
+    server = Server({range(1, 401): 2 << 20, range(401, 1_001): 1_000}, memory=64 << 20)
+    assert read(server, 600) == [*range(1, 601)]
+    assert len(server.asked) > len(server.answers)
+    assert read(Server({range(41, 61): 1_000, range(71, 101): 1_000}), 80) == [*range(41, 61), *range(71, 81)]
