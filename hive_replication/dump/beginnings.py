@@ -14,9 +14,11 @@ from hive_replication.errors import MissingEvents
 from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
 from hive_replication.events.transactions import (
+    ENDS,
     AbortTransaction,
     AllocateWriteIds,
     CommitTransaction,
+    TransactionEvent,
     opened_by,
 )
 from hive_replication.metastore.client import Metastore
@@ -52,6 +54,22 @@ class Beginnings:
     def passed(self, transaction: int) -> int:
         """A transaction ends: the event that opened it, as far as it is noted; else 0."""
         return self._noted.pop(transaction, 0)
+
+    def follow(self, event: NotificationEvent) -> None:
+        """Takes an event of a log that is only looked through for what is missing.
+
+        The metastore is asked about those transactions alone that began before it.
+
+        Raises:
+            MissingEvents: it is a commit, and what it wrote to the database is no longer known.
+        """
+        self.note(event)
+        said = _decoded(event) if event.eventType in ENDS else None
+        begun = self.passed(said.transaction) if isinstance(said, TransactionEvent) else 0
+        if begun or not isinstance(said, CommitTransaction) or self._is_untold(said):
+            return
+        if not self.metastore.write_events(said.transaction, self.database):
+            self.require(said)
 
     def _is_untold(self, commit: CommitTransaction) -> bool:
         """Whether a commit does not tell that it is of the database."""

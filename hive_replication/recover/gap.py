@@ -6,7 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hive_replication.dump.source import Source
+from hive_replication.dump.beginnings import Beginnings
+from hive_replication.dump.source import Source, is_replica
 from hive_replication.errors import BadRequest, MissingEvents, Refused, Unreachable
 from hive_replication.load.replica.ownership import refuse_failed_over
 from hive_replication.load.replica.state import ReplicaState, replica_state
@@ -60,7 +61,7 @@ def find_gap(source: Source, target: Target, database: str, *, read_log: bool = 
         raise Refused(f"the target database {name!r} is a replica of {state.source}, not of {source.identity}/{database}")
     current = source.metastore.current_event_id()
     gap = history_gap(source, state, current) or _target_gap(target, replica, state)
-    return gap or (_log_gap(source, state.applied, current) if read_log else None)
+    return gap or (_log_gap(source, database, state.applied, current) if read_log else None)
 
 
 def require_history(source: Source, target: Target, database: str, evid: int) -> None:
@@ -124,10 +125,14 @@ def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap |
     return Gap(UNFINISHED, applied, reason)
 
 
-def _log_gap(source: Source, applied: int, current: int) -> Gap | None:
+def _log_gap(source: Source, database: str, applied: int, current: int) -> Gap | None:
+    """Whether an event is missing, or what a transaction wrote."""
+    metastore = source.metastore
+    beginnings = Beginnings(metastore, database, is_replica(metastore.database(database), applied)) if source.acid else None
     try:
-        for _ in source.metastore.events(applied, current):
-            pass
+        for event in metastore.events(applied, current):
+            if beginnings:
+                beginnings.follow(event)
     except MissingEvents as error:
         return Gap("missing events", applied, str(error))
     return None

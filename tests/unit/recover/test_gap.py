@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from hive_replication.load.replica.state import ReplicaState
-from hive_replication.recover import history_gap
+from hive_replication.load.replica.state import ReplicaState, database_with_state
+from hive_replication.metastore.types import Database, NotificationEvent
+from hive_replication.recover import find_gap, history_gap
 
 STATE = ReplicaState(source="s/db", applied=100, applied_time=5, applied_hash="ab")
 
 
 def source(time: int = 5, message_hash: str = "ab") -> Any:
     """A source whose log has one event 100; without a hash it is purged."""
-    return SimpleNamespace(reach=lambda _: (time, message_hash))
+    return SimpleNamespace(reach=Mock(return_value=(time, message_hash)))
 
 
 @pytest.mark.parametrize("current", [100, 150])
@@ -46,3 +50,42 @@ def test_a_purged_event_is_a_gap_only_if_later_ones_exist() -> None:
 
 def test_nothing_is_known_without_a_remembered_event() -> None:
     assert history_gap(source(9, "ff"), ReplicaState(source="s/db", applied=100), 150) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "purged", "acid", "kind"),
+    [
+        ([], 3, True, "missing events"),
+        ([], 1, True, ""),
+        (["t"], 3, True, ""),
+        ([], 3, False, ""),
+    ],
+)
+def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
+    monkeypatch: pytest.MonkeyPatch, written: list[str], purged: int, *, acid: bool, kind: str
+) -> None:
+    """The dump failed at it and advised to recover, which found none."""
+    module = import_module("hive_replication.recover.gap")
+    for name in ("forgotten", "history_gap"):
+        monkeypatch.setattr(module, name, Mock(return_value=None))
+
+    def event(evid: int, kind: str, **message: object) -> NotificationEvent:
+        return NotificationEvent(evid, 0, kind, message=json.dumps(message))
+
+    log = [event(2, "OPEN_TXN", fromTxnId=3, toTxnId=3), event(3, "OPEN_TXN", fromTxnId=9, toTxnId=9)]
+    log += [event(4, "OPEN_TXN", fromTxnId=4, toTxnId=4), event(5, "OPEN_TXN", fromTxnId=5, toTxnId=5)]
+    log += [event(6, "COMMIT_TXN", txnid=one, databases=["db"]) for one in (4, 3)]
+    log[-1].eventId = 7
+
+    def left(after: int, until: int) -> list[NotificationEvent]:
+        return [one for one in log if max(after, purged) < one.eventId <= until]
+
+    home = database_with_state(Database("db", locationUri="file:///db", parameters={}), ReplicaState("uuid/db", 3))
+    target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=Mock())
+    target.metastore.database.return_value = home
+    metastore = Mock(events=left, events_left=left, current_event_id=lambda: 7, write_events=Mock(return_value=written))
+    metastore.database.return_value = Database("db", parameters={})
+    source: Any = SimpleNamespace(identity="uuid", metastore=metastore, acid=acid)
+    gap = find_gap(source, target, "db")
+    assert (gap.kind if gap else "") == kind
+    assert [one.args for one in metastore.write_events.call_args_list] == ([(3, "db")] if acid else [])
