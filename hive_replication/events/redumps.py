@@ -10,7 +10,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.transactions import Compaction
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import is_transactional
-from hive_replication.metastore.types import Table, directory_of
+from hive_replication.metastore.types import Table
 
 _STATE_ID = "repl.last.id"
 
@@ -42,7 +42,7 @@ def why_redump(event: r.Event) -> str:
                 return "got another location"
             return "was truncated without a transaction" if event.truncate and not event.write_id else ""
         case r.AlterPartition() if is_transactional(event.table_object):
-            if any(one.relocated or _may_have_moved(event, one) for one in event.changes):
+            if any(one.relocated for one in event.changes):
                 return "got other locations of partitions"
             return "was truncated without a transaction" if event.truncate and not event.write_id else ""
         case r.Insert() if is_transactional(event.table_object):
@@ -51,13 +51,6 @@ def why_redump(event: r.Event) -> str:
             return "was rebalanced, which gave its rows other ids,"
         case _:
             return ""
-
-
-def _may_have_moved(event: r.AlterPartition, change: r.ChangedPartition) -> bool:
-    """Whether a partition lies elsewhere than in its table's directory, and the message does not say whether it did before."""
-    if change.before is not None or event.truncate:
-        return False
-    return directory_of(change.after) != f"{directory_of(event.table_object)}/{change.after_name}"
 
 
 def _was_rebuilt(event: r.AlterTable) -> bool:

@@ -28,7 +28,6 @@ def partition(location: str) -> Partition:
 
 MOVED = r.ChangedPartition("d=1", "d=1", partition("a"), partition("b"))
 CHANGED = r.AlterPartition(7, 8, "ALTER_PARTITION", "db", "t", table(ACID), (MOVED,), truncate=False)
-UNTOLD = r.ChangedPartition("d=1", "d=1", None, partition("hdfs://s/w/elsewhere"))  # as ALTER_PARTITIONS tells it
 TRUNCATED = replace(CHANGED, changes=(), truncate=True)
 INSERT = r.Insert(7, 8, "INSERT", "db", "t", table(ACID), None, "", replace=False, files=())
 
@@ -45,10 +44,6 @@ INSERT = r.Insert(7, 8, "INSERT", "db", "t", table(ACID), None, "", replace=Fals
         (altered(table(PLAIN), table(PLAIN, "hdfs://s/w/u")), ""),
         (CHANGED, "other locations"),
         (replace(CHANGED, table_object=table(PLAIN)), ""),
-        (replace(CHANGED, changes=(UNTOLD,)), "other locations"),
-        (replace(CHANGED, changes=(replace(UNTOLD, after=partition("hdfs://s/w/t/d=1/")),)), ""),
-        (replace(CHANGED, changes=(UNTOLD,), table_object=table(PLAIN)), ""),
-        (replace(TRUNCATED, changes=(UNTOLD,), write_id=3), ""),
         (TRUNCATED, "truncated"),
         (replace(TRUNCATED, write_id=3), ""),
         (INSERT, "without a transaction"),
