@@ -25,7 +25,8 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
     """Ends what stands for a source's transactions: aborts it, or commits it with no data in a database that is a source itself.
 
     Readers see the same, but of an abort Hive's log names the source's transaction, so that a replica of the database would keep
-    its own one open. It comes before any table is dropped, by which it would no longer be found after a crash.
+    its own one open. It comes before any table is dropped, by which it would no longer be found after a crash. What wrote only to
+    tables that are gone is ended, too (:func:`end_left`).
 
     Args:
         target: the target side.
@@ -53,6 +54,7 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
             _commit_without_data(target, database, policy, found)
         else:
             metastore.abort_replayed(policy, found)
+    end_left(target, database, policy)
     if left := writers(metastore, database):
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
 
@@ -95,7 +97,6 @@ def end_given_up(target: Target, database: str, policy: str, before: str, now: s
     """
     if before != now and before and now and _takes_transactions(before) and not _takes_transactions(now):
         end_replayed(target, database, policy)
-        end_left(target, database, policy)
 
 
 def _takes_transactions(scope: str) -> bool:

@@ -40,6 +40,7 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
     metastore.write_ids.side_effect = [{"t": WriteIds(3, frozenset({2, 3}))}, {"t": WriteIds(3)}]
     metastore.open_transactions.return_value = [70, 71]
     metastore.replayed_among.return_value = [70]  # the other one is of a user
+    metastore.open_replayed.return_value = frozenset[int]()
     metastore.write_ids_of.side_effect = lambda one, _database, _names: iter([("t", 2 if one == 70 else 3)])
     metastore.sources_of.return_value = iter([5, 6])
     policy: Any = SimpleNamespace(external_root=None, functions_root=None, target=SimpleNamespace(paths=()))
@@ -74,6 +75,15 @@ def test_what_writes_to_no_table_any_more_is_ended_by_the_name_of_its_policy(*, 
     ended = [one.args for one in side.metastore.replay_commit.call_args_list]
     assert ended == ([("p", 5, "db", ()), ("p", 6, "db", ())] if feeds else [])
     assert side.metastore.abort_replayed.call_args_list == ([] if feeds else [call("p", frozenset({70, 71}))])
+
+
+def test_what_wrote_to_dropped_tables_alone_is_ended_by_a_recovery_and_a_failover_too() -> None:
+    """Days later Hive marked the database as incompatible, and timed out no transaction until then."""
+    side, noted = target(), Mock()
+    side.metastore.open_transactions.return_value = [70, 71]
+    end_replayed(side, "db", "p", noted)
+    assert side.metastore.abort_replayed.call_args_list == [call("p", frozenset({70, 71}))]
+    assert not noted.called, "no table of theirs is there"
 
 
 def test_a_metastore_that_keeps_no_transactions_is_asked_for_none() -> None:
