@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from hive_replication.errors import Refused, ReplicationError, Unreachable
+from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
@@ -26,11 +26,17 @@ from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.types import Database, copy_of
+from hive_replication.storage import Denied
 from hive_replication.storage.boundary import RESERVED, is_reserved
 
 _LOG = logging.getLogger(__name__)
 
 _UNDROPPABLE = "default"  # by Hive's metastore
+
+
+def _stays(error: ReplicationError) -> bool:
+    """Whether a store will refuse to move a directory each time: for rights, a link out of the roots, or snapshots of HDFS."""
+    return isinstance(error, Denied | Refused) or "is snapshottable" in str(error)
 
 
 class TargetDatabase:
@@ -181,9 +187,9 @@ class TargetDatabase:
         self.check()
         try:
             move()
-        except Unreachable:
-            raise
         except ReplicationError as error:
+            if not _stays(error):
+                raise  # the next load may move it
             why = f"the directory {directory} of what is dropped cannot be moved, and stays until it is deleted by hand: {error}"
             _LOG.warning("target database %s: %s", self.name, why, extra=about(self.name))
             self.left.append(why)

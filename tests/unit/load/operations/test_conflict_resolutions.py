@@ -211,13 +211,22 @@ def test_a_database_whose_directory_cannot_be_moved_is_dropped_and_leaves_it(
     assert f"the directory {side.base} of what is dropped cannot be moved" in side.database.left[-1]
 
 
-def test_a_database_is_not_dropped_while_its_store_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "why", [Unreachable("down"), ReplicationError("the delegation token is not known there"), ReplicationError("SlowDown")]
+)
+def test_a_database_is_not_dropped_while_its_directory_cannot_be_moved_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: ReplicationError
+) -> None:
+    """Its files were left for good where the next load would have moved them."""
     side = Side(tmp_path)
     side.storage.write(f"{side.base}/t/f", b"1")
-    monkeypatch.setattr(Storage, "rename", Mock(side_effect=Unreachable("down")))
-    with pytest.raises(Unreachable):
-        side.drop()
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "rename", Mock(side_effect=why))
+        with pytest.raises(ReplicationError, match=str(why)):
+            side.drop()
     assert "sales" in side.metastore.located
+    assert side.drop()
+    assert side.database.left == []
 
 
 def test_the_default_database_stays_without_replicas(tmp_path: Path) -> None:
