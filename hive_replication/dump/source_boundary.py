@@ -136,13 +136,13 @@ def _why_not_own(name: str, location: str, setting: Setting | None) -> str:
         plain, path = comparable(location), paths.split(location)[2]
     except Refused as error:
         return str(error)
-    if path == "/":
-        return f"{location} is a whole store"
     if path.endswith(f"/{name}.db"):  # Hive's choice; no setting is asked for
         return ""
     warehouses, cm_roots = (tuple(_comparable(_set(setting, location, keys))) for keys in (_WAREHOUSES, _CM_ROOTS))
-    if name == "default" and plain in warehouses:
+    if name == "default" and plain in warehouses:  # which may be a bucket
         return ""
+    if path == "/":
+        return f"{location} is a whole store"
     for one in (*warehouses, *cm_roots):
         if paths.is_under(one, plain):
             return f"{location} holds {one}, a warehouse or cmroot"

@@ -160,6 +160,21 @@ def test_a_directory_that_is_nobody_elses_is_the_databases_own(name: str, locati
     assert source(name=name, location=location).why_outside(table(f"{location}/t")) == ""
 
 
+@pytest.mark.parametrize(("location", "warehouse"), [("s3a://bucket", "s3a://bucket/"), ("s3a://Bucket/", "s3a://bucket")])
+def test_a_bucket_that_is_the_warehouse_is_the_default_databases_own(location: str, warehouse: str) -> None:
+    """All of its objects were held, as in a whole store."""
+
+    def setting(key: str, default: str) -> str:
+        return warehouse if key == "hive.metastore.warehouse.dir" else default
+
+    database = Database(name="default", locationUri=location, parameters={})
+    assert not_its_own(policy(), database, setting) == []
+    boundary = source_boundary(policy(), "default", database, setting)
+    assert boundary.why_outside(table("s3a://bucket/t")) == ""
+    assert "source.paths" in boundary.why_outside(table("s3a://bucket/hr.db/salaries"))
+    assert not_its_own(policy(), Database(name="sales", locationUri=location, parameters={}), setting) != []
+
+
 def test_no_setting_is_asked_for_of_a_directory_that_hive_chose() -> None:
     def setting(key: str, _: str) -> str:
         raise AssertionError(key)
