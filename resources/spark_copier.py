@@ -7,11 +7,9 @@ nested resource: 0.2 s on top of Dagster's own import, and neither a JVM nor a s
 # No "from __future__ import annotations": Dagster reads the annotations of a resource as they stand.
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import ConfigurableResource, ResourceDependency
@@ -27,6 +25,7 @@ from hive_replication.logs import PACKAGE, reason
 from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.process import account
 from hive_replication.storage import Storage
+from resources.spark import has_java
 from resources.spark_package import ship
 
 if TYPE_CHECKING:
@@ -121,8 +120,7 @@ class SparkCopier(ConfigurableResource["SparkCopier"]):
             BadRequest: no Java, or a secret cannot be read.
             ReplicationError: Spark does not start.
         """
-        home = os.environ.get("JAVA_HOME")
-        if not shutil.which("java", path=str(Path(home, "bin")) if home else None):
+        if not has_java():
             raise BadRequest(
                 "Spark needs a JDK 17 or 21: set JAVA_HOME, or raise in the policy driver_max_files and driver_max_bytes, "
                 "beyond which Spark copies files, and driver_max_directories, beyond which it lists directories"

@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from hive_replication.connect import Connection
 from hive_replication.drift import DriftScan, TableDrift
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.parallel import ThresholdCalls
@@ -18,8 +19,9 @@ from repl_assets.catalog.keys import AFTER_OTHERS, DATABASE_TAG, POLICY_TAG, Nam
 from repl_assets.catalog.specs import Specs
 from repl_assets.jobs.found_drift import FoundDrift, Handover
 from repl_assets.recording.metadata import markdown_table
-from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
+from repl_assets.steps.engine import as_dagster_failure, connected_engine, connection_resource
 from repl_assets.typed import single_op_job
+from resources.spark import has_java
 
 
 def find_drift_job_name(names: Names, database: str) -> str:
@@ -142,10 +144,9 @@ def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
         out=dg.Out(dg.Nothing),
     )
     def find(context: dg.OpExecutionContext) -> Iterator[dg.Output[None]]:
-        engine, clock = connected_engine(context, names), time.monotonic()
+        connection, clock = _connected(context, names), time.monotonic()
         tables, round_began = context.op_config["tables"], float(context.op_config["begun"])
         begun, handover = round_began or time.time(), Handover(context.instance, names, database.name)
-        connection = engine.connection
         progress = LoggedProgress(context.log)
         scan = DriftScan(connection.source, connection.target, database.name, drift.settle, begun=begun, progress=progress)
         with as_dagster_failure():
@@ -158,7 +159,7 @@ def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
             )
         for sentence in scan.told(looked.tables):
             context.log.info("%s: %s", database.name, sentence)
-        metadata = looked.metadata() | {"seconds": time.monotonic() - clock, "listed by": _listed_by(context, engine, names)}
+        metadata = looked.metadata() | {"seconds": time.monotonic() - clock, "listed by": _listed_by(context, connection, names)}
         if looked.failed:
             raise dg.Failure("; ".join(looked.failed), metadata=metadata)
         yield dg.Output(None, metadata=metadata)
@@ -171,8 +172,17 @@ def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:
     )
 
 
-def _listed_by(context: dg.OpExecutionContext, engine: Engine, names: Names) -> str:
-    sides = engine.connection.source, engine.connection.target
+def _connected(context: dg.OpExecutionContext, names: Names) -> Connection:
+    """Both sides; without Java all directories are listed by threads, a batch of partitions after the other, as a tick does."""
+    connection = connected_engine(context, names).connection
+    if has_java():
+        return connection
+    context.log.info("no Java is found for Spark: all directories are listed by threads")
+    return connection_resource(context, names).connect()
+
+
+def _listed_by(context: dg.OpExecutionContext, connection: Connection, names: Names) -> str:
+    sides = connection.source, connection.target
     if not any(isinstance(calls := side.storage.many, ThresholdCalls) and calls.uses_spark for side in sides):
         return "threads"
     return f"Spark, application {getattr(context.resources, names.spark).application()}"

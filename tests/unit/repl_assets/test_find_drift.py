@@ -11,8 +11,8 @@ import dagster as dg
 import pytest
 
 from hive_replication.drift import Drifted, TableDrift
-from hive_replication.errors import ReplicationError, Unreachable
-from hive_replication.parallel import Threads, ThresholdCalls
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
+from hive_replication.parallel import ParallelCalls, Threads, ThresholdCalls
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import LoggedProgress
 from repl_assets.build import policy_definitions
@@ -21,11 +21,17 @@ from repl_assets.catalog.specs import Specs
 from repl_assets.jobs import drift as module
 from repl_assets.jobs.drift import find_drift_job, find_drift_request
 from repl_assets.jobs.found_drift import FoundDrift, Handover
+from resources.spark import has_java
 from tests.lags import POLICY
 
 WITH_DRIFT = POLICY.model_copy(update={"drift": Drift()})
 SPECS = Specs(WITH_DRIFT)
 JOB = find_drift_job(SPECS, CatalogDatabase("sales", "", "", "", (), ()))
+
+
+def connection(many: ParallelCalls) -> Any:
+    side = SimpleNamespace(storage=SimpleNamespace(many=many))
+    return SimpleNamespace(source=side, target=side)
 
 
 class Runs:
@@ -35,18 +41,19 @@ class Runs:
         self.instance, self.seen, self.begun = instance, list[str](), list[float]()
         self.answers: dict[str, TableDrift | Exception] = {}
         self.many = ThresholdCalls(Threads(1, "t"), lambda: Threads(1, "spark"), most=1)
+        self.directories = 0  # of each table
         self.done: dg.ExecuteInProcessResult | None = None
 
     def engine(self, *_: object) -> Any:
-        side = SimpleNamespace(storage=SimpleNamespace(many=self.many))
-        return SimpleNamespace(connection=SimpleNamespace(source=side, target=side), log=logging.getLogger(__name__))
+        return SimpleNamespace(connection=connection(self.many), log=logging.getLogger(__name__))
 
-    def scan(self, *_: object, begun: float, progress: object) -> Any:
+    def scan(self, source: Any, *_: object, begun: float, progress: object) -> Any:
         assert isinstance(progress, LoggedProgress)
         self.begun.append(begun)
 
         def look(table: str) -> TableDrift | None:
             self.seen.append(table)
+            assert sum(source.storage.many.map(int, "1" * self.directories)) == self.directories
             answer = self.answers.get(table, TableDrift(table, 10, listings=3))
             if isinstance(answer, Exception):
                 raise answer
@@ -61,7 +68,9 @@ class Runs:
 
     def run(self, config: Any = None) -> str:
         """How a run with these settings, or started from the Launchpad as it stands, fails; "" where it does not."""
-        resources: dict[str, Any] = dict.fromkeys(SPECS.names.resources, SimpleNamespace(application=lambda: "app-1"))
+        resources: dict[str, Any] = dict.fromkeys(
+            SPECS.names.resources, SimpleNamespace(application=lambda: "app-1", connect=lambda: connection(Threads(1, "t")))
+        )
         self.done = JOB.execute_in_process(
             run_config=config or {}, instance=self.instance, raise_on_error=False, resources=resources
         )
@@ -85,6 +94,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
         made = Runs(instance)
         monkeypatch.setattr(module, "DriftScan", made.scan)
         monkeypatch.setattr(module, "connected_engine", made.engine)
+        monkeypatch.setattr(module, "has_java", lambda: True)
         yield made
 
 
@@ -145,6 +155,18 @@ def test_it_says_where_spark_has_listed(runs: Runs) -> None:
     assert list(runs.many.map(len, ["12", "3"])) == [2, 1]
     assert runs.run() == ""
     assert runs.metadata()["listed by"] == "Spark, application app-1"
+
+
+def test_without_java_it_lists_by_threads(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start() -> ParallelCalls:
+        raise BadRequest("Spark needs a JDK")
+
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(module, "has_java", has_java)
+    runs.many, runs.directories = ThresholdCalls(Threads(1, "t"), start, most=2_000), 2_001
+    runs.answers["a"] = drift_of("a")
+    assert runs.run() == ""
+    assert ([one.table for one in runs.found()], runs.metadata()["listed by"]) == (["a"], "threads")
 
 
 def test_there_is_one_for_each_database_of_a_policy_with_drift() -> None:
