@@ -31,10 +31,15 @@ def single_op_job(op: dg.OpDefinition, *, name: str, description: str, tags: Map
 
 def with_resources(job: dg.JobDefinition, resources: Mapping[str, Any]) -> dg.JobDefinition:
     """A job with its resources, as a sensor of several jobs needs it: Dagster would warn of its own call that gives it those."""
-    found = {
-        key: value.get_resource_definition() for key, value in resources.items() if isinstance(value, dg.ConfigurableResource)
-    }
-    return job.with_top_level_resources({**job.resource_defs, **found})
+    return job.with_top_level_resources({**job.resource_defs, **{key: _resource(value) for key, value in resources.items()}})
+
+
+def _resource(value: Any) -> dg.ResourceDefinition:
+    """What may stand among the resources of definitions, as Dagster takes it there."""
+    if isinstance(value, dg.ResourceDefinition):
+        return value
+    made: Callable[[], dg.ResourceDefinition] | None = getattr(value, "get_resource_definition", None)
+    return made() if made else dg.ResourceDefinition.hardcoded_resource(value)
 
 
 def log_evaluation(context: dg.OpExecutionContext, evaluation: dg.AssetCheckEvaluation) -> None:

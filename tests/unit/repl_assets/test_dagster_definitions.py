@@ -26,6 +26,7 @@ from hive_replication.errors import BadRequest, MetastoreError
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
+from hive_replication.policy.checks import Drift
 from hive_replication.policy.model import Warehouse
 from hive_replication.process import this_process
 from repl_assets import definitions
@@ -266,6 +267,23 @@ def test_the_policy_is_shown_since_it_has_no_secrets() -> None:
     assert type(resources["connection"]).model_fields["policy"].json_schema_extra is None
     assert Policy.model_validate(resources["connection"].policy) == policy()
     assert resources["spark"].settings == policy().spark
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        dg.ResourceDefinition.hardcoded_resource("mine"),
+        ReplicationConnection.of(policy()),
+        ReplicationConnection.configure_at_launch(),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_kind_of_resource_may_take_the_place_of_the_policys(value: object) -> None:
+    with_drift = policy().model_copy(update={"drift": Drift()})
+    defs = build_defs(with_drift, CATALOG, resources={"connection": value})
+    dg.Definitions.validate_loadable(defs)
+    assert {"connection", "spark"} <= defs.resolve_job_def("repair_sales").resource_defs.keys()
 
 
 def test_catalog_round_trips() -> None:
