@@ -160,20 +160,26 @@ class _Scan:
         scan = DriftScan(self.connection.source, self.connection.target, self.database, self.drift.settle, begun=at.begun)
         requests, looked = list[dg.RunRequest](), list[TableDrift]()
         scanned = 0
-        for table in (name for name in scan.names() if name > at.after):
-            at = replace(at, after=table)
-            if table in at.slow or self._is_large(table):
-                at = replace(at, large=(*at.large, table))
+        try:
+            for table in (name for name in scan.names() if name > at.after):
+                if table in at.slow or self._is_large(table):
+                    at = replace(at, after=table, large=(*at.large, table))
+                else:
+                    self._record(_ROUND.dump_json(replace(at, after=table)).decode())
+                    found, at, scanned = self._table(scan, table), replace(at, after=table), scanned + 1
+                    looked += [found] if found is not None else []
+                    if found is not None and found.drifted:
+                        requests.append(FoundDrift.of(found, at.begun).request(self.names, self.database))
+                if time.monotonic() > end:
+                    break
             else:
-                found, scanned = self._table(scan, table, at), scanned + 1
-                looked += [found] if found is not None else []
-                if found is not None and found.drifted:
-                    requests.append(FoundDrift.of(found, at.begun).request(self.names, self.database))
-            if time.monotonic() > end:
-                break
-        else:
-            at = replace(at, done=True)
-            requests += self._end(scan, at)
+                requests += self._end(scan, at)
+                at = replace(at, done=True)
+        except Unreachable as error:  # no fault of the table that was scanned last
+            self._record("")
+            if not requests:
+                raise
+            self.context.log.warning("the next tick goes on after %s: %s", at.after, error)
         for sentence in scan.told(looked):
             self.context.log.info("%s: %s", self.database, sentence)
         left = f"; left to {find_drift_job_name(self.names, self.database)}: {len(at.large)}" if at.large else ""
@@ -189,6 +195,10 @@ class _Scan:
             scan.finish()
         return []
 
+    def _record(self, position: str) -> None:
+        """What the next tick has of this one if Dagster kills it; "" for nothing."""
+        self.context.instance.daemon_cursor_storage.set_cursor_values({_position_key(self.names, self.database): position})
+
     def _is_large(self, table: str) -> bool:
         """Whether a table has more directories than are listed by threads."""
         try:
@@ -199,14 +209,11 @@ class _Scan:
             return False  # the scan says why, or finds it dropped
         return number > self.connection.source.policy.driver_max_directories
 
-    def _table(self, scan: DriftScan, table: str, at: Round) -> TableDrift | None:
+    def _table(self, scan: DriftScan, table: str) -> TableDrift | None:
         """Scans one table. A table that cannot be read does not block the others."""
-        cursors, key = self.context.instance.daemon_cursor_storage, _position_key(self.names, self.database)
-        cursors.set_cursor_values({key: _ROUND.dump_json(at).decode()})
         try:
             return scan.table(table)
         except Unreachable:
-            cursors.set_cursor_values({key: ""})  # not the table's fault: the next tick scans it again
             raise
         except (ReplicationError, OSError) as error:
             self.context.log.warning("%s.%s cannot be scanned: %s", self.database, table, error)

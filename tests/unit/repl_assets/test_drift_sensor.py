@@ -40,6 +40,7 @@ class Ticks:
         self.rounds = set[float]()
         self.parameters: dict[str, str] = {}  # of the target database
         self.partitions: dict[str, int] = {}
+        self.uncounted = set[str]()
         self.said: object = None
 
     def scan(self, *_: object, begun: float) -> Any:
@@ -56,17 +57,22 @@ class Ticks:
 
         return SimpleNamespace(database="db", names=lambda: ["a", "b", "c"], table=look, finish=finish, told=lambda _: [])
 
-    def tick(self, now: float) -> list[dg.RunRequest]:
-        """One tick with time for one table: the runs that it requests."""
+    def partition_count(self, _: str, table: str) -> int:
+        if table in self.uncounted:
+            raise Unreachable("not now")
+        return self.partitions.get(table, 0)
+
+    def tick(self, now: float, budget: float = 1e-6) -> list[dg.RunRequest]:
+        """One tick, with time for one table unless a budget says otherwise: the runs that it requests."""
         metastore = SimpleNamespace(
             database=lambda _: SimpleNamespace(name="db", parameters=self.parameters),
-            partition_count=lambda _, table: self.partitions.get(table, 0),
+            partition_count=self.partition_count,
         )
         storage = SimpleNamespace(roots=())
         target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
         connection: Any = SimpleNamespace(source=target, target=target)
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        self.said = said = sensor.tick(context, connection, NAMES, Drift(every=100, budget=1e-6), "db", now)
+        self.said = said = sensor.tick(context, connection, NAMES, Drift(every=100, budget=budget), "db", now)
         self.cursor = context.cursor
         return list(said.run_requests or ()) if isinstance(said, dg.SensorResult) else []
 
@@ -200,6 +206,32 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> N
         with pytest.raises(Unreachable):
             ticks.tick(1000.0 + second)
     assert ticks.seen == ["a", "a"]
+
+
+def test_an_outage_after_some_tables_were_scanned_blames_none_of_them(ticks: Ticks) -> None:
+    ticks.uncounted.add("c")
+    with pytest.raises(Unreachable):
+        ticks.tick(1000.0, budget=60)
+    ticks.uncounted.clear()
+    assert ticks.tick(1001.0, budget=60) == []
+    assert ticks.seen == ["a", "b", "a", "b", "c", "finished"]
+    assert sensor.read_round(ticks.cursor).slow == {}
+
+
+@pytest.mark.parametrize("while_counted", [True, False])
+def test_what_was_found_before_an_outage_is_repaired(ticks: Ticks, *, while_counted: bool) -> None:
+    ticks.found["a"] = TableDrift("a", 1, (Drifted("p=1", "digest", "1 new"),))
+    if while_counted:
+        ticks.uncounted.add("b")
+    else:
+        ticks.slow["b"] = Unreachable("not now")
+    assert repaired(ticks.tick(1000.0, budget=60)) == [("a", ["p=1"])]
+    ticks.uncounted.clear()
+    ticks.slow.clear()
+    ticks.seen.clear()
+    assert ticks.tick(1001.0, budget=60) == []
+    assert ticks.seen == ["b", "c", "finished"]
+    assert sensor.read_round(ticks.cursor).slow == {}
 
 
 def test_nothing_is_repaired_in_a_database_that_was_undone(ticks: Ticks) -> None:
