@@ -187,6 +187,10 @@ class _Scan:
 
     def _end(self, scan: DriftScan, at: Round) -> list[dg.RunRequest]:
         """The run for what is left of the round, which then deletes its old snapshots too, since its tables need them."""
+        all_in_ticks = "" if at.large else str(at.begun)
+        self.context.instance.daemon_cursor_storage.set_cursor_values(
+            {_all_in_ticks_key(self.names, self.database): all_in_ticks}
+        )
         if at.large and not self.finding:
             return [find_drift_request(self.names, self.database, at.large, at.begun)]
         if at.large:
@@ -234,6 +238,23 @@ def _position(context: dg.SensorEvaluationContext, names: Names, database: str, 
 
 def _position_key(names: Names, database: str) -> str:
     return f"hive_replication/drift/{names.policy}/{database}"
+
+
+def _all_in_ticks_key(names: Names, database: str) -> str:
+    return f"hive_replication/drift/all_in_ticks/{names.policy}/{database}"
+
+
+def all_in_ticks(instance: dg.DagsterInstance, names: Names, databases: Iterable[str]) -> dict[str, float]:
+    """When the last finished round of a database began, if it left no table to a run; no entry if it did, or there was none.
+
+    Args:
+        instance: Dagster's.
+        names: of the policy.
+        databases: source names.
+    """
+    keys = {database: _all_in_ticks_key(names, database) for database in databases}
+    begun = instance.daemon_cursor_storage.get_cursor_values({*keys.values()})
+    return {database: float(begun[key]) for database, key in keys.items() if begun.get(key)}
 
 
 def read_round(text: str | None) -> Round:

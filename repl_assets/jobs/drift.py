@@ -96,13 +96,13 @@ def look(
         finish: whether all tables of the round are scanned then.
 
     Raises:
-        BadRequest: there is no replica, or the source has none of the tables.
+        BadRequest: there is no replica, or the source has none of the tables, which may have been dropped since a round began.
         Unreachable: a server does not answer.
     """
     present, looked = scan.names(), Looked()
     wanted = [one.lower() for one in tables] or present
     looked.absent = sorted({*wanted} - {*present})
-    if len(looked.absent) == len({*wanted}) > 0:
+    if len(looked.absent) == len({*wanted}) > 0 and not finish:
         raise BadRequest(f"the source has no table {', '.join(looked.absent)} of the policy in {scan.database}")
     names = [one for one in present if one in {*wanted}]
     for name in progress.over(names, f"tables of {scan.database}"):

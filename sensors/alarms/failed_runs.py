@@ -17,6 +17,7 @@ from hive_replication.lag import Lag
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
+from repl_assets.jobs.drift import find_drift_job_name
 from repl_assets.jobs.repair import repair_job_name
 from sensors.alarms.alarm import Alarm, Open, SeenRuns
 
@@ -95,17 +96,19 @@ def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
     return [key for key, one in alarms.items() if one.alarm.kind == "run failure" and one.alarm.database not in databases]
 
 
-def mended(alarms: Mapping[str, Open], lags: Iterable[Lag], names: Names, now: float) -> list[str]:
+def mended(alarms: Mapping[str, Open], lags: Iterable[Lag], names: Names, looked: Mapping[str, float], now: float) -> list[str]:
     """Keys of the alarms of runs that left nothing to do by now, as the replicas are (pure).
 
     Args:
         alarms: by key.
         lags: of all databases.
         names: of the policy.
+        looked: since when nothing was left to a run that looks for drift, by source database.
         now: seconds since the epoch.
     """
-    keys = {f"run failure: {subject}" for one in lags for subject in _done(one, names)}
-    return [key for key in alarms if key in keys and alarms[key].since <= now - _RETRIED]
+    since = {f"run failure: job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
+    since |= {f"run failure: {subject}": now for one in lags for subject in _done(one, names)}
+    return [key for key, one in alarms.items() if one.since <= min(since.get(key, 0.0), now - _RETRIED)]
 
 
 def _done(one: Lag, names: Names) -> Iterator[str]:
@@ -116,6 +119,8 @@ def _done(one: Lag, names: Names) -> Iterator[str]:
     if not one.in_source or (one.applied is not None and not one.held):
         yield f"repairs in {one.database}"
         yield f"job {repair_job_name(names, one.database)}"
+    if not one.in_source:
+        yield f"job {find_drift_job_name(names, one.database)}"
 
 
 def _by_database(instance: dg.DagsterInstance, run_id: str, databases: Collection[str]) -> dict[str, str]:

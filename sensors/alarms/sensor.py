@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Literal
 
 import dagster as dg
@@ -43,6 +44,7 @@ from sensors.alarms.failed_checks import Answers, answers, failures, told, unans
 from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
+from sensors.drift import all_in_ticks
 from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
@@ -131,7 +133,8 @@ def tick(
     alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
     cursor = AlarmCursor(alarms, runs, now, cursor.replicas)
-    cursor = _with_conditions(replace(cursor, alarms=_notify(context, names, cursor, receivers)), observe, policy)
+    cursor = replace(cursor, alarms=_notify(context, names, cursor, receivers))
+    cursor = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
     alarms = without_closed(_notify(context, names, cursor, receivers))
     context.update_cursor(_keep(context.instance, names, replace(cursor, alarms=alarms)))
     lasting = {key: one for key, one in alarms.items() if one.ended is None}
@@ -184,7 +187,13 @@ def _why_no_dumps(connection: Connection) -> str:
     return ""
 
 
-def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> AlarmCursor:
+def _looked(instance: dg.DagsterInstance, policy: Policy, alarms: Mapping[str, Open]) -> dict[str, float]:
+    """Since when nothing was left to a run that looks for drift, in the databases of alarms of failed runs."""
+    databases = {one.alarm.database for one in alarms.values() if one.alarm.kind == "run failure"}
+    return all_in_ticks(instance, Names.of(policy), databases) if policy.drift else dict.fromkeys(databases, inf)
+
+
+def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]) -> AlarmCursor:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
         lags, short, no_dumps = observe()
@@ -193,7 +202,7 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy) -> A
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
-    ended += mended(cursor.alarms, lags, Names.of(policy), cursor.time)
+    ended += mended(cursor.alarms, lags, Names.of(policy), looked, cursor.time)
     alarms = updated(cursor.alarms, present, ended, cursor.time)
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))
 

@@ -136,6 +136,23 @@ def test_a_table_of_many_partitions_is_left_to_a_run(ticks: Ticks) -> None:
     assert ticks.tick(1050.0) == []
 
 
+def test_a_round_that_leaves_no_table_to_a_run_is_remembered(ticks: Ticks) -> None:
+    def left_nothing() -> dict[str, float]:
+        return sensor.all_in_ticks(ticks.instance, NAMES, ["db", "other"])
+
+    ticks.partitions = {"c": 10**6}
+    ticks.round(1000.0)
+    assert left_nothing() == {}
+    del ticks.partitions["c"]
+    ticks.tick(1200.0)
+    assert left_nothing() == {}, "the round has not ended"
+    ticks.round(1201.0)
+    assert left_nothing() == {"db": 1200.0}
+    ticks.partitions = {"c": 10**6}
+    ticks.round(1400.0)
+    assert left_nothing() == {}
+
+
 def test_no_other_run_is_requested_while_one_looks_for_drift(ticks: Ticks) -> None:
     ticks.partitions = {"c": 10**6}
     (request,) = ticks.round(1000.0)

@@ -124,6 +124,8 @@ def test_what_the_sensor_asks_for(runs: Runs) -> None:
     assert (request.job_name, runs.run(request.run_config)) == (JOB.name, "")
     assert (runs.seen, runs.begun) == (["b", "finished"], [1000.0])
     assert runs.metadata()["not in the source"] == "gone"
+    assert runs.run(find_drift_request(SPECS.names, "sales", ["gone"], 1000.0).run_config) == "", "it was dropped since"
+    assert (runs.seen, runs.metadata()["not in the source"]) == (["b", "finished", "finished"], "gone")
 
 
 def test_one_table_by_hand_leaves_the_snapshots_of_others(runs: Runs) -> None:

@@ -19,6 +19,7 @@ from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
+from hive_replication.policy.checks import Drift
 from hive_replication.units import when
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
@@ -28,7 +29,7 @@ from repl_assets.checks.no_alarms import no_alarms_check
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
-from sensors.alarms import failed_runs
+from sensors.alarms import failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
@@ -343,6 +344,40 @@ def test_failed_repairs_end_once_no_table_is_held(web: WebServer, watch: Watch) 
         "job repair_sales",
         "sales.orders",
     }
+
+
+def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
+    web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: dict[str, float] = {}
+    monkeypatch.setattr(sensor, "all_in_ticks", lambda *_: rounds)
+    watch.policy = POLICY.model_copy(update={"drift": Drift()})
+    watch.tick(WELL)
+    watch.run(success=False, job_name="find_drift_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    rounds["sales"] = watch.now
+    watch.tick(WELL)
+    watch.now += 3600
+    assert watch.tick(WELL) == "1 alarm: run failure: job find_drift_sales", "the round began before"
+    rounds["sales"] = watch.now
+    web.take()
+    assert watch.tick(WELL) == "no alarms"
+    assert notified(web) == [("ends", "run failure", "job find_drift_sales")]
+
+
+@pytest.mark.parametrize(("drift", "lag"), [(None, WELL), (Drift(), replace(WELL, applied=None, in_source=False))])
+def test_a_failed_look_for_drift_ends_where_no_other_one_comes(
+    drift: Drift | None, lag: Lag, web: WebServer, watch: Watch
+) -> None:
+    watch.policy = POLICY.model_copy(update={"drift": Drift()})
+    watch.tick(WELL)
+    watch.run(success=False, job_name="find_drift_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    watch.tick(WELL)
+    watch.now += 3600
+    assert watch.tick(WELL) == "1 alarm: run failure: job find_drift_sales"
+    web.take()
+    watch.policy = POLICY.model_copy(update={"drift": drift})
+    watch.tick(lag)
+    assert ("ends", "run failure", "job find_drift_sales") in notified(web)
 
 
 def test_a_run_that_others_overtake(web: WebServer, watch: Watch) -> None:
