@@ -16,6 +16,7 @@ from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_materializations, dump_metadata, load_metadata, text_of
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
+from repl_assets.steps.repair import NOT_REPAIRED
 from repl_assets.typed import MaterializeResult
 
 
@@ -73,8 +74,8 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
             directory, events, report = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
             if report.held:
                 reasons = "; ".join(held.reason for held in report.held)
-                context.log.error("%s is not repaired: %s", table.name, reasons)
-                failed.append(f"{table.name}: {reasons}")
+                failed.append(f"{table.name} {NOT_REPAIRED} {reasons}")
+                context.log.error(failed[-1])
             else:
                 yield dg.MaterializeResult(
                     asset_key=names.table(database.name, table.name, "load"),

@@ -12,6 +12,9 @@ from repl_assets.recording.metadata import dump_materializations, held_table
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
+#: What a failure says of a table that is held, after its name: where none is held any more, it is mended.
+NOT_REPAIRED = "is not repaired:"
+
 
 def repair_table(
     context: dg.OpExecutionContext,
@@ -43,5 +46,5 @@ def repair_table(
     for done in (*events, report):
         recorder.record(done, done.directory)
     if report.held:
-        raise dg.Failure(f"{table} is not repaired: {report.held[0].reason}", metadata={"held": held_table(report)})
+        raise dg.Failure(f"{table} {NOT_REPAIRED} {report.held[0].reason}", metadata={"held": held_table(report)})
     return report

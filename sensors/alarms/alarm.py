@@ -25,6 +25,7 @@ class Alarm:
         advice: what to do.
         path: of the asset or run in Dagster.
         database: source database, "" for the whole policy.
+        tables: of it that a run was to repair.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Alarm:
     advice: str
     path: str = ""
     database: str = ""
+    tables: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -7,18 +7,20 @@ a run, as by the command line, or is gone, has no next run: its alarm ends when 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.jobs.drift import find_drift_job_name
 from repl_assets.jobs.repair import repair_job_name
+from repl_assets.steps.repair import NOT_REPAIRED
 from sensors.alarms.alarm import Alarm, Open, SeenRuns
 
 _MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continues
@@ -37,12 +39,14 @@ class Outcome:
         run: the run.
         database: source database; "" for a job of the whole policy.
         reason: why it failed; "" where it did not.
+        tables: of the database that it was to repair; none where its settings or assets name none.
     """
 
     subject: str
     run: dg.DagsterRun
     database: str = ""
     reason: str = ""
+    tables: tuple[str, ...] = ()
 
 
 def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: float) -> tuple[list[Outcome], SeenRuns]:
@@ -72,13 +76,32 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Itera
     keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
     if not keys and run.tags.get(POLICY_TAG) == names.policy:
         reason = "" if run.is_success else _why(instance, run.run_id)
-        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason)
+        yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, _configured(run))
     whole = {database_of(key) for key in keys if len(key.path) == 2}
     in_tables = {database_of(key) for key in keys if len(key.path) > 2}
     databases = whole | in_tables
     reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, databases)
     yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
-    yield from (Outcome(f"repairs in {name}", run, name, reasons[name]) for name in sorted(in_tables & reasons.keys()))
+    for name in sorted(in_tables & reasons.keys()):
+        yield Outcome(f"repairs in {name}", run, name, reasons[name], _selected(keys, name))
+
+
+def _configured(run: dg.DagsterRun) -> tuple[str, ...]:
+    """The table that the settings of a job name."""
+    ops: Any = run.run_config.get("ops")
+    configs = [_settings(_settings(op).get("config")) for op in _settings(ops).values()]
+    named = (str(config.get("table", "")).strip().lower() for config in configs)
+    return tuple(filter(None, named))
+
+
+def _settings(value: Any) -> dict[str, Any]:
+    return dict[str, Any](value or {})  # in the Launchpad they may be left empty
+
+
+def _selected(keys: Iterable[dg.AssetKey], database: str) -> tuple[str, ...]:
+    """The tables of a database that a run's assets are of."""
+    own = (key for key in keys if len(key.path) > 2 and database_of(key) == database)
+    return tuple(sorted({hive_name(key.path[2].removesuffix("__dump")) for key in own}))
 
 
 def alarm_of(outcome: Outcome) -> Alarm:
@@ -87,7 +110,7 @@ def alarm_of(outcome: Outcome) -> Alarm:
     advice = "the sensor retries the window; if it keeps failing, remove the cause, then Re-execute from failure"
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
-    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database)
+    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database, outcome.tables)
 
 
 def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
@@ -96,7 +119,23 @@ def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
     return [key for key, one in alarms.items() if one.alarm.kind == "run failure" and one.alarm.database not in databases]
 
 
-def mended(alarms: Mapping[str, Open], lags: Iterable[Lag], names: Names, looked: Mapping[str, float], now: float) -> list[str]:
+def to_repair(alarms: Iterable[Open]) -> dict[str, set[str]]:
+    """The tables, by source database, that runs were to repair whose alarms are open."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for one in alarms:
+        if one.alarm.tables and one.ended is None:
+            found[one.alarm.database].update(one.alarm.tables)
+    return found
+
+
+def mended(
+    alarms: Mapping[str, Open],
+    lags: Sequence[Lag],
+    names: Names,
+    looked: Mapping[str, float],
+    dropped: Mapping[str, Collection[str]],
+    now: float,
+) -> list[str]:
     """Keys of the alarms of runs that left nothing to do by now, as the replicas are (pure).
 
     Args:
@@ -104,11 +143,20 @@ def mended(alarms: Mapping[str, Open], lags: Iterable[Lag], names: Names, looked
         lags: of all databases.
         names: of the policy.
         looked: since when nothing was left to a run that looks for drift, by source database.
+        dropped: the tables of :func:`to_repair` that the source does not have.
         now: seconds since the epoch.
     """
-    since = {f"run failure: job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
-    since |= {f"run failure: {subject}": now for one in lags for subject in _done(one, names)}
-    return [key for key, one in alarms.items() if one.since <= min(since.get(key, 0.0), now - _RETRIED)]
+    since = {f"job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
+    since |= {subject: now for one in lags for subject in _done(one, names)}
+    none_held = {subject for one in lags if one.applied is not None and not one.held for subject in _repairs(one, names)}
+
+    def ends(alarm: Alarm) -> float:
+        gone = alarm.tables and {*alarm.tables} <= {*dropped.get(alarm.database, ())}
+        by_release = alarm.about in none_held and NOT_REPAIRED in alarm.title
+        return now if gone or by_release else since.get(alarm.about, 0.0)
+
+    failures = {key: one for key, one in alarms.items() if one.alarm.kind == "run failure"}
+    return [key for key, one in failures.items() if one.since <= min(ends(one.alarm), now - _RETRIED)]
 
 
 def _done(one: Lag, names: Names) -> Iterator[str]:
@@ -116,11 +164,12 @@ def _done(one: Lag, names: Names) -> Iterator[str]:
     level = one.seconds_behind == 0 and one.complete and not (one.waiting or one.held or one.gap or one.changed)
     if level or one.stopped or not one.in_source:
         yield f"windows of {one.database}"
-    if not one.in_source or (one.applied is not None and not one.held):
-        yield f"repairs in {one.database}"
-        yield f"job {repair_job_name(names, one.database)}"
     if not one.in_source:
-        yield f"job {find_drift_job_name(names, one.database)}"
+        yield from (*_repairs(one, names), f"job {find_drift_job_name(names, one.database)}")
+
+
+def _repairs(one: Lag, names: Names) -> tuple[str, str]:
+    return f"repairs in {one.database}", f"job {repair_job_name(names, one.database)}"
 
 
 def _by_database(instance: dg.DagsterInstance, run_id: str, databases: Collection[str]) -> dict[str, str]:

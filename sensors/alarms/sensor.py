@@ -41,7 +41,7 @@ from sensors.alarms.alarm import (
     without_closed,
 )
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
-from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes
+from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes, to_repair
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.drift import all_in_ticks
@@ -52,9 +52,10 @@ _INTERVAL = 60
 _CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deployment page or restart the code server"
 _OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
-#: Reads the lags, the source's retention settings that are too short for them, and why the storage of dumps does not answer
-#: ("" where it does). Raises ReplicationError.
-Observe = Callable[[], tuple[Sequence[Lag], Sequence[Finding], str]]
+#: Reads the lags, the source's retention settings that are too short for them, why the storage of dumps does not answer
+#: ("" where it does), and which tables the source does not have, of those named by database. Raises ReplicationError.
+Observed = tuple[Sequence[Lag], Sequence[Finding], str, Mapping[str, Collection[str]]]
+Observe = Callable[[Mapping[str, Collection[str]]], Observed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,14 @@ def alarm_sensor(
         resources=frozenset({names.connection}),
     )
     def alarms(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        def observe() -> tuple[Sequence[Lag], Sequence[Finding], str]:
+        def observe(tables: Mapping[str, Collection[str]]) -> Observed:
             connection = connect_for_tick(context, names)
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
-            return lags, short, _why_no_dumps(connection)
+            find = connection.source.metastore.table
+            dropped = {name: [one for one in sorted(some) if find(name, one) is None] for name, some in tables.items()}
+            return lags, short, _why_no_dumps(connection), dropped
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
@@ -196,13 +199,13 @@ def _looked(instance: dg.DagsterInstance, policy: Policy, alarms: Mapping[str, O
 def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]) -> AlarmCursor:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
-        lags, short, no_dumps = observe()
+        lags, short, no_dumps, dropped = observe(to_repair(cursor.alarms.values()))
     except ReplicationError as error:
         alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
-    ended += mended(cursor.alarms, lags, Names.of(policy), looked, cursor.time)
+    ended += mended(cursor.alarms, lags, Names.of(policy), looked, dropped, cursor.time)
     alarms = updated(cursor.alarms, present, ended, cursor.time)
     return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,13 @@ from sensors.alarms import failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
 from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
-from sensors.alarms.sensor import DAGSTER_URL, Watched, alarm_sensor, tick
+from sensors.alarms.sensor import DAGSTER_URL, Observed, Watched, alarm_sensor, tick
 from sensors.lag import KeptReader
 from tests.lags import HELD, LATE, POLICY, WELL
 from tests.receivers import MailServer, WebServer, mail_server, web_server
 
 NAMES = Names.of(POLICY)
+OF_SALES = {POLICY_TAG: "default", DATABASE_TAG: "sales"}
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ class Watch:
     short: list[Finding] = field(default_factory=list)
     no_dumps: str = ""
     problem: str = ""
+    dropped: set[str] = field(default_factory=set)
     policy: Policy = POLICY
     checks: list[dg.AssetCheckKey] = field(default_factory=list)
     of_partitions: list[dg.AssetCheckKey] = field(default_factory=list)
@@ -76,10 +78,10 @@ class Watch:
     def tick(self, *lags: Lag) -> str:
         """A minute later; without lags the servers do not answer."""
 
-        def observe() -> tuple[Sequence[Lag], Sequence[Finding], str]:
+        def observe(tables: Mapping[str, Collection[str]]) -> Observed:
             if not lags:
                 raise Unreachable("nobody answers")
-            return lags, self.short, self.no_dumps
+            return lags, self.short, self.no_dumps, {name: self.dropped & {*some} for name, some in tables.items()}
 
         self.now += 60
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
@@ -105,6 +107,12 @@ class Watch:
             log_evaluation(dg.OpExecutionContext.get(), event)
 
         single_op_job(evaluate, name="checks", description="", tags={}).execute_in_process(instance=self.instance)
+
+    def fail(self, why: str, *keys: dg.AssetKey, **options: Any) -> None:
+        run = create_run_for_test(
+            self.instance, asset_selection=frozenset(keys) or None, status=dg.DagsterRunStatus.STARTED, **options
+        )
+        self.instance.report_run_failed(run, why)
 
     def run(self, *keys: dg.AssetKey, success: bool, **options: Any) -> dg.DagsterRun:
         status = dg.DagsterRunStatus.SUCCESS if success else dg.DagsterRunStatus.FAILURE
@@ -332,8 +340,8 @@ def test_a_failed_window_that_is_mended_by_hand_ends(mended: Lag, web: WebServer
 
 def test_failed_repairs_end_once_no_table_is_held(web: WebServer, watch: Watch) -> None:
     watch.tick(HELD)
-    watch.run(NAMES.table("sales", "orders", "load"), success=False)
-    watch.run(success=False, job_name="repair_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    watch.fail("orders is not repaired: no space", NAMES.table("sales", "orders", "load"))
+    watch.fail("orders is not repaired: no space", job_name="repair_sales", tags=OF_SALES)
     watch.tick(HELD)
     watch.now += 600
     assert watch.tick(HELD).startswith("3 alarms: ")
@@ -346,6 +354,32 @@ def test_failed_repairs_end_once_no_table_is_held(web: WebServer, watch: Watch) 
     }
 
 
+ORDERS: dict[str, Any] = {"ops": {"repair_sales__partitions": {"config": {"table": "Orders", "partitions": [], "checks": []}}}}
+
+
+@pytest.mark.parametrize(
+    ("about", "keys", "options"),
+    [
+        ("repairs in sales", [NAMES.table("sales", "orders", stage) for stage in ("dump", "load")], {}),
+        ("job repair_sales", [], {"job_name": "repair_sales", "tags": OF_SALES, "run_config": ORDERS}),
+    ],
+)
+def test_a_repair_that_failed_otherwise_lasts_until_another_succeeds_or_its_table_is_dropped(
+    about: str, keys: list[dg.AssetKey], options: dict[str, Any], web: WebServer, watch: Watch
+) -> None:
+    watch.tick(WELL)
+    watch.fail("the process of this run ended, see the log", *keys, **options)
+    watch.tick(WELL)
+    watch.now += 600
+    assert watch.tick(WELL) == f"1 alarm: run failure: {about}", "nothing was repaired"
+    watch.dropped = {"others"}
+    assert watch.tick(WELL) == f"1 alarm: run failure: {about}"
+    watch.dropped = {"orders"}
+    web.take()
+    assert watch.tick(WELL) == "no alarms"
+    assert notified(web) == [("ends", "run failure", about)]
+
+
 def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
     web: WebServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +387,7 @@ def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
     monkeypatch.setattr(sensor, "all_in_ticks", lambda *_: rounds)
     watch.policy = POLICY.model_copy(update={"drift": Drift()})
     watch.tick(WELL)
-    watch.run(success=False, job_name="find_drift_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    watch.run(success=False, job_name="find_drift_sales", tags=OF_SALES)
     rounds["sales"] = watch.now
     watch.tick(WELL)
     watch.now += 3600
@@ -370,7 +404,7 @@ def test_a_failed_look_for_drift_ends_where_no_other_one_comes(
 ) -> None:
     watch.policy = POLICY.model_copy(update={"drift": Drift()})
     watch.tick(WELL)
-    watch.run(success=False, job_name="find_drift_sales", tags={POLICY_TAG: "default", DATABASE_TAG: "sales"})
+    watch.run(success=False, job_name="find_drift_sales", tags=OF_SALES)
     watch.tick(WELL)
     watch.now += 3600
     assert watch.tick(WELL) == "1 alarm: run failure: job find_drift_sales"
