@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from math import inf
 
 from hive_replication.drift.baselines import Baseline
 from hive_replication.drift.findings import TableDrift
@@ -12,7 +13,7 @@ from hive_replication.metastore.types import Table
 from hive_replication.storage import Storage
 from hive_replication.verify.listing_digest import is_being_written
 
-_FRESH = 300.0  # seconds for which a table's scratch directories are not looked for again
+_FRESH = 300.0  # seconds for which a table that is being written to is not looked at again
 
 
 @dataclass
@@ -36,12 +37,12 @@ class TableScan:
     found: TableDrift
     kept: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
     changed: bool = False
-    _written: tuple[float, bool] = (-_FRESH, False)
+    _written: float = -inf
 
     def is_being_written(self, storage: Storage) -> bool:
-        """Whether a job writes into the partitioned table; its directory may be a large one, and is not listed for each batch."""
-        asked, answer = self._written
-        if time.monotonic() - asked >= _FRESH:
-            answer = is_being_written(storage, self.table.sd.location or "", time.time())
-            self._written = time.monotonic(), answer
-        return answer
+        """Whether a job writes into the partitioned table; that none does is asked anew for each batch."""
+        if time.monotonic() >= self._written + _FRESH:
+            if not is_being_written(storage, self.table.sd.location or "", time.time()):
+                return False
+            self._written = time.monotonic()
+        return True

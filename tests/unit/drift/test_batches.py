@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -77,15 +78,17 @@ class Storage:
         self.extra: dict[str, int] = {}
         self.kept: dict[str, bytes] = {}
         self.listed, self.scratch = 0, 0
+        self.jobs: list[str] = []
 
     def files(self, uri: str, *, hidden: bool = False) -> list[FileStatus]:
         del hidden
         self.listed += 1
-        return [FileStatus(f"{uri}/f", 10 + self.extra.get(uri, 0), False, self.modified)]
+        modified = time.time() if uri.removeprefix(f"{OURS}/") in self.jobs else self.modified
+        return [FileStatus(f"{uri}/f", 10 + self.extra.get(uri, 0), False, modified)]
 
     def ls(self, _: str) -> list[FileStatus]:
         self.scratch += 1
-        return []
+        return [FileStatus(f"{OURS}/{name}", 0, True, time.time()) for name in self.jobs]
 
     def checksum(self, uri: str) -> str:
         return str(self.extra.get(uri.removesuffix("/f"), 0))
@@ -145,7 +148,7 @@ def test_what_is_found_is_that_of_all_batches() -> None:
     found = sides.scan()
     assert [(one.partition, one.reason) for one in found.drifted] == [(f"p={number}", "1 changed") for number in (1, 2, 9)]
     assert (found.looked, found.waiting, len(sides.waits)) == (10, "", 2), "one wait in each batch with suspects"
-    assert sides.files.scratch == 1, "scratch directories are looked for once"
+    assert sides.files.scratch == 2, "scratch directories are looked for in each batch with suspects"
     assert sides.known().keys() == {*ten()} - {"p=1", "p=2", "p=9"}
     sides.copies.extra = {f"{THEIRS}/p={number}": 1 for number in (1, 2, 9)}
     assert sides.scan().drifted == ()
@@ -172,6 +175,19 @@ def test_a_batch_that_changes_meanwhile_is_left_for_later_and_others_are_not() -
 
     found = sides.scan(meanwhile)
     assert ([one.partition for one in found.drifted], found.writing) == (["p=9"], ("p=1",))
+
+
+def test_a_job_that_begins_between_two_batches_writes_to_the_later_ones() -> None:
+    sides = Sides(ten)
+    sides.scan()
+    sides.files.extra = {f"{OURS}/p={number}": 1 for number in (1, 5, 9)}
+
+    def begins(_: float) -> None:
+        sides.files.jobs = ["_temporary"]
+
+    found = sides.scan(begins)
+    assert ([one.partition for one in found.drifted], found.writing) == (["p=1"], ("p=5", "p=9"))
+    assert sides.files.scratch == 2, "where a job writes, it is not looked for again"
 
 
 def test_a_batch_for_which_events_wait_is_left_for_later_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
