@@ -34,7 +34,6 @@ from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import Progress, Silent
-from hive_replication.storage import Storage
 from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
 from hive_replication.verify.listing_digest import Observation
 
@@ -183,8 +182,8 @@ class DriftScan:
         """Compares what readers see of a transactional table, not its metadata, if the directories of a side have changed."""
         name = table.tableName.lower()
         objects = list(scan.objects.values())
-        ours = _observed(self.source.storage, [one.source for one in objects])
-        theirs = _observed(self.target.storage, [one.target for one in objects])
+        ours = list(observed(self.source.storage, [one.source for one in objects]))
+        theirs = list(observed(self.target.storage, [one.target for one in objects]))
         digest = hashlib.sha256(" ".join(one.digest for one in (*ours, *theirs)).encode()).hexdigest()[:16]
         answer = TableDrift(name, len(objects), listings=2 * len(objects))
         if memory.read(name).get("") == Baseline(digest, 0):
@@ -305,7 +304,3 @@ class DriftScan:
                 scan.equal[name] = Baseline(digest, scan.objects[name].evid)
         scan.listings += len(suspects)
         return found
-
-
-def _observed(storage: Storage, locations: Sequence[str]) -> list[Observation]:
-    return list(observed(storage, locations))

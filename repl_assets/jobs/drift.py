@@ -100,11 +100,11 @@ def look(
         Unreachable: a server does not answer.
     """
     present, looked = scan.names(), Looked()
-    wanted = [one.lower() for one in tables] or present
-    looked.absent = sorted({*wanted} - {*present})
-    if len(looked.absent) == len({*wanted}) > 0 and not finish:
+    wanted = {one.lower() for one in tables or present}
+    looked.absent = sorted(wanted.difference(present))
+    if len(looked.absent) == len(wanted) > 0 and not finish:
         raise BadRequest(f"the source has no table {', '.join(looked.absent)} of the policy in {scan.database}")
-    names = [one for one in present if one in {*wanted}]
+    names = [one for one in present if one in wanted]
     for name in progress.over(names, f"tables of {scan.database}"):
         try:
             found = scan.table(name)
