@@ -21,6 +21,7 @@ from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
+from hive_replication.load.source_history import is_purged
 from hive_replication.load.undo.undo import release
 from hive_replication.logs import about
 from hive_replication.progress import Progress
@@ -170,7 +171,7 @@ def bring_up(
         )
         # A rename or a transaction may join others to it that are further behind: their events are not to be passed over.
         lane = next((held for held in load.held if table in held.tables and not held.tried), None)
-        if lane is None or not 0 < lane.after < position or _is_purged(source, state, lane.after):
+        if lane is None or not 0 < lane.after < position or is_purged(source.metastore, state, lane.after):
             return load
         position = lane.after
     return None
@@ -181,9 +182,5 @@ def _why_as_it_is(source: Source, state: ReplicaState, table: str) -> str:
     if table in state.lost:
         return "a dump of it failed before"
     position = state.position(table)
-    return f"the source's log lacks the events after {position}, where it stands" if _is_purged(source, state, position) else ""
-
-
-def _is_purged(source: Source, state: ReplicaState, position: int) -> bool:
-    """Whether the log lost events that a name behind its database waits for; those that the database lacks are a gap of it."""
-    return position < (state.applied or 0) and source.metastore.event(position + 1) is None
+    purged = is_purged(source.metastore, state, position)
+    return f"the source's log lacks the events after {position}, where it stands" if purged else ""

@@ -1,9 +1,6 @@
 """Spark as a Dagster resource: the settings of the policy's session, which starts when something first needs it."""
 
 # No postponed annotations here: Dagster reads those of a resource as they stand.
-import os
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -15,12 +12,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from resources.spark_copier import SparkCopier
-
-
-def has_java() -> bool:
-    """Whether this process finds the Java that Spark needs."""
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=str(Path(home, "bin")) if home else None) is not None
 
 
 class Spark(dg.ConfigurableResource["Spark"]):

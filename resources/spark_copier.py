@@ -25,7 +25,7 @@ from hive_replication.logs import PACKAGE, reason
 from hive_replication.policy.secrets import is_reference, resolved_options
 from hive_replication.process import account
 from hive_replication.storage import Storage
-from resources.spark import has_java
+from resources.java import has_java
 from resources.spark_package import ship
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
-from hive_replication.load.source_history import end_other_recovery, require_not_passed_by
+from hive_replication.load.source_history import end_other_recovery, end_transactions_of_table, require_not_passed_by
 from hive_replication.load.untrusted_dump import opened
 from hive_replication.load.window import load_window
 from hive_replication.metastore.client import Metastore
@@ -196,6 +196,8 @@ def _run(session: Session, source: Metastore | None, *, repair: bool, only: str 
     end_other_recovery(session)
     if session.reader.header.kind == "bootstrap":
         require_not_passed_by(session, source, repair=repair)
+        if repair:
+            end_transactions_of_table(session, source)
         load_objects(session, repair=repair)
         return ()
     return load_window(session, only)

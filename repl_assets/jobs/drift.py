@@ -21,7 +21,7 @@ from repl_assets.jobs.found_drift import FoundDrift, Handover
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import as_dagster_failure, connected_engine, connection_resource
 from repl_assets.typed import single_op_job
-from resources.spark import has_java
+from resources.java import has_java
 
 
 def find_drift_job_name(names: Names, database: str) -> str:

@@ -21,7 +21,14 @@ from hive_replication.storage import paths
 _LOG = logging.getLogger(__name__)
 
 
-def end_replayed(target: Target, database: str, policy: str, note: Callable[[Collection[str]], None] = lambda _: None) -> None:
+def end_replayed(
+    target: Target,
+    database: str,
+    policy: str,
+    note: Callable[[Collection[str]], None] = lambda _: None,
+    *,
+    only: str | None = None,
+) -> None:
     """Ends what stands for a source's transactions: aborts it, or commits it with no data in a database that is a source itself.
 
     Readers see the same, but of an abort Hive's log names the source's transaction, so that a replica of the database would keep
@@ -33,28 +40,32 @@ def end_replayed(target: Target, database: str, policy: str, note: Callable[[Col
         database: target database.
         policy: whose transactions they are (:func:`hive_replication.load.operations.transactions.policy_of`).
         note: called before with the tables that they write to, of which the ends never come any more.
+        only: a table: those that write to others, too, stay open.
 
     Raises:
         Refused: data of theirs lies outside the directories that the policy allows.
     """
     metastore = target.metastore
     writing = writers(metastore, database)
-    if writing and (found := metastore.replayed_among(writing)):  # others are of whoever writes to tables of their own
-        tables = transactional_tables(metastore, database)
-        written: dict[str, set[int]] = {}
-        for transaction in found:
-            for name, write_id in metastore.write_ids_of(transaction, database, tables):
-                written.setdefault(name, set()).add(write_id)
-        note(written.keys())
-        shown = ", ".join(map(str, found))
-        _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database))
+    found = metastore.replayed_among(writing) if writing else []  # others are of whoever writes to tables of their own
+    tables = transactional_tables(metastore, database) if found else {}
+    written = {one: set(metastore.write_ids_of(one, database, tables)) for one in found}
+    if only is not None:
+        written = {one: ids for one, ids in written.items() if {name for name, _ in ids} == {only}}
+    if written:
+        names = {name for ids in written.values() for name, _ in ids}
+        note(names)
+        shown = ", ".join(map(str, written))
+        _LOG.warning("what stands for open transactions of the source is ended: %s", shown, extra=about(database, only))
         if target.feeds(database):
-            for name, write_ids in written.items():
-                _delete_written(target, database, tables[name], write_ids)
-            _commit_without_data(target, database, policy, found)
+            for name in names:
+                own = {write_id for ids in written.values() for table, write_id in ids if table == name}
+                _delete_written(target, database, tables[name], own)
+            _commit_without_data(target, database, policy, written)
         else:
-            metastore.abort_replayed(policy, found)
-    end_left(target, database, policy)
+            metastore.abort_replayed(policy, list(written))
+    if only is None:
+        end_left(target, database, policy)
     if left := writers(metastore, database):
         _LOG.warning("transactions of %s stay open: %s", database, ", ".join(map(str, left)), extra=about(database))
 

@@ -21,7 +21,7 @@ from repl_assets.catalog.specs import Specs
 from repl_assets.jobs import drift as module
 from repl_assets.jobs.drift import find_drift_job, find_drift_request
 from repl_assets.jobs.found_drift import FoundDrift, Handover
-from resources.spark import has_java
+from resources.java import has_java
 from tests.lags import POLICY
 
 WITH_DRIFT = POLICY.model_copy(update={"drift": Drift()})

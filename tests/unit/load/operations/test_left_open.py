@@ -58,6 +58,23 @@ def test_replicas_of_the_database_are_told_of_it(tmp_path: Path, *, feeds: bool)
         assert (committed, aborted, len(left)) == ([], [("p", [70])], 5)
 
 
+def test_of_one_table_those_are_ended_that_write_to_no_other() -> None:
+    side = target()
+    tables = [Table(tableName=name, dbName="db", parameters={"transactional": "true"}) for name in ("t", "u")]
+    side.metastore.tables.side_effect = lambda *_: iter(tables)
+    side.metastore.table_names.return_value = ["t", "u"]
+    side.metastore.write_ids.return_value = {"t": WriteIds(4, frozenset({2, 3, 4})), "u": WriteIds(2, frozenset({1, 2}))}
+    side.metastore.open_transactions.return_value = side.metastore.replayed_among.return_value = [70, 71, 72]
+    written = {70: [("t", 2), ("t", 4)], 71: [("t", 3), ("u", 1)], 72: [("u", 2)]}
+    side.metastore.write_ids_of.side_effect = lambda one, *_: iter(written[one])
+    end_replayed(side, "db", "p", only="t")
+    assert side.metastore.abort_replayed.call_args_list == [call("p", [70])]
+    side.metastore.abort_replayed.reset_mock()
+    del written[70][:]
+    end_replayed(side, "db", "p", only="t")
+    assert not side.metastore.abort_replayed.called
+
+
 def target(*, feeds: bool = False, **more: Any) -> Any:
     """A target of which transactions 70 and 71 stand for a source's: 71 for one of another policy, which stays open."""
     metastore = Mock(features=SimpleNamespace(major=4), **more)
