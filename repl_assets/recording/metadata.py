@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ORIGINS = {"source": "files from source", "cmroot": "files from cmroot", "present": "files present already"}
 _ROWS = 50  # of a table in metadata; all of it is stored with every event
-_TOO_LOW = "events waiting: at least so many, the source's log is still being read"
+_TOO_LOW = "events waiting: at least so many, the source's log was not read to its end"
 _PROOFS = 10  # files; the report has all of them
 _WIDTH = 28  # characters of a name among the proofs: an asset's page cuts off what is wider than its column
 

@@ -1,7 +1,8 @@
 """Failed runs as alarms: the alarm of a database or job begins with a failed run and ends with the next successful one.
 
 A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What is mended without
-a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do.
+a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do, as far as the replicas'
+states say so. They do not say whether a table was repaired that was not held.
 """
 
 from __future__ import annotations
@@ -152,7 +153,8 @@ def mended(
 
     def ends(alarm: Alarm) -> float:
         gone = alarm.tables and {*alarm.tables} <= {*dropped.get(alarm.database, ())}
-        by_release = alarm.about in none_held and NOT_REPAIRED in alarm.title
+        of_held = NOT_REPAIRED in alarm.title or not alarm.tables  # of no table: all that were held, or not known
+        by_release = alarm.about in none_held and of_held
         return now if gone or by_release else since.get(alarm.about, 0.0)
 
     failures = {key: one for key, one in alarms.items() if one.alarm.kind == "run failure"}

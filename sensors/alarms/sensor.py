@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from typing import Literal
 
@@ -104,14 +105,24 @@ def alarm_sensor(
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
-            find = connection.source.metastore.table
-            dropped = {name: [one for one in sorted(some) if find(name, one) is None] for name, some in tables.items()}
+            is_dropped = partial(_is_dropped, connection)
+            dropped = {name: [one for one in sorted(some) if is_dropped(name, one)] for name, some in tables.items()}
             return lags, short, _why_no_dumps(connection), dropped
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
 
     return alarms
+
+
+def _is_dropped(connection: Connection, database: str, table: str) -> bool:
+    """Whether the source has no such table; one that its metastore refuses to show is there."""
+    try:
+        return connection.source.metastore.table(database, table) is None
+    except Unreachable:
+        raise
+    except ReplicationError:
+        return False
 
 
 def tick(

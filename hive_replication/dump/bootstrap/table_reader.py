@@ -92,8 +92,9 @@ class ObjectReader:
                 self.writer.put_table(record)
             wanted = self._wanted(table, last) if table.partitionKeys and not metadata_only else []
             read = self._partitions(table, wanted)
-            label = f"partitions of {name} read"
-            for until, parts in self.progress.count(read, label, len(wanted), number=lambda one: len(one[1])):
+            if len(wanted) > _BATCH:  # a terminal would draw a bar for each of many small tables
+                read = self.progress.count(read, f"partitions of {name} read", len(wanted), number=lambda one: len(one[1]))
+            for until, parts in read:
                 with self.writing:
                     for part in parts:
                         self.writer.put_partition(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.checkpoints import Checkpoint
@@ -82,9 +82,9 @@ def dump_events(
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
-    for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these two know
-        joined.follow(decoded)
-        outside.count_event(decoded)
+    for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know
+        taken = outside.count_event(decoded) or _is_taken(decoded, source, scope.database, includes)
+        joined.follow(decoded, shared.beside(decoded) if taken else "")
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
     for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event
@@ -117,6 +117,10 @@ def _decoded(source: Source, locations: PresentLocations, from_evid: int, to_evi
             yield from locations.decode_batch(batch)
 
 
+def _is_taken(event: LogEvent, source: Source, database: str, includes: Callable[[str], bool]) -> bool:
+    return source.policy.takes(event.row.type) and of_policy(event, database, includes)
+
+
 def _records(
     source: Source,
     events: Iterable[NotificationEvent],
@@ -133,7 +137,7 @@ def _records(
             transactions.note(event)
         ended = {one.evid: source.threads.begin(transactions.record, one) for one in found if one.row.type in ENDS}
         try:
-            taken = [one for one in found if source.policy.takes(one.row.type) and of_policy(one, database, includes)]
+            taken = [one for one in found if _is_taken(one, source, database, includes)]
             grouped = {one.evid: EventRecord(one.row, groups) for one, groups in zip(taken, files.groups(taken), strict=True)}
             for event, one in zip(batch, found, strict=True):
                 yield event, one, ended[one.evid].result() if one.evid in ended else grouped.get(one.evid)

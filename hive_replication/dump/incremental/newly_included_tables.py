@@ -80,9 +80,7 @@ class JoinedTables:
             case r.DropTable():
                 self._names.discard(event.row.table)
                 self._unclear.discard(event.row.table)
-            case r.Event() as change if (
-                shared or isinstance(change, Entered) or redumps.is_unclear(change, acid=self.source.acid)
-            ):
+            case r.Event() as change if self._is_rebuilt(change, shared):
                 self._unclear.add(event.row.table)
             case _:
                 pass

@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -16,7 +17,7 @@ from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
-from hive_replication.errors import BadRequest, Unreachable
+from hive_replication.errors import BadRequest, MetastoreError, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
@@ -378,6 +379,22 @@ def test_a_repair_that_failed_otherwise_lasts_until_another_succeeds_or_its_tabl
     web.take()
     assert watch.tick(WELL) == "no alarms"
     assert notified(web) == [("ends", "run failure", about)]
+
+
+def test_a_repair_of_all_held_tables_that_failed_ends_once_none_is_held(watch: Watch) -> None:
+    watch.tick(HELD)
+    watch.fail("the process of this run ended, see the log", job_name="repair_sales", tags=OF_SALES)
+    watch.tick(HELD)
+    watch.now += 600
+    assert watch.tick(WELL) == "no alarms"
+
+
+def test_a_table_that_the_source_refuses_to_show_is_not_dropped() -> None:
+    def refused(database: str, table: str) -> None:
+        raise MetastoreError(f"{database}.{table}: not allowed")
+
+    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=SimpleNamespace(table=refused)))
+    assert not sensor._is_dropped(connection, "sales", "orders")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
