@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from threading import Lock
 from typing import Literal
 
 from pydantic import ConfigDict, TypeAdapter
@@ -91,6 +92,7 @@ class Journal:
     def __init__(self, storage: Storage, location: str) -> None:
         self._storage, self._root = storage, Layout(location).journal
         self._kept: dict[str, list[str]] = {}
+        self._own: JournalWriter | None = None
 
     def entries(self) -> list[Entry]:
         """All loads in the order in which they started."""
@@ -180,11 +182,13 @@ class Journal:
         self._storage.rename(lane.uri, lane.uri.removesuffix(".json") + ".undone")
 
     def kept(self) -> Locations:
-        """Directories that an undo may need; of loads that have ended they are read once."""
-        due = [entry for entry in self.entries() if entry.status == "open" or entry.directory not in self._kept]
+        """Directories that an undo may need; of other loads, which do not run, they are read once, of the own one never."""
+        entries = {entry.directory: entry for entry in self.entries()}
+        own = self._own.kept() if self._own and entries.pop(self._own.directory, None) else []
+        due = [entry for directory, entry in entries.items() if directory not in self._kept]
         read = self._storage.threads.map(self._kept_of, due)
         self._kept |= {entry.directory: places for entry, places in zip(due, read, strict=True)}
-        return Locations(chain.from_iterable(self._kept.values()))
+        return Locations(chain(own, *self._kept.values()))
 
     def _kept_of(self, entry: Entry) -> list[str]:
         names = {paths.name(status.uri) for status in self._storage.ls(entry.directory)}
@@ -199,7 +203,8 @@ class Journal:
     def begin(self, from_evid: int, to_evid: int) -> JournalWriter:
         """The journal of a new load, which comes after all others in it; writes nothing yet."""
         newest = max((entry.token for entry in self.entries()), default="")
-        return JournalWriter(self._storage, self._root, from_evid, to_evid, new_token(newest))
+        self._own = JournalWriter(self._storage, self._root, from_evid, to_evid, new_token(newest))
+        return self._own
 
 
 class JournalWriter:
@@ -213,9 +218,11 @@ class JournalWriter:
         self._storage, self._root, self._from, self._to, self.token = storage, root, from_evid, to_evid, token
         self._numbers = itertools.count()
         self._kept: set[str] = set()
+        self._lock = Lock()
 
     @property
-    def _directory(self) -> str:
+    def directory(self) -> str:
+        """Where it is written, until it is marked as done."""
         return f"{self._root}/{self._from}-{self._to}-{self.token}"
 
     def lane(self, record: LaneRecord) -> None:
@@ -224,22 +231,28 @@ class JournalWriter:
         Raises:
             TooLarge: it cannot be split into files that can be read again.
         """
-        self._kept |= record.kept
+        with self._lock:
+            self._kept |= record.kept
         for text in record_texts(record):
-            self._storage.write_once(f"{self._directory}/{next(self._numbers)}.json", text)
+            self._storage.write_once(f"{self.directory}/{next(self._numbers)}.json", text)
+
+    def kept(self) -> list[str]:
+        """Directories of its lanes so far that an undo may need."""
+        with self._lock:
+            return sorted(self._kept)
 
     def database(self, image: Database) -> None:
         """Writes the database's properties, the first time only."""
-        uri = f"{self._directory}/database"
+        uri = f"{self.directory}/database"
         if not self._storage.exists(uri):
             self._storage.write_once(uri, tjson.dumps(image).encode())
 
     def state(self, state: ReplicaState) -> None:
         """Writes the state that the load is about to write into the metastore, and what later loads ask of its lanes."""
-        places = json.dumps(sorted(self._kept)).encode()
-        if self._storage.exists(self._directory) and len(places) < PART:
-            self._storage.write_once(f"{self._directory}/{_KEPT}", places)
-        self._storage.write_once(f"{self._directory}/state", json.dumps(state.parameters()).encode())
+        places = json.dumps(self.kept()).encode()
+        if self._storage.exists(self.directory) and len(places) < PART:
+            self._storage.write_once(f"{self.directory}/{_KEPT}", places)
+        self._storage.write_once(f"{self.directory}/state", json.dumps(state.parameters()).encode())
 
     def done(self, applied: int | None) -> None:
         """Marks the load as done.
@@ -247,9 +260,9 @@ class JournalWriter:
         Args:
             applied: applied id of the database now; None after a load of some of its tables.
         """
-        if self._storage.exists(self._directory):
+        if self._storage.exists(self.directory):
             end, suffix = (self._to, "part") if applied is None else (applied, "done")
-            self._storage.rename(self._directory, f"{self._root}/{self._from}-{end}-{self.token}.{suffix}")
+            self._storage.rename(self.directory, f"{self._root}/{self._from}-{end}-{self.token}.{suffix}")
 
 
 def _unreadable(uri: str, error: Exception) -> ReplicationError:

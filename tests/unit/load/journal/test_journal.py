@@ -7,7 +7,7 @@ import pytest
 from hive_replication.errors import ReplicationError
 from hive_replication.load.journal import journal as journal_module
 from hive_replication.load.journal import lane_record
-from hive_replication.load.journal.journal import Journal
+from hive_replication.load.journal.journal import Journal, JournalWriter
 from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.retention.sweep import old_directories
@@ -106,6 +106,40 @@ def test_what_undos_may_need_is_read_once_from_one_small_file_a_load(tmp_path: P
     places += load(loads)
     assert all(map(journal.kept().contains, places))
     assert reads == ["kept"] * (loads + 1)
+
+
+def test_the_batches_of_a_load_read_no_lane_of_their_own_and_those_of_a_killed_load_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch that met a directory read all lanes that those before it had written."""
+    base = f"{tmp_path.as_uri()}/db.db"
+    storage = Storage((Root(uri=tmp_path.as_uri()),))
+    read, reads = storage.read, list[str]()
+
+    def counted(uri: str, *, most: int) -> bytes:
+        reads.append(uri)
+        return read(uri, most=most)
+
+    monkeypatch.setattr(storage, "read", counted)
+
+    def lane(writer: JournalWriter, place: str) -> str:
+        table = Table("t", "db", sd=StorageDescriptor(location=place), partitionKeys=[])
+        writer.lane(LaneRecord(("t",), (), {"t": table}, left=(place,)))
+        return place
+
+    killed = Journal(storage, base).begin(0, 1)
+    places = [lane(killed, f"{base}/killed{number}") for number in range(2)]
+    journal = Journal(storage, base)
+    own = journal.begin(0, 2)
+    for batch in range(3):
+        kept = journal.kept()
+        assert [kept.contains(place) for place in places] == [True] * len(places)
+        places += [lane(own, f"{base}/{batch}-{number}") for number in range(20)]
+    assert sorted(reads) == [f"{killed.directory}/{number}.json" for number in range(2)]
+    own.state(ReplicaState("uuid/db", 2))
+    own.done(2)
+    assert all(map(journal.kept().contains, places))
+    assert all(map(Journal(storage, base).kept().contains, places))
 
 
 def test_what_undos_may_need_of_other_loads_is_read_from_their_lanes(tmp_path: Path) -> None:
