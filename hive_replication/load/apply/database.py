@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from hive_replication.errors import Refused, ReplicationError
+from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
@@ -68,6 +69,7 @@ class TargetDatabase:
         self.image = self.target.metastore.database(self.name)
         self.there = self.image is not None
         self._journal: Journal | None = None
+        self._taken: TakenPlaces | None = None
         self.location = ((self.image and self.image.locationUri) or self.target.default_locations(self.name)[0]).rstrip("/")
 
     @property
@@ -75,6 +77,12 @@ class TargetDatabase:
         """The journal in its directory, for all that a load asks it."""
         self._journal = self._journal or Journal(self.target.storage, self.location)
         return self._journal
+
+    @property
+    def taken(self) -> TakenPlaces:
+        """The directories in it that are taken, for all that a load places."""
+        self._taken = self._taken or TakenPlaces(self.target, self.name, self.location)
+        return self._taken
 
     def create(self, image: Database, state: ReplicaState | None, source: str) -> bool:
         """Creates it together with its state, in one call; returns whether anything was changed.
@@ -139,7 +147,7 @@ class TargetDatabase:
         Raises:
             Refused: it contains foreign tables, and the policy refuses to keep them.
         """
-        dropped = False
+        dropped, self._taken = False, None
         if self.exists and not self.dry:
             metastore = self.target.metastore
             names = metastore.table_names(self.name)

@@ -84,7 +84,7 @@ class Executor:
         target = replica.target
         self._replica, self._known, self._journal = replica, known, journal
         kept = cache(replica.journal.kept)
-        self._placer = Placer(target, replica.name, replica.location, kept, known)
+        self._placer = Placer(target, replica.name, replica.location, kept, known, replica.taken)
         self._access = DirectoryAccess(target, replica.name, replica.location, tally.access)
         boundary = TargetBoundary(target, replica.name, replica.location)
         self._flipper = Flipper(target, replica.name, source, boundary, replica.check)
@@ -118,6 +118,7 @@ class Executor:
             settle(started.values())
         self._tally.add_time("apply", began)
         held = [held for run in runs if (held := run.held()) is not None]
+        self._replica.taken.carried_out((one for run in runs for one in run.lane.operations), held=bool(held))
         return SegmentResult(held, [run.lane for run in runs if run.lane.uncollapsed])
 
     @contextmanager

@@ -14,6 +14,8 @@ from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, Stora
 
 #: Wanted files by their paths below a directory.
 Wanted = Mapping[str, FileRef]
+#: Returns the directories that an undo may need.
+Kept = Callable[[], Locations]
 
 
 class FreePlaces:
@@ -25,7 +27,7 @@ class FreePlaces:
         kept: returns the directories that an undo may need, which are never used again. Called only if a directory exists.
     """
 
-    def __init__(self, target: Target, layout: Layout, kept: Callable[[], Locations]) -> None:
+    def __init__(self, target: Target, layout: Layout, kept: Kept) -> None:
         self._target, self._storage, self._layout, self._kept = target, target.storage, layout, kept
 
     def is_free(self, directory: str, wanted: Wanted, *, parts: bool = False) -> bool:

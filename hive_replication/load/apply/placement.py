@@ -8,7 +8,7 @@ comes first: the plain path may be free by now only because that attempt has dro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal
@@ -19,10 +19,9 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.apply.commit_places import CreatedInLane, DataKey, files_of_commits
 from hive_replication.load.apply.content_in_lane import ContentInLane
-from hive_replication.load.apply.free_places import FreePlaces, checksum_of
+from hive_replication.load.apply.free_places import FreePlaces, Kept, checksum_of
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.layout.directories import Layout
-from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.names_trail import NamesTrail
 from hive_replication.load.operations.transactions import ReplayCommit
@@ -115,7 +114,7 @@ class _LaneState:
 
 
 class Placer:
-    """Chooses directories in one target database for one segment; reads the locations of its tables once.
+    """Chooses directories in one target database for one segment.
 
     Args:
         target: the target side.
@@ -123,13 +122,16 @@ class Placer:
         location: the database's directory.
         kept: returns the directories that an undo may need, which are never used again. Called only if a directory exists.
         known: the target's objects before the lanes.
+        taken: the places that are others', as far as earlier segments know them.
     """
 
-    def __init__(self, target: Target, database: str, location: str, kept: Callable[[], Locations], known: KnownObjects) -> None:
+    def __init__(
+        self, target: Target, database: str, location: str, kept: Kept, known: KnownObjects, taken: TakenPlaces | None = None
+    ) -> None:
         self._target, self._database, self._layout = target, database, Layout(location)
         self._known, self._boundary = known, TargetBoundary(target, database, self._layout.location)
         self._free = FreePlaces(target, self._layout, kept)
-        self._taken = TakenPlaces(target, database, self._layout.location)
+        self._taken = taken or TakenPlaces(target, database, self._layout.location)
 
     def place(self, lane: LanePlan) -> LanePlacement:
         """Chooses the directories for a lane's data; changes nothing but marks of whose they are below ``external_root``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -10,6 +11,12 @@ from threading import Lock
 from hive_replication.errors import MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.load.layout.directories import owner_mark
 from hive_replication.load.layout.live_locations import Locations, all_tables, live_locations
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.avro_schemas import CopySchemas
+from hive_replication.load.operations.columns import SetColumns
+from hive_replication.load.operations.constraints import SetConstraints
+from hive_replication.load.operations.functions import CreateFunction
+from hive_replication.load.operations.statistics import SetStatistics
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
@@ -20,13 +27,21 @@ from hive_replication.storage import AlreadyExists, Denied, paths
 
 _LOG = logging.getLogger(__name__)
 _MOST = 16 << 10  # bytes of a mark
+_MOST_CLAIMED = 200_000  # directories that stay in memory from segment to segment
+#: After these every table lies where it did, or where it was claimed, or in a directory that has its load's number.
+_WITHIN_CLAIMS = (
+    *(op.CreateTable, op.AlterTable, op.AddPartitions, op.AlterPartitions, op.DropPartitions, op.ReplaceData, op.AppendData),
+    *(CopySchemas, CreateFunction, SetColumns, SetConstraints, SetStatistics),
+)
 
 #: Table and partition name, "" for the table itself.
 Owner = tuple[str, str]
 
 
 class TakenPlaces:
-    """The places of one target database during one segment; reads its locations once, and only where a directory exists.
+    """The places of one target database during a load; reads its locations only where a directory exists, its tables' once.
+
+    What the load itself places after that is in its claims; see :meth:`carried_out`.
 
     Args:
         target: the target side.
@@ -36,15 +51,35 @@ class TakenPlaces:
 
     def __init__(self, target: Target, database: str, location: str) -> None:
         self._target, self._database, self._location = target, database, location
+        self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
         self._tables = Call(self._locations_of_tables)
-        self._read: dict[str, Call[Locations]] = {}
-        self._live = Call(partial(live_locations, target.metastore, database))
-        self._partitions: dict[str, Call[frozenset[str]]] = {}
-        self._owned: dict[str, Call[bool]] = {}
-        self._databases = Call(self._locations_of_databases)
         self._claimed: dict[str, Owner] = {}
         self._above: set[str] = set()
-        self._lock = Lock()
+        self._forget_parts()
+
+    def _forget_parts(self) -> None:
+        self._owned: dict[str, Call[bool]] = {}
+        self._databases = Call(self._locations_of_databases)
+        self._read: dict[str, Call[Locations]] = {}
+        self._live = Call(partial(live_locations, self._target.metastore, self._database))
+        self._partitions: dict[str, Call[frozenset[str]]] = {}
+
+    def carried_out(self, operations: Iterable[op.Operation], *, held: bool) -> None:
+        """Follows a segment, of which no thread is under way: the next one reads the places of partitions again.
+
+        It reads those of the tables again, too, where one may lie elsewhere that is not claimed, or where too much is claimed.
+
+        Args:
+            operations: of its lanes.
+            held: whether one of them failed, as where the tables could not be read.
+        """
+        if held or len(self._claimed) > _MOST_CLAIMED or not all(isinstance(one, _WITHIN_CLAIMS) for one in operations):
+            self._forget()
+        else:
+            self._forget_parts()
 
     def is_a_tables(self, directory: str) -> bool:
         """Whether a directory is another table's, lies in one that is read, or has one inside.
@@ -89,7 +124,7 @@ class TakenPlaces:
         return (partitioned and self._is_beside(directory)) or self.claim(directory, (table, ""))
 
     def claim(self, directory: str, owner: Owner) -> bool:
-        """Takes a directory for an object of this segment; False if another one has taken it, one above or one below it.
+        """Takes a directory for an object of this load; False if another one has taken it, one above or one below it.
 
         Paths are those of the source, where objects may share a directory. Below the database's directory, nothing is claimed for
         partitions, which lie in their table's.
