@@ -17,6 +17,7 @@ from hive_replication.load.operations.columns import SetColumns
 from hive_replication.load.operations.constraints import SetConstraints
 from hive_replication.load.operations.functions import CreateFunction
 from hive_replication.load.operations.statistics import SetStatistics
+from hive_replication.load.operations.transactions import ImpressWriteIds
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about
 from hive_replication.metastore.faults import NotFound
@@ -31,7 +32,7 @@ _MOST_CLAIMED = 200_000  # directories that stay in memory from segment to segme
 #: After these every table lies where it did, or where it was claimed, or in a directory that has its load's number.
 _WITHIN_CLAIMS = (
     *(op.CreateTable, op.AlterTable, op.AddPartitions, op.AlterPartitions, op.DropPartitions, op.ReplaceData, op.AppendData),
-    *(CopySchemas, CreateFunction, SetColumns, SetConstraints, SetStatistics),
+    *(CopySchemas, CreateFunction, ImpressWriteIds, SetColumns, SetConstraints, SetStatistics),
 )
 
 #: Table and partition name, "" for the table itself.
