@@ -29,14 +29,20 @@ class Incarnation:
         created: event id of its creation inside the window, or None where it is older.
         dropped: event id of its drop (or rename out of the policy) inside the window, or None where it lasts.
         entered: event id of its rename into the policy inside the window, or None where it was of it before.
-        unclear: whether an event inside the window does not tell what it holds from then on, or does not tell it of it alone.
+        unclear_evid: first event of it that does not tell what it holds from then on, or does not tell it of it alone.
+        rebuilt: whether it ends with a rename for that reason alone, which a window that begins later does not know.
     """
 
     names: list[tuple[str, int]]
     created: int | None = None
     dropped: int | None = None
     entered: int | None = None
-    unclear: bool = False
+    unclear_evid: int | None = None
+    rebuilt: bool = False
+
+    def unknown_from(self, evid: int) -> bool:
+        """Whether windows that begin after an event do not know any more that the incarnation ends."""
+        return self.rebuilt and self.unclear_evid is not None and evid >= self.unclear_evid
 
     def located(self, state_id: Callable[[str], int | None]) -> str | None:
         """The name under which the target has this very incarnation now, or None where it does not have it.

@@ -53,6 +53,7 @@ class Replica:
         state_id: the table's state id before the load.
         found_as: the name under which the target has it before the load, or "".
         view: whether it is a view at this point of the plan.
+        passed: whether it stays as it is until it leaves its name, since it goes away in the window.
         partitions: whether a partition is there at this point, for those the plan has touched.
     """
 
@@ -61,6 +62,7 @@ class Replica:
     state_id: int
     found_as: str
     view: bool = False
+    passed: bool = False
     partitions: dict[str, bool] = field(default_factory=dict[str, bool])
 
 

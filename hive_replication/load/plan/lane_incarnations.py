@@ -71,7 +71,7 @@ class LaneIncarnations:
     def _follow(self, event: WindowEvent) -> None:
         incarnation = self.tables[event.evid] = self._table(event)
         if event.event and (event.shared or self._enters(event) or is_unclear(event.event, acid=self._acid)):
-            incarnation.unclear = True
+            incarnation.unclear_evid = incarnation.unclear_evid or event.evid
         if isinstance(event.event, PartitionEvent):
             for name, part in incarnations_of_partitions(self._partitions_of(incarnation), event.event):
                 self.partitions[event.evid, name] = part
@@ -104,11 +104,13 @@ class LaneIncarnations:
                 old, new = change.names
                 if renamed_into(change, self._mapping.source_database, self._includes):
                     return names.enter(new, event.evid)
-                whole = names.of(old).unclear or refiltered(change, self._filters.of)
+                told = refiltered(change, self._filters.of)
                 follows = self._belongs(change) and not self._left_out(change.after)
+                whole = told or names.of(old).unclear_evid is not None
                 if follows and not whole:
                     return names.rename(old, new, event.evid)
                 left = names.drop(old, event.evid)
+                left.rebuilt = follows and not told
                 if follows:  # it comes whole, with the partitions that the filter of its new name includes
                     self._awaited.append(names.enter(new, event.evid))
                 return left

@@ -34,6 +34,7 @@ from hive_replication.policy.scope import PartitionFilters
 _NO_ACID = "transactional tables are not in the dump"
 _ATTACHED = (r.AddConstraints, r.DropConstraint, r.UpdateStatistics, r.DeleteStatistics, tx.Compaction)
 _WITH_TABLE = "the target does not have the table, with which its constraints and statistics come"
+_GONE = "the table is gone at event {}"
 _COMES = "the table was taken into the policy, and comes whole after the window's events"
 
 
@@ -79,7 +80,7 @@ class LanePlanner:
         lane: its events.
         settings: those of its segment.
         gone: events (with partition name or "") whose files are nowhere, each with the event that supersedes it.
-        early: whether tables that go away in the window are dropped at their first event, so that nothing is asked of the others.
+        early: whether tables that go away in the window stay as they are until then, so that nothing is asked of their events.
             It is always so of a held lane: nothing matters any more of why it was held.
     """
 
@@ -118,8 +119,8 @@ class LanePlanner:
         if plan.stop is None or self._early or all(one.dropped is None for one in self._incarnations.all()):
             return plan, skipped
         early = LanePlanner(self._lane, self._settings, self._gone, early=True).plan()
-        further = early[0].stop is None or early[0].stop.evid > plan.stop.evid
-        return early if further else (plan, skipped)
+        evids = [plan.stop.evid, *(one.dropped for one in self._incarnations.all() if one.dropped)]
+        return early if early[0].stop is None or early[0].stop.evid > max(evids) else (plan, skipped)
 
     def _planned(self) -> tuple[LanePlan, list[Skipped]]:
         stop = None
@@ -156,8 +157,7 @@ class LanePlanner:
             self._planning.skip(event.evid, what, reason)
             self._drop_former(event, replica)
         elif not replica.present and incarnation.dropped is not None:
-            reason = f"the table is gone at event {incarnation.dropped}, and the target does not have it"
-            self._planning.skip(event.evid, what, reason)
+            self._planning.skip(event.evid, what, f"{_GONE.format(incarnation.dropped)}, and the target does not have it")
         elif replica.present or isinstance(event.event, r.CreateTable):
             self._handle(event, replica, incarnation)
         elif isinstance(event.event, tx.AllocateWriteIds):
@@ -177,7 +177,7 @@ class LanePlanner:
         dropped = self._incarnations.tables[event.evid].dropped
         if not event.row.table or dropped is None or (event.row.type == "ALTER_TABLE" and not event.stays):
             raise LaneStopped(event.error)
-        self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", f"the table is gone at event {dropped}")
+        self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", _GONE.format(dropped))
 
     def _gated(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> str:
         """Why an event of a table does not apply, or "".
@@ -244,37 +244,33 @@ class LanePlanner:
             if reason:
                 lane.skip(event.evid, f"{event.row.type} {name}", reason)
                 continue
-            due, goes = True, self._early and incarnation.dropped is not None
-            if goes and replica.present:
-                tables.drop_table(lane, event, replica)
+            due = True
+            if incarnation.dropped is not None and (self._early or replica.passed or not replica.present):
+                lane.skip(event.evid, f"{event.row.type} {name}", _GONE.format(incarnation.dropped))
+                continue
             if event.error and incarnation.dropped is None:
                 raise LaneStopped(event.error)
-            if not goes:
-                require_within(event)
+            require_within(event)
             if replica.present:
                 lane.written[event.evid, name] = replica
                 lane.going |= {(event.evid, name)} if incarnation.dropped is not None else set()
             elif isinstance(ended, tx.CommitTransaction) and any(one.table == name for one in ended.writes):
-                self._missing(event, name, replica, incarnation.dropped)
+                lane.lacking(event, replica, name)
         if due and self._settings.acid:
             shown = lane.written.get((event.evid, first)) or Replica(self._mapping.table(first), False, 0, "")
             handlers()[event.row.type](lane, event, shown)
 
-    def _missing(self, event: WindowEvent, table: str, replica: Replica, dropped: int | None) -> None:
-        """A transaction wrote to a table that the target does not have."""
-        if dropped is None:
-            self._planning.lacking(event, replica, table)
-        else:
-            reason = f"the table is gone at event {dropped}, and the target does not have it"
-            self._planning.skip(event.evid, f"{event.row.type} {table}", reason)
-
     def _handle(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> None:
-        change = event.event
-        leaves = isinstance(change, r.AlterTable) and change.rename and incarnation.dropped == event.evid
+        change, dropped = event.event, incarnation.dropped
         # A table that would have to be rebuilt, and goes away in this window: nothing tells what it held in between.
         untold = change is not None and (event.obstacle or why_redump(change))
-        if leaves or (incarnation.dropped is not None and (self._early or untold)):
+        replica.passed |= dropped is not None and (self._early or bool(untold))
+        leaves = event.evid == dropped or renames(event) or incarnation.unknown_from(event.evid)
+        if leaves and (replica.passed or (renames(event) and event.evid == dropped)):
             tables.drop_table(self._planning, event, replica)
+        elif replica.passed and dropped is not None:
+            # It has its name yet, so readers keep it: another table of the lane may fail before it leaves.
+            self._planning.skip(event.evid, f"{event.row.type} {event.names[0]}", _GONE.format(dropped))
         else:
             require_within(event)
             table = table_of(change)

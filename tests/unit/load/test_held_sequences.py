@@ -282,6 +282,20 @@ def test_a_held_table_that_was_renamed_is_dropped_whatever_the_target_refuses_of
     assert (dict(replica.state.held), replica.target.tables) == ({}, {})
 
 
+def test_a_held_table_that_gives_its_name_to_another_one_is_there_until_that_one_comes() -> None:
+    """It was dropped with its first event: where the other one failed, readers had neither for as long as the hold lasted."""
+    replica = replicated(("create", 1, 0))
+    source = replica.source
+    done(source, ("insert", 1, 0))
+    replica.window(1, at(2))
+    done(source, ("create", 0, 0), ("insert", 0, 0), ("drop", 1, 0), ("rename", 0, 0))
+    assert [event.names for event in source.events[2:]] == [("a",), ("a",), ("b",), ("a", "b")]
+    replica.window(1, lambda lane: at(2)(lane) or at(4)(lane))
+    assert (replica.state.at, set(replica.state.held)) == ({"a": 3, "b": 3}, {"a", "b"})
+    assert set(replica.target.tables) == {"a", "b"}
+    replica.caught_up()
+
+
 def one(seed: int, *, repairs: bool) -> None:
     """A few windows, and then as many loads as it takes."""
     ids = random.Random(seed)
