@@ -163,6 +163,7 @@ def _settings(session: Session, segment: Segment, view: TargetView, only: str | 
         unable=why_unable(session.target.metastore) if header.acid and segment.lanes else "",
         rebuilt=session.rebuilt,
         newcomer=newcomer(session),
+        undumped=lambda name: header.joined.get(name) == "",
         leaving=leaving(session) if whole and segment.lanes else (),
         filters=header.filters,
     )

@@ -9,6 +9,7 @@ from hive_replication.events import transactions as tx
 from hive_replication.events.events_of_policy import refiltered, renamed_into
 from hive_replication.events.partition_filters import Entered, within
 from hive_replication.events.redumps import is_unclear
+from hive_replication.load.plan import gate
 from hive_replication.load.plan.incarnations import Incarnation, Incarnations, PartitionEvent, incarnations_of_partitions
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.replica.name_mapping import NameMapping
@@ -28,6 +29,8 @@ class LaneIncarnations:
         filters: which partitions belong to the dump's scope.
         acid: whether the dump has transactional tables and transactions.
         left_out: whether a table is of a kind that is not replicated: one that is renamed goes.
+        state_id: state id of the target's replica of a source table's name, None where there is none.
+        undumped: whether a source table that has to come whole has no dump: what the target has of it stays.
 
     Attributes:
         tables: by event id.
@@ -46,9 +49,12 @@ class LaneIncarnations:
         *,
         acid: bool,
         left_out: Callable[[Table], object] = lambda _: False,
+        state_id: Callable[[str], int | None] = lambda _: None,
+        undumped: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._mapping, self._includes, self._filters, self._acid = mapping, includes, filters, acid
-        self._left_out = left_out
+        self._left_out, self._state_id = left_out, state_id
+        self._undumped = any(map(undumped, lane.names))  # by its last name, which is known at the end alone
         self.tables: dict[int, Incarnation] = {}
         self.written: dict[tuple[int, str], Incarnation] = {}
         self.partitions: dict[tuple[int, str], Incarnation] = {}
@@ -78,6 +84,17 @@ class LaneIncarnations:
         elif isinstance(event.event, tx.TransactionEvent):
             self._follow_transaction(event, event.event)
 
+    def _is_unclear(self, renamed: Incarnation, new: str, evid: int) -> bool:
+        """Whether a renamed table comes whole: its replica lacks what nothing told of, and there is a dump to make it from.
+
+        The positions of its names do not count: they may have passed such an event, where only a rebuilt replica has its id.
+        """
+        if renamed.unclear_evid is None or self._undumped:
+            return False
+        found = Incarnation([*renamed.names, (new, evid)]).located(self._state_id)
+        stands = self._state_id(found) if found else None
+        return not gate.applied(renamed.unclear_evid, table_id=stands or 0)
+
     def _enters(self, event: WindowEvent) -> bool:
         """Whether a partition was renamed into the filter of its table."""
         found = self._filters.of(event.row.table) if event.outside else None
@@ -106,7 +123,7 @@ class LaneIncarnations:
                     return names.enter(new, event.evid)
                 told = refiltered(change, self._filters.of)
                 follows = self._belongs(change) and not self._left_out(change.after)
-                whole = told or names.of(old).unclear_evid is not None
+                whole = told or self._is_unclear(names.of(old), new, event.evid)
                 if follows and not whole:
                     return names.rename(old, new, event.evid)
                 left = names.drop(old, event.evid)

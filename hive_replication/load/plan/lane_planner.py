@@ -54,6 +54,7 @@ class LaneSettings:
         unable: why the target cannot hold such, or "".
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the window.
         newcomer: whether a source table's name belongs to the dump's scope, and was not of what the replica was made with.
+        undumped: whether a source table that has to come whole could not be dumped beside the window.
         leaving: target tables that the policy includes no longer from the dump on, which are marked at its end.
         filters: which partitions belong to the dump's scope.
     """
@@ -69,6 +70,7 @@ class LaneSettings:
     unable: str = ""
     rebuilt: Container[str] = ()
     newcomer: Callable[[str], bool] = lambda _: False
+    undumped: Callable[[str], bool] = lambda _: False
     leaving: Container[str] = ()
     filters: PartitionFilters = field(default_factory=PartitionFilters)
 
@@ -99,6 +101,8 @@ class LanePlanner:
             settings.filters,
             acid=settings.acid,
             left_out=self._why_skipped,
+            state_id=self._state_id,
+            undumped=settings.undumped,
         )
         self._replicas: dict[int, Replica] = {}
         self._planning = LanePlanning(

@@ -220,6 +220,20 @@ def test_what_would_be_rebuilt_and_is_renamed_comes_whole_under_its_last_name(
     assert kinds(plan) == (["DropTable"] if coming else ["RenamePartition", "RenameTable"])
 
 
+@pytest.mark.parametrize(("stands", "undumped"), [(3, frozenset[str]()), (2, frozenset("b"))])
+def test_what_was_rebuilt_already_or_has_no_dump_is_not_dropped_for_its_new_name(stands: int, undumped: frozenset[str]) -> None:
+    """All its files were copied again; where there was no dump, readers lost what they had."""
+    before = ("create", 0, 0, 1), ("insert", 0, 0, 0), ("rename part", 0, 0, 0)
+    source = source_of(*before, ("rename", 0, 0, 0))
+    altered, renamed = source.window(2, 4)
+    (segment,) = segments([replace(altered, shared="p=9"), renamed])
+    (lane,) = segment.lanes
+    target = Target.replica(source_of(*before[:stands]), lambda: stands)
+    view = target.view(ReplicaState("uuid/db", 2))
+    plan, _ = LanePlanner(lane, LaneSettings(view, MAPPING, includes, undumped=undumped.__contains__)).plan()
+    assert (kinds(plan), plan.stop and plan.stop.evid, plan.coming) == (([], 3, ()) if undumped else (["RenameTable"], None, ()))
+
+
 def test_a_replica_that_left_the_policy_is_no_replica_of_what_takes_its_name() -> None:
     source = source_of(("create", 0, 0, 0), ("drop", 0, 0, 0), ("create", 0, 0, 0))
     target = Target.replica(source_of(("create", 0, 0, 0)), lambda: 1)
