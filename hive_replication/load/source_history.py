@@ -146,7 +146,7 @@ def is_purged(source: Metastore, state: ReplicaState, position: int) -> bool:
         state: of the replica.
         position: where the name stands.
     """
-    return position < (state.applied or 0) and source.event(position + 1) is None
+    return not covers(position, state.applied or 0) and source.event(position + 1) is None
 
 
 def end_transactions_of_table(session: Session, source: Metastore | None) -> None:
