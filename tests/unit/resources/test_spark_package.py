@@ -52,7 +52,7 @@ def test_several_tables_at_once_ship_the_package_once() -> None:
 
 @pytest.fixture
 def copier(monkeypatch: pytest.MonkeyPatch) -> SparkCopier:
-    monkeypatch.setattr(spark_copier.shutil, "which", lambda *_, **__: "/bin/java")
+    monkeypatch.setattr(spark_copier, "has_java", lambda: True)
     return SparkCopier.from_settings({"spark.master": Context.master})
 
 
@@ -78,7 +78,7 @@ def test_a_spark_that_does_not_start_is_an_error_of_replication(
 
 
 def test_without_java_all_settings_that_lead_to_spark_are_named(copier: SparkCopier, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_copier.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(spark_copier, "has_java", lambda: False)
     with pytest.raises(BadRequest, match=r"driver_max_files and driver_max_bytes, .* driver_max_directories"):
         list(SparkCalls(copier, 1, "Repl#db").map(str, [1]))
 
