@@ -583,6 +583,7 @@ def test_a_recovery_has_the_end_of_a_transaction_that_was_open_when_tables_were_
     writer.commit()
     ledger.replicate()
     writer = ledger.begin()
+    writer.lock("a")
     writer.insert("a", "2\n")
     assert ledger.replicate().held == ()
     target = connection.target

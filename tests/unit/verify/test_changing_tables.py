@@ -114,7 +114,7 @@ def scanned_transactional(monkeypatch: pytest.MonkeyPatch, told: TableComparison
     """What a scan finds where a comparison tells this, and the tables that got a baseline."""
     monkeypatch.setattr(DriftScan, "_compared", lambda *_: told)
     monkeypatch.setattr(DriftScan, "_waiting", lambda *_: "")
-    monkeypatch.setattr("hive_replication.drift.scan._observed", lambda *_: [])
+    monkeypatch.setattr("hive_replication.drift.scan.observed", lambda *_: [])
     written: list[str] = []
     memory: Any = SimpleNamespace(read=lambda _: {}, write=lambda name, _: written.append(name))
     sides: Any = SimpleNamespace(storage=None)
