@@ -18,11 +18,11 @@ _EVERY = 10.0  # seconds between two lines of progress
 
 
 class Progress(Protocol):
-    """Receives progress of one step after another."""
+    """Receives progress of one step after another; those that derive from it show it by :meth:`count` alone."""
 
     def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
         """Iterates over a known number of items, reporting each."""
-        ...
+        return self.count(items, label, len(items))
 
     def count(
         self,
@@ -107,15 +107,11 @@ class Log(Protocol):
 
 
 @dataclass(frozen=True)
-class LoggedProgress:
+class LoggedProgress(Progress):
     """Progress of long work as lines of a log, one in ten seconds at most."""
 
     log: Log
     every: float = _EVERY
-
-    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
-        """See :class:`Progress`."""
-        return self.count(items, label, len(items))
 
     def count(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
 
-class TerminalProgress:
+class TerminalProgress(Progress):
     """A bar for each running step; see :class:`hive_replication.progress.Progress`."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
-
-    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
-        """A step of a known number of items."""
-        return self.count(items, label, len(items))
 
     def count(
         self,

@@ -5,7 +5,7 @@ Of a part alone the time left says nothing: a table of a million partitions has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ _LABEL = "tables and partitions loaded"
 
 
 @dataclass
-class PartsOfLoad:
+class PartsOfLoad(Progress):
     """Shows the progress of the whole load, and of steps of a part as that of the part.
 
     Args:
@@ -48,10 +48,6 @@ class PartsOfLoad:
             one(part)
             before, self.done = self.done, self.read
             yield self.done - before
-
-    def over(self, items: Sequence[Item], label: str) -> Iterable[Item]:
-        """See :class:`hive_replication.progress.Progress`."""
-        return self.count(items, label, len(items))
 
     def count(
         self,
