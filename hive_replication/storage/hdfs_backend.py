@@ -37,6 +37,7 @@ _LONGEST_PAUSE = 2.0  # seconds between two rounds over the NameNodes of a names
 _SECURE = {"hadoop.security.authentication": "kerberos", "dfs.data.transfer.protection": "authentication,integrity,privacy"}
 _OVER_WEB = 60.0  # seconds in which files are written over WebHDFS after hdfs-native could not
 _SMALL = 8 << 20  # bytes that are sent in one request
+_REREADS, _REREAD_PAUSE = 3, 0.5  # of a block that no DataNode gives; seconds, longer each time
 
 
 class HdfsBackend:
@@ -91,9 +92,28 @@ class HdfsBackend:
         return found
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:
-        """Content, read block by block."""
-        reader = self._client.read(path)
-        while piece := reader.read(size):
+        """Content, read block by block; read on where it stopped, a few times, where no DataNode gave a block at once.
+
+        Hadoop's client does so, too (``dfs.client.max.block.acquire.failures``). Who needs all of one file proves it by checksum.
+        """
+        reader, done, failed = self._client.read(path), 0, 0
+        while True:
+            try:
+                piece = reader.read(size)
+            except RuntimeError as error:
+                failed += 1
+                if failed > _REREADS or not is_transient(error):
+                    raise
+                time.sleep(failed * _REREAD_PAUSE)
+                again = self._client.read(path)  # with where its blocks are now
+                if len(again) != len(reader):
+                    raise
+                reader = again
+                reader.seek(done)
+                continue
+            if not piece:
+                return
+            done, failed = done + len(piece), 0
             yield piece
 
     def create(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,6 +122,7 @@ def test_a_job_that_fails_holds_no_table_for_files_that_nobody_tried(
 ) -> None:
     """Each table of the window was held for what one file, or the loss of the executors, did to the job."""
     monkeypatch.setattr(PolicySpark, "spark_context", Failing(1))
+    monkeypatch.setattr("pyspark.InheritableThread", Thread)  # it asks the JVM of another test for its context
     monkeypatch.setattr(spark_copier, "_FEW", few)
     source, target = (tmp_path / name for name in ("source", "target"))
     source.mkdir()
