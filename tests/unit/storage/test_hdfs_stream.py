@@ -39,7 +39,7 @@ class Client:
     def __init__(self, failing: set[int], error: str = 'DataTransferError("All DataNodes failed: []")') -> None:
         self.failing, self.error, self.reads = failing, error, 0
 
-    def read(self, _: str) -> Reader:
+    def read(self, path: str) -> Reader:
         return Reader(self)
 
 
