@@ -10,6 +10,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.files import FileRef
 from hive_replication.events.untold import UntoldInsert
+from hive_replication.load.replica.parameters import number_of
 from hive_replication.logs import about
 from hive_replication.metastore.table_kinds import has_files
 
@@ -74,7 +75,7 @@ def _data_of(event: r.Event) -> tuple[int | None, tuple[FileRef, ...]]:
 
 
 def _new(parameters: Mapping[str, str] | None, files: tuple[FileRef, ...] | None) -> tuple[int | None, tuple[FileRef, ...]]:
-    total = (parameters or {}).get("totalSize", "")
-    if total.isdigit():
-        return int(total), ()
+    total = number_of((parameters or {}).get("totalSize") or "")
+    if total is not None:
+        return total, ()
     return (None, ()) if files is None else (0, files)

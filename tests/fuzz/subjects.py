@@ -20,10 +20,13 @@ import urllib3
 
 from hive_replication.errors import ReplicationError
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode, notification
+from hive_replication.lag.waiting_event import waiting_event
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.operations.conflict_resolutions import adopted_at
+from hive_replication.load.operations.functions import state_id
 from hive_replication.load.replica.repl_status import held_tables, repl_status
-from hive_replication.load.replica.state import ReplicaState, object_id, replica_state
-from hive_replication.metastore.types import Database, NotificationEvent, Table
+from hive_replication.load.replica.state import LAST_ID, ReplicaState, object_id, replica_state
+from hive_replication.metastore.types import Database, Function, NotificationEvent, ResourceUri, Table
 from hive_replication.policy import load_policy
 from hive_replication.statements import parse
 from hive_replication.storage.webhdfs import WebHdfs
@@ -32,6 +35,7 @@ from tests.fuzz.memory import MemoryStorage
 from tests.fuzz.mutations import TEXTS, changed_value, mutated
 from tests.lags import POLICY
 
+_ADOPTED = "hive_replication.adopted"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
@@ -83,8 +87,9 @@ def message(chance: random.Random) -> Callable[[], Outcome]:
         row[chance.choice(("dbName", "tableName", "eventType", "messageFormat"))] = chance.choice([*TEXTS, None])
 
     def read() -> None:
-        event = decode(notification(NotificationEvent(**row)))
-        repr((event.names, event.name_changes))
+        noted = notification(NotificationEvent(**row))
+        event = decode(noted)
+        repr((event.names, event.name_changes, waiting_event(noted)))
 
     return partial(_read, read)
 
@@ -120,9 +125,9 @@ def journal(chance: random.Random) -> Callable[[], Outcome]:
 
 
 def parameters(chance: random.Random) -> Callable[[], Outcome]:
-    """The parameters of a target database and of its objects."""
+    """The parameters of a target database and of its objects, and the number in the place of a function's files."""
     state = ReplicaState("uuid/sales", 170, 5, "hash", {"a": 150, "b": 180}, {"a": "why"}, origins=("x", "y,z"), undone=160)
-    values = state.failed("a", 151, 1.0).parameters()
+    values = state.failed("a", 151, 1.0).parameters() | {_ADOPTED: "170"}
     for _ in range(chance.choice((1, 1, 2))):
         key = chance.choice(list(values))
         what = chance.random()
@@ -134,6 +139,7 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         )
     database = Database(name="sales", parameters=values)
     metastore: Any = SimpleNamespace(database=lambda _: database, table=lambda *_: Table(parameters=values))
+    jar = ResourceUri(uri=f"hdfs://t/sales/f/{values.get(_ADOPTED)}/1/f.jar")
 
     def read() -> None:
         found = replica_state(database)
@@ -141,6 +147,8 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         found.advanced(200, 7, "x").quarantine("c", 3, "d").at_position("a", 9).parameters()
         list(held_tables(found))
         repl_status(metastore, "sales", "a")
+        adopted_at(Table(parameters={**values, LAST_ID: "0"}))
+        state_id(Function(resourceUris=[jar]), "hdfs://t/sales/f")
 
     return partial(_read, read)
 

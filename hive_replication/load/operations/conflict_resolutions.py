@@ -12,6 +12,7 @@ from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.name_mapping import object_name, point_at
+from hive_replication.load.replica.parameters import number_of
 from hive_replication.load.replica.state import LAST_ID, PREFIX, SOURCE, TARGET_FOR, object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import UnexpectedObject
@@ -36,7 +37,7 @@ def owner_of(parameters: Mapping[str, str] | None) -> str:
 
 def adopted_at(table: Table) -> int:
     """Event id at which a replica was adopted whose properties have not followed yet; 0 for all others."""
-    return int((table.parameters or {}).get(_ADOPTED, "0")) if object_id(table) == 0 else 0
+    return number_of((table.parameters or {}).get(_ADOPTED) or "") or 0 if object_id(table) == 0 else 0
 
 
 class Resolution(op.CustomOperation):

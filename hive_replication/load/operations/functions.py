@@ -21,6 +21,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import failover_marks
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.owners import owned_on_target
+from hive_replication.load.replica.parameters import number_of
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Function
 from hive_replication.storage import NoChecksum, Storage, paths
@@ -130,8 +131,8 @@ def state_id(function: Function, home: str) -> int | None:
     """Event id that a target function is of, or None where it is no replica."""
     for resource in function.resourceUris or ():
         evid = resource.uri.removeprefix(home + "/").partition("/")[0]
-        if resource.uri.startswith(home + "/") and evid.isdigit():
-            return int(evid)
+        if resource.uri.startswith(home + "/") and (found := number_of(evid)) is not None:
+            return found
     return None
 
 
@@ -172,7 +173,7 @@ def _beside(there: Function, home: str) -> str:
     for resource in there.resourceUris or ():
         evid, *rest = resource.uri.removeprefix(home + "/").split("/")
         if resource.uri.startswith(home + "/"):
-            return f"{home}/{evid}/{int(rest[0]) + 1 if len(rest) > 1 and rest[0].isdigit() else 1}"
+            return f"{home}/{evid}/{(number_of(rest[0]) or 0) + 1 if len(rest) > 1 else 1}"
     raise AssertionError(f"{there.functionName} has no resource below {home}")
 
 

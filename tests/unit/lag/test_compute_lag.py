@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,15 @@ def test_what_messages_of_hive_tell(version: str) -> None:
     assert all(read[one.evid].files == one.files for one in inserts)
     assert {read[row.evid].name for row in rows if "FUNCTION" in row.type} == {"f()"}
     assert not any(waiting_event(row, data=False).files for row in rows)
+
+
+@pytest.mark.parametrize("size", ["²", "9" * 5_000, ""])
+def test_a_size_that_somebody_edited_is_none(size: str) -> None:
+    """The lag of all databases ended in a traceback."""
+    rows = [fields for fields in json.loads((FOLDER / "hive3.json").read_text("utf-8")) if fields["eventType"] == "CREATE_TABLE"]
+    read = list[WaitingEvent]()
+    for fields in rows:
+        fields["message"] = re.sub(r'"transient_lastDdlTime\\":\\"[0-9]+', f'"totalSize\\\\":\\\\"{size}', fields["message"])
+        assert "totalSize" in fields["message"]
+        read.append(waiting_event(notification(NotificationEvent(**fields))))
+    assert {event.size for event in read} <= {0, None}

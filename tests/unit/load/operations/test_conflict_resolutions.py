@@ -13,9 +13,9 @@ import pytest
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
-from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside
+from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside, adopted_at
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.replica.state import SOURCE
+from hive_replication.load.replica.state import LAST_ID, SOURCE
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, Storage
@@ -248,3 +248,9 @@ def test_a_replica_in_a_foreign_tables_directory_is_not_retired_with_its_databas
     assert not side.drop("keep-aside")
     assert sorted(side.metastore.held) == ["theirs"]
     assert side.files() == ["sales.db/t/f"]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("170", 170), ("x", 0), ("", 0), ("²", 0), ("-1", 0), ("9" * 5_000, 0)])
+def test_an_edited_event_of_an_adoption_is_none(value: str, expected: int) -> None:
+    """Anybody who may alter the table can write it, and it is read before any lane: a traceback ended all of the window."""
+    assert adopted_at(Table(parameters={LAST_ID: "0", "hive_replication.adopted": value})) == expected
