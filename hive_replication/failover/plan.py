@@ -129,6 +129,8 @@ def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
             sides.require_closable()
         except Refused as error:
             yield str(error)
+    if lag.without_data:
+        yield "the replica has no data (metadata_only): it cannot take the place of its source"
     if lag.gap:
         yield lag.gap
     if lag.stopped:

@@ -73,6 +73,8 @@ def readiness(lag: Lag) -> str:
     """Whether a replica can be opened now, and what would be lost without its source (pure)."""
     if lag.stopped:
         return f"not ready: {lag.stopped}"
+    if lag.without_data:
+        return "not ready: it has no data"
     if lag.gap:
         return f"not ready: {lag.gap}"
     if held := [name for name, reason in lag.held if not stays_left(reason)]:

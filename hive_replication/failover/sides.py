@@ -10,6 +10,7 @@ from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.phases import Phase, phase_of
 from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks, with_marks
 from hive_replication.load.replica.parameter_lock import parameter_lock
+from hive_replication.load.replica.policy_scope import without_data
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
@@ -129,7 +130,7 @@ class Sides:
 
         Raises:
             BadRequest: there is none.
-            Refused: it is another's replica, or was undone.
+            Refused: it is another's replica, has no data, or was undone.
         """
         state = self.replica
         if self.target is None or state.applied is None:
@@ -141,6 +142,12 @@ class Sides:
         if self.source is not None and state.source != self.source_identity:
             raise Refused(
                 f"the target database {self.target_name!r} is a replica of {state.source}, not of {self.source_identity}"
+            )
+        if without_data(state, self.connection.target.policy):
+            raise Refused(
+                f"the target database {self.target_name!r} has no data, since its policy replicates without it: in place of its "
+                "source it would be empty, and a failback would empty that one; set metadata_only to false, and the next load "
+                "brings the data"
             )
         if state.undone is not None:
             raise Refused(

@@ -64,6 +64,7 @@ class Lag:
         hidden: the side whose metastore refuses to show the database, which no load mends either; or "".
         in_source: whether the source has the database; it is asked where the target has no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
+        without_data: whether it has its tables without their data (``metadata_only``).
         problem: which side does not answer, so that figures are not known, or "".
     """
 
@@ -85,6 +86,7 @@ class Lag:
     in_source: bool = True
     unreadable: bool = False
     hidden: Literal["", "source", "target"] = ""
+    without_data: bool = False
 
     @property
     def cure(self) -> str:

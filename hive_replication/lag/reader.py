@@ -18,7 +18,7 @@ from hive_replication.lag.compute_lag import Lag, behind, bytes_of, not_applied,
 from hive_replication.lag.sizes import FileSizes
 from hive_replication.lag.waiting_event import WaitingEvent, waiting_event
 from hive_replication.lag.waiting_events import Waiting, together
-from hive_replication.load.replica.policy_scope import changed
+from hive_replication.load.replica.policy_scope import changed, without_data
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.recover import history_gap
@@ -107,7 +107,8 @@ class LagReader:
             name, target_name, state.last_id, current, None, None, held, gap=gap, stopped=stopped(state), complete=complete
         )
         changes = _CHANGED if changed(state, self._source.policy, name) else ""
-        found = replace(found, changed=changes, left=tuple(sorted(state.left)))
+        no_data = state.applied is not None and without_data(state, self._source.policy)
+        found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data)
         if state.applied is None:
             try:
                 return replace(found, in_source=self._source.metastore.database(name) is not None)
@@ -176,6 +177,7 @@ def lags_reachable(connection: Connection, reach: Reachable, databases: Sequence
             unreadable = error
         held, last = tuple(sorted(state.held.items())), state.last_id
         known = Lag(name, target_name, last, current, None, None, held, stopped=stopped(state), problem=problem)
+        known = replace(known, without_data=last is not None and without_data(state, source.policy))
         found.append(_without_state(known, unreadable) if unreadable else known)
     return tuple(found)
 

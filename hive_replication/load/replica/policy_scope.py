@@ -40,6 +40,14 @@ def require_made_with(state: ReplicaState, database: str, tables: Tables) -> Non
         raise BadRequest(f"the replica {database} was made {found}, not with the tables that REPLACE names: name those, or none")
 
 
+def without_data(state: ReplicaState, policy: Policy) -> bool:
+    """Whether a replica has its tables without their data (``metadata_only``): as it was made, else as its policy says."""
+    try:
+        return PolicyScope.parse(state.scope).metadata_only
+    except BadRequest:
+        return policy.metadata_only
+
+
 def _plain(scope: PolicyScope) -> tuple[str, ...]:
     return ("*",) if scope.tables == of_expressions(ALL.include).tables else scope.tables
 

@@ -21,6 +21,8 @@ from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
         (replace(LATE, complete=False), "ready for a planned failover; without the source 50 events or more would be lost now"),
         (replace(WELL, complete=False), "ready for a planned failover; without the source 0 events or more would be lost now"),
         (HELD, "not ready: 2 tables held: orders, old"),
+        (replace(WELL, without_data=True), "not ready: it has no data"),
+        (replace(WELL, without_data=True, waiting=None, problem="the source does not answer"), "not ready: it has no data"),
         (replace(HELD, gap="events were purged"), "not ready: events were purged"),
         (replace(WELL, stopped="paused since noon"), "not ready: paused since noon"),
         (replace(WELL, waiting=None, problem="the source does not answer"), "not known: the source does not answer"),

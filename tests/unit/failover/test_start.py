@@ -17,6 +17,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import Refused
 from hive_replication.failover import sides
 from hive_replication.failover.promised import Promised
+from hive_replication.lag import LagReader, lags_reachable
 from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
@@ -227,6 +228,26 @@ def test_differences_that_the_policy_promises_hinder_no_failover(
     target.parameters = held.parameters()
     assert failover.start(connection, "db").status.phase == "ready"
     assert failover.finish(connection, "db").phase == "finished", "what was written to it since does not count"
+
+
+@pytest.mark.parametrize("scope", ["its own", "by its policy"])
+def test_a_replica_without_data_takes_no_place(pair: tuple[Connection, Side, Side], scope: str) -> None:
+    """It counted as one that loses nothing: it was opened empty, and a failback emptied the only database that had the data."""
+    connection, source, target = pair
+    assert failover.start(connection, "db").status.phase == "ready"
+    without: Any = connection.source.policy.model_copy(update={"metadata_only": True})
+    if scope == "its own":
+        target.parameters |= replace(LEVEL, scope=without.scope("db").text).parameters()
+    else:  # an earlier version, which did not note it
+        connection.target.policy = without  # type: ignore[misc]
+    before = dict(target.parameters)
+    assert LagReader(connection.source, connection.target).read()[0].without_data == (scope == "its own")
+    assert lags_reachable(connection, Reachable(source="it is gone"), ["db"])[0].without_data == (scope == "its own")
+    for step in (failover.start, partial(failover.start_unplanned, reach=Reachable(), force=True), failover.finish):
+        with pytest.raises(Refused, match="'db' has no data"):
+            step(connection, "db")
+    assert (target.parameters, source.parameters["readonly"]) == (before, "true")
+    assert failover.rollback(connection, "db").phase == "replicating"
 
 
 def test_a_function_that_only_the_target_has_is_to_be_dropped_there(
