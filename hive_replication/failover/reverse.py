@@ -30,7 +30,7 @@ from hive_replication.failover.reverse_findings import (
     old_source,
     require_allowed,
 )
-from hive_replication.failover.sides import set_parameters, set_parameters_of_target
+from hive_replication.failover.sides import require_not_opened, set_parameters, set_parameters_of_target
 from hive_replication.failover.stamp import stamp
 from hive_replication.load.command import repl_load
 from hive_replication.load.journal.journal import Journal
@@ -79,7 +79,8 @@ def reverse(
     Raises:
         BadRequest: there is no such database on one of the sides.
         Refused: it was not opened by a failover from there; the old source has changes of its own and ``conflicts`` of the policy
-            says ``refuse``; something would be dropped that ``drop`` does not allow; or another load runs.
+            says ``refuse``; something would be dropped that ``drop`` does not allow; the old source was itself opened in place of
+            another that is no replica of it yet; or another load runs.
         Unreachable: a side does not answer.
     """
     began = time.time()
@@ -181,6 +182,8 @@ def _require_opened(connection: Connection, name: str) -> tuple[ReplicaState, Fa
             f"{target_name!r} is a replica of {state.source}: open it in place of that one by a failover first, or drop it, and "
             f"{name!r} is replicated there by a bootstrap"
         )
+    if (before := failover_marks(old)).origin != identity:
+        require_not_opened(target_name, before)
     return state, marks
 
 

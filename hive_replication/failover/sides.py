@@ -112,12 +112,7 @@ class Sides:
             Refused: it took another's place and that one is no replica of it yet, or it is a replica itself.
         """
         source, _ = self.marks
-        if source is not None and source.role == "opened":
-            raise Refused(
-                f"{self.name!r} was opened in place of {source.origin}, which is no replica of it yet, and never could be one "
-                "after another failover: fail back first (hive-repl failover reverse, by the policy from here to there); only if "
-                f"that one is lost for good, set the database parameter {ORIGIN} to '' and run it again"
-            )
+        require_not_opened(self.name, source or FailoverMarks())
         state = replica_state(self.source)
         if state.source and not state.failed_over:
             raise Refused(
@@ -155,6 +150,24 @@ class Sides:
                 f"hive-repl undo {self.target_name} --release"
             )
         return state
+
+
+def require_not_opened(name: str, marks: FailoverMarks) -> None:
+    """Makes sure that a database that is to be closed took no other's place: its marks are all that leads back to that one.
+
+    Args:
+        name: of the database.
+        marks: its own.
+
+    Raises:
+        Refused: it did, and that one is no replica of it yet.
+    """
+    if marks.role == "opened":
+        raise Refused(
+            f"{name!r} was opened in place of {marks.origin}, which is no replica of it yet, and never could be one after "
+            "another failover: fail back first (hive-repl failover reverse, by the policy from here to there); only if that one "
+            f"is lost for good, set the database parameter {ORIGIN} to '' and run it again"
+        )
 
 
 def set_parameters_of_target(metastore: Metastore, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> Database:

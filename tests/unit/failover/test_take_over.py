@@ -15,7 +15,7 @@ from hive_replication import failover
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.failover.reverse_findings import FailoverReverse
 from hive_replication.load.journal.journal import Journal
-from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
+from hive_replication.load.replica.failover_marks import ORIGIN, FailoverMarks, failover_marks
 from hive_replication.load.replica.state import ReplicaState, replica_state, with_state
 from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undoing
@@ -127,6 +127,23 @@ def test_what_is_written_while_its_changes_are_looked_for_is_not_replaced_unname
     monkeypatch.setattr(reversing, "writers", Mock(return_value=(7, 9)))
     with pytest.raises(Refused, match=r"transactions write to the old source 'db' \(7, 9\): stop its writers"):
         reversing._take_over(connection, "db", OPENED, FailoverReverse("db", "db"), 2)
+
+
+@pytest.mark.usefixtures("unlocked")
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_old_source_whose_own_failback_is_not_done_is_not_closed(*, dry_run: bool) -> None:
+    """In a chain of two failovers: its marks, which lead back to the first source, would be those of the second one."""
+    own = FailoverMarks("TARGET", 9, "thrift://z:1/db", opened=3, behind={A: 7}).parameters()
+    opened, old = Side(parameters=OPENED.parameters()), Side(parameters=dict(own), uri="thrift://b:1")
+    connection = connected(opened, old)
+    with pytest.raises(Refused, match="'db' was opened in place of thrift://z:1/db, which is no replica of it yet"):
+        failover.reverse(connection, "db", dry_run=dry_run)
+    assert (old.parameters, opened.parameters) == (own, OPENED.parameters())
+
+    old.parameters[ORIGIN] = ""  # by hand: that one is lost for good
+    assert reversing._require_opened(connection, "db")[1] == OPENED
+    old.parameters[ORIGIN] = "thrift://a:1/db"  # of a failback between the two that was killed before its end
+    assert reversing._require_opened(connection, "db")[1] == OPENED
 
 
 @pytest.mark.parametrize("resources", [[], [ResourceUri(1, "hdfs://src/jars/f.jar")]], ids=["none", "some"])
