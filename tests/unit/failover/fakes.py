@@ -46,6 +46,9 @@ class Side:
     def table_names(self, _db: str) -> list[str]:
         return list(self.tables_there)
 
+    def table(self, db: str, name: str) -> Table | None:
+        return next(self.tables(db, [name]), None)
+
     def tables(self, db: str, names: Collection[str]) -> Iterator[Table]:
         for name, parameters in self.tables_there.items():
             if name in names:

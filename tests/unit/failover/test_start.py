@@ -20,7 +20,7 @@ from hive_replication.failover.promised import Promised
 from hive_replication.lag import LagReader, lags_reachable
 from hive_replication.load.replica.failover_marks import ORIGIN, SUCCESSOR, FailoverMarks, failover_marks
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
-from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.state import SOURCE, ReplicaState
 from hive_replication.verify import TableComparison
 from tests.unit.failover.fakes import Side, connected, log, without_locks
 from tests.unit.load.replica.test_view_rewriting import view
@@ -230,6 +230,24 @@ def test_differences_that_the_policy_promises_hinder_no_failover(
     assert failover.finish(connection, "db").phase == "finished", "what was written to it since does not count"
 
 
+def test_a_table_of_the_target_alone_hinders_no_failover(pair: tuple[Connection, Side, Side], comparison: Comparison) -> None:
+    """As a failback with keep-aside leaves one: it was to be repaired, which drops no foreign table."""
+    connection, source, target = pair
+    comparison.table, comparison.differences = "a_kept_170", ("the table is on the target, not on the source",)
+    target.tables_there["a_kept_170"] = {SOURCE: LEVEL.source}
+    with pytest.raises(Refused, match=r"differs from its source \(a_kept_170: "):
+        failover.start(connection, "db")
+    target.tables_there["a_kept_170"] = {}
+    source.tables_there["a_kept_170"] = {}
+    with pytest.raises(Refused, match=r"differs from its source \(a_kept_170: "):
+        failover.start(connection, "db")
+    source.tables_there["a_kept_170"] = {"table_type": "ICEBERG"}
+    assert failover.start(connection, "db").status.phase == "ready"
+    del source.tables_there["a_kept_170"]
+    assert failover.start(connection, "db").status.phase == "ready"
+    assert failover.finish(connection, "db").phase == "finished"
+
+
 @pytest.mark.parametrize("scope", ["its own", "by its policy"])
 def test_a_replica_without_data_takes_no_place(pair: tuple[Connection, Side, Side], scope: str) -> None:
     """It counted as one that loses nothing: it was opened empty, and a failback emptied the only database that had the data."""
@@ -272,7 +290,7 @@ def test_a_view_whose_text_stays_by_the_policy_is_as_promised(setting: str, text
     sides: Any = connected(Side(), Side())
     policy = sides.source.policy.model_copy(update={"renamed_views": setting, "databases": {"db": "replica"}})
     metastore = SimpleNamespace(table=Mock(return_value=there), database=Mock(return_value=None))
-    side = SimpleNamespace(policy=policy, metastore=metastore)
+    side = SimpleNamespace(policy=policy, metastore=metastore, acid=True)
     found = Promised(SimpleNamespace(source=side, target=side), "db")  # type: ignore[arg-type]
     assert found.is_met(TableComparison("v", differences=("view text is another",))) == promised
     metastore.table.side_effect = [there, view(f"{text} WHERE a > 1")]
