@@ -50,10 +50,10 @@ class GuardedFiles:
     def files(self, _: str, **__: object) -> list[Any]:
         return []
 
-    def mkdirs(self, uri: str, mode: int = 0o755) -> None:
+    def mkdirs(self, uri: str, mode: int | None = None) -> None:
         if uri not in self.access:
             self.mkdirs(paths.parent(uri), mode)
-            self.access[uri] = Access.of_mode(WIDE.owner, WIDE.group, mode)
+            self.access[uri] = Access.of_mode(WIDE.owner, WIDE.group, WIDE.mode if mode is None else mode)
 
     def rename(self, source: str, target: str) -> None:
         self.mkdirs(paths.parent(target))

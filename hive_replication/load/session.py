@@ -237,6 +237,7 @@ class Session:
         """Where this load writes down what it is about to change."""
         if self._journal is None:
             header = self.reader.header
+            DirectoryAccess(self.target, self.database, self.replica.location, self.tally.access).hide_notes()
             self._journal = self.replica.journal.begin(header.from_evid, header.to_evid)
         return self._journal
 

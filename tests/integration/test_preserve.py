@@ -100,7 +100,7 @@ def location(pair: Pair) -> str:
     return str(database.locationUri)
 
 
-def test_private_tables_stay_private(pair: Pair) -> None:
+def test_private_tables_stay_private(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """A11: etl:finance 750 arrived as the loader's account and 755."""
     origin = pair.origin
     origin.create("private")
@@ -132,6 +132,14 @@ def test_private_tables_stay_private(pair: Pair) -> None:
     assert sorted(pair.files(private).values()) == [("etl", "finance", "640"), ("root", "finance", "644")]
     moved = pair.replica("parts", "1")
     assert "/.repl/" in moved
+    own = f"{moved.partition('/.repl/')[0]}/.repl"
+    hidden = (posixpath.dirname(moved), f"{own}/journal")
+    assert [pair.shown(one)[2] for one in hidden] == ["711", "700"]
+    with monkeypatch.context() as patch:
+        patch.setenv("HADOOP_USER_NAME", "eve")
+        for one in hidden:
+            with pytest.raises(PermissionError):
+                list(pair.target.list_status(one))
     assert pair.shown(moved)[1:] == ("finance", "750")
     assert pair.shown(posixpath.dirname(pair.replica("later", "1"))) == ("etl", "finance", "700")
     assert pair.shown(pair.replica("later", "1"))[2] == "700"

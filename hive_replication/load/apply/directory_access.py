@@ -16,12 +16,16 @@ from hive_replication.copy.preserve import Place, Preserve
 from hive_replication.copy.tasks import CopyTask
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.placement import LanePlacement
+from hive_replication.load.layout.directories import Layout, is_staging
 from hive_replication.load.operations.base import Content
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.target import Target
 from hive_replication.storage import paths
 from hive_replication.storage.access import Access
 from hive_replication.storage.effective_access import EffectiveAccess
+
+#: Of a directory that readers only pass: what it holds is named after values of partitions, which may be private.
+_PASSED = 0o711
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,20 @@ class DirectoryAccess:
         if self._read(self._location) is not None or self._source.of(origin) is not None:
             self._give(self._location, _Wanted(origin, origin, self._database))
 
+    def hide_notes(self) -> None:
+        """Keeps from others what replication notes for itself: names and partition values of private tables."""
+        layout = Layout(self._location)
+        for directory, mode in ((layout.journal, 0o700), (layout.listing, 0o700), (layout.retired_root, _PASSED)):
+            if not self._preserve or not self._target.knows(directory):
+                return
+            present = self._read(directory)
+            if present is None and directory == layout.journal:
+                self._storage.mkdirs(paths.parent(directory))
+                self._storage.mkdirs(directory, mode)
+            elif present is not None and present.other & ~mode:  # one that somebody opened to a group stays so
+                with suppress(PermissionError):  # another account's
+                    self._storage.about_access(directory, lambda store, path, mode=mode: store.set_mode(path, mode))
+
     def _give(self, directory: str, wanted: _Wanted, *, absent: bool = False) -> None:
         if not self._source.knows(wanted.origin):
             return
@@ -127,7 +145,7 @@ class DirectoryAccess:
         """Makes a directory whose parent has its own already, or takes after no directory of the source."""
         parent = paths.parent(directory)
         if (above := self._read(parent)) is None:
-            self._storage.mkdirs(parent)
+            self._storage.mkdirs(parent, _PASSED if is_staging(parent) else None)
             above = self._present[parent] = self._looked_at(parent)
         new = Access(self._own, above.group, 7, 0, 0, default=above.default)
         wanted = new.private() if access is None else _writable(access)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -87,3 +88,29 @@ def test_no_directory_is_made_for_a_database_that_has_none_at_the_source() -> No
     files = GuardedFiles({})
     access(files, f"{ROOT}/w/db").database_directory(f"{ROOT}/src/db")
     assert list(files.access) == [f"{ROOT}/"]
+
+
+@pytest.mark.parametrize("name", ["7-1", "repl-7-1"])
+def test_values_of_partitions_show_in_no_directory_that_readers_only_pass(name: str) -> None:
+    """Whoever could list the database's directory read them, though the table was private; its own readers still pass."""
+    files = GuardedFiles({"src/db/t/customer=acme": PRIVATE, "src/db/t/customer=acme/f": WIDE})
+    staged = f"{ROOT}/w/db/{'.repl/' if name == '7-1' else ''}{name}"
+    content = op.Content((FileRef(f"{ROOT}/src/db/t/customer=acme/f", "f"),), "7-1", origin=f"{ROOT}/src/db/t/customer=acme")
+    lane = placed(f"{staged}/customer=acme")
+    lane.lane = LanePlan(("t",), 0, (op.CreateTable(7, "t", Table(tableName="t"), content, f"{staged}/customer=acme"),))
+    lane.tasks = [((0, ""), replace(task, file=content.files[0])) for _, task in lane.tasks]
+    access(files, f"{ROOT}/w/db").prepare(lane)
+    assert files.access[staged].mode == 0o711
+    assert (files.access[f"{staged}/customer=acme"], files.allows(f"{staged}/customer=acme")) == (PRIVATE, PRIVATE)
+
+
+@pytest.mark.parametrize("before", [None, 0o755, 0o750])
+def test_notes_of_replication_are_for_its_account_alone(before: int | None) -> None:
+    """The journal has images of private tables, their partition values and names of their files."""
+    notes = [f"w/db/.repl/{name}" for name in ("journal", "listing", "retired")]
+    files = GuardedFiles({} if before is None else {one: Access.of_mode("repl", "staff", before) for one in notes})
+    access(files, f"{ROOT}/w/db").hide_notes()
+    modes = {one[len("w/db/.repl/") :]: files.access[f"{ROOT}/{one}"].mode for one in notes if f"{ROOT}/{one}" in files.access}
+    wide = {"journal": 0o700, "listing": 0o700, "retired": 0o711}
+    assert modes == ({"journal": 0o700} if before is None else wide if before == 0o755 else dict.fromkeys(modes, 0o750))
+    assert files.access[f"{ROOT}/w/db/.repl"].mode == 0o755
