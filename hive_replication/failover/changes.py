@@ -42,7 +42,7 @@ def changes(
         source: the side whose log is read.
         database: on that side.
         after: event id that the replica stands at.
-        behind: tables that stand at an earlier one.
+        behind: tables that stand at an earlier one; of those that are :func:`untold` only what the log still has.
         message_hash: of the event ``after``, "" where it is not known.
 
     Raises:
@@ -51,7 +51,8 @@ def changes(
     """
     _require_same(source, after, message_hash)
     positions = dict(behind or {})
-    start = min([after, *filter(None, positions.values())])
+    gone = untold(source, after, positions)
+    start = min([after, *(at for name, at in positions.items() if at and name not in gone)])
     metastore, most = source.metastore, source.policy.max_message_bytes
     replica = is_replica(metastore.database(database), start)
     for row in notifications(metastore, start, metastore.current_event_id(), most, database):
@@ -59,6 +60,18 @@ def changes(
             change = _change(source, database, LogEvent(one, source.policy.partition_filter), replica=replica)
             if change is not None and _is_new(change, after, positions):
                 yield change
+
+
+def untold(source: Source, after: int, behind: Mapping[str, int]) -> tuple[str, ...]:
+    """Tables of which the log no longer has all events: undone by request, or held, for longer than it lasts.
+
+    Args:
+        source: the side whose log is read.
+        after: event id that the replica stands at.
+        behind: tables that stand at an earlier one.
+    """
+    log = source.metastore
+    return tuple(sorted(one for one, at in behind.items() if at and not covers(at, after) and log.event(at + 1) is None))
 
 
 def _require_same(source: Source, evid: int, message_hash: str) -> None:

@@ -8,7 +8,7 @@ from hive_replication.connect import Connection, Reachable
 from hive_replication.drift.snapshots import remove_snapshots
 from hive_replication.dump.source import WAS_REPLICA
 from hive_replication.errors import MissingEvents, Refused
-from hive_replication.failover.changes import changes
+from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
 from hive_replication.failover.status import FailoverStatus, status
@@ -160,6 +160,8 @@ def _require_nothing_new(sides: Sides) -> None:
     """Makes sure that the source has nothing that the target lacks: nobody refuses writers that do not go through Hive's hook."""
     source, state, again = sides.connection.source, sides.require_replica(), f"hive-repl failover start {sides.name} again"
     behind = {name: at for name, at in state.at.items() if not state.why_left_out(name)}
+    if gone := untold(source, state.applied or 0, behind):
+        raise Refused(f"what the source wrote last to {', '.join(gone)} is not known, since its log lacks events: {again}")
     try:
         new = list(changes(source, sides.name, state.applied or 0, behind, state.applied_hash))
     except MissingEvents as error:

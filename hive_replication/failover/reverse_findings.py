@@ -10,7 +10,7 @@ from hive_replication.connect import Connection
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Refused
 from hive_replication.events.event_records import is_function
-from hive_replication.failover.changes import Change, changes
+from hive_replication.failover.changes import Change, changes, untold
 from hive_replication.failover.stamp import taken
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
 from hive_replication.load.replica.state import has_left
@@ -134,12 +134,15 @@ def compared(connection: Connection, name: str, progress: Progress | None) -> It
 def _never_equal(connection: Connection, name: str, marks: FailoverMarks) -> set[str]:
     """Tables and functions of which the opened database may have something that was never the old source's: not by their log.
 
-    Their bootstrap or recovery had failed when it was opened, or its policy had left them.
+    Their bootstrap or recovery had failed when it was opened, its policy had left them, or they stood so far behind that the log
+    of the old source no longer tells what it wrote to them.
     """
     source = connection.source
     names = filter(source.policy.includes, source.metastore.table_names(name))
+    gone = untold(old_source(connection), marks.event or 0, marks.behind)
     left = {table.tableName.lower() for table in source.metastore.tables(name, sorted(names)) if has_left(table)}
-    return left | {one for one, at in marks.behind.items() if not at and (is_function(one) or source.policy.includes(one))}
+    lost = {*gone, *(one for one, at in marks.behind.items() if not at)}
+    return left | {one for one in lost if is_function(one) or source.policy.includes(one)}
 
 
 def unequal(connection: Connection, name: str, progress: Progress | None, only: Collection[str] | None = None) -> Iterator[str]:
@@ -193,8 +196,9 @@ def require_allowed(found: FailoverReverse, conflicts: ConflictPolicy, *, drop: 
     if found.never_equal and conflicts == "refuse":
         raise Refused(
             f"the opened database {found.database!r} never had {_shown(found.never_equal)} as the old source "
-            f"{found.target_database!r} has it: it was opened while they were unfinished, or left out by its policy; save what "
-            "is needed, and set conflicts in the policy to replace (the opened one wins) or keep-aside (another name)"
+            f"{found.target_database!r} has it: it was opened while they were unfinished or far behind, or left out by its "
+            "policy; save what is needed, and set conflicts in the policy to replace (the opened one wins) or keep-aside "
+            "(another name)"
         )
     if found.dropped and not drop:
         raise Refused(

@@ -15,7 +15,7 @@ from hive_replication.copy.tasks import Copier
 from hive_replication.dump.command import repl_dump
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events.event_records import is_function
-from hive_replication.failover.changes import changes
+from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.drain import drain
 from hive_replication.failover.finish import open_target
 from hive_replication.failover.phases import SOURCE, TARGET
@@ -32,6 +32,7 @@ from hive_replication.load.replica.failover_marks import (
     with_marks,
 )
 from hive_replication.load.replica.policy_scope import made_with
+from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import LoadReport
 from hive_replication.progress import Progress
 from hive_replication.recover import require_history
@@ -182,7 +183,8 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
     applied = state.applied or 0
     if applied >= evid and all(map(stays_left, state.held.values())):
         return ()
-    begin = min([applied, *filter(None, state.at.values())])
+    _require_brought(sides, state)
+    begin = min([applied, *(at for name, at in state.at.items() if at and not state.why_left_out(name))])
     require_history(connection.source, target, sides.name, applied)
     made = made_with(state, target.policy, sides.name, lambda: target.metastore.table_names(database))
     statement = ReplDump(sides.name, None, begin, max(evid, applied))
@@ -196,6 +198,21 @@ def _last_window(sides: Sides, evid: int, copier: Copier, progress: Progress | N
             "them, then run it again"
         )
     return (report,)
+
+
+def _require_brought(sides: Sides, state: ReplicaState) -> None:
+    """Makes sure that a window brings all that is behind: no load brings what was undone, nor what the log no longer tells."""
+    name, behind = sides.name, {table: at for table, at in state.at.items() if not state.why_left_out(table)}
+    if undone := [table for table in sorted(behind) if state.waits(table)]:
+        raise Refused(
+            f"tables of {sides.target_name!r} were undone by request ({', '.join(undone)}): first hive-repl undo "
+            f"{sides.target_name}.{undone[0]} --release, then run it again"
+        )
+    if gone := untold(sides.connection.source, state.applied or 0, behind):
+        raise Refused(
+            f"tables of {sides.target_name!r} stand before what the source's log still has ({', '.join(gone)}): hive-repl repair "
+            f"{name}.{gone[0]} brings one of them, then run it again"
+        )
 
 
 def _require_equal(connection: Connection, name: str, progress: Progress | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import MissingEvents
-from hive_replication.failover.changes import Change, changes
+from hive_replication.failover.changes import Change, changes, untold
 from hive_replication.failover.phases import Phase, advice
 from hive_replication.failover.sides import Sides
 from hive_replication.load.replica.failover_marks import READ_ONLY
@@ -27,7 +27,7 @@ class FailoverStatus:
         kind: ``PLANNED`` or ``UNPLANNED`` once the target is open, else "".
         read_only: whether the source is marked as read-only.
         not_replicated: events of the source that the target does not have.
-        problem: why that is not known, or "".
+        problem: why that, or a part of it, is not known, or "".
         unfinished: tables and functions whose bootstrap or recovery had failed when the target was opened.
     """
 
@@ -100,6 +100,8 @@ def _not_replicated(sides: Sides, stands: _Position) -> tuple[tuple[Change, ...]
         return (), ""
     try:
         source = sides.connection.source
-        return tuple(changes(source, sides.name, stands.event, stands.behind, stands.message_hash)), ""
+        found = tuple(changes(source, sides.name, stands.event, stands.behind, stands.message_hash))
+        gone = untold(source, stands.event, stands.behind)
+        return found, f"the log lacks events of tables that stand before {stands.event}: {', '.join(gone)}" if gone else ""
     except MissingEvents as error:
         return (), str(error)

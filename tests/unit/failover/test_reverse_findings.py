@@ -131,3 +131,17 @@ def test_functions_are_compared_with_all_tables(different: set[str]) -> None:
     marks = replace(MARKS, event=3, behind={"f()": 0})
     opened, old = Side({B: {}, "f()": {}}, log(CREATE)), Side({B: {}, "f()": {}}, OLD)
     assert both_changed(connected(opened, old), "db", marks).never_equal == ("f()",)
+
+
+def test_a_table_that_stood_before_the_log_hides_nothing_of_the_others(different: set[str]) -> None:
+    """Undone, or held, for longer than the old source keeps events: all that differed counted as changed there."""
+    different |= {A, B}
+    old = Side({A: {}, B: {}, C: {}}, [*OLD, *log(INSERT)], purged=2)
+    marks = replace(MARKS, event=3, behind={A: 1})
+    opened = Side({A: {}, B: {}, C: {}}, log(CREATE), parameters=marks.parameters())
+    found = both_changed(connected(opened, old), "db", marks)
+    assert (found.conflicting, found.never_equal, found.problem) == ((A,), (A,), ""), "B differs since the opened one was written"
+    told = status(connected(old, opened), "db")
+    assert (told.not_replicated, told.problem) == ((), f"the log lacks events of tables that stand before 3: {A}")
+    old.purged = 1
+    assert both_changed(connected(opened, old), "db", marks).never_equal == (), "the log tells"

@@ -248,6 +248,38 @@ def test_a_table_of_the_target_alone_hinders_no_failover(pair: tuple[Connection,
     assert failover.finish(connection, "db").phase == "finished"
 
 
+@pytest.mark.parametrize(
+    ("reason", "purged", "refusal"),
+    [
+        ("undone to 1 by request", 0, "were undone by request (a): first hive-repl undo db.a --release"),
+        ("undone to 1 by request", 2, "were undone by request (a): first hive-repl undo db.a --release"),
+        ("no space", 2, "stand before what the source's log still has (a): hive-repl repair db.a brings"),
+        (f"{LEFT_OUT_REASON}tables of Iceberg are not replicated", 2, ""),
+    ],
+)
+def test_one_table_that_no_window_brings_is_named_with_what_ends_that(
+    pair: tuple[Connection, Side, Side], monkeypatch: pytest.MonkeyPatch, reason: str, purged: int, refusal: str
+) -> None:
+    """The advice was a recovery, which found nothing to do."""
+    connection, source, target = pair
+    source.log, source.purged = log(CREATE, INSERT, INSERT, INSERT), purged
+    state = replace(LEVEL, applied=3).quarantine("a", 1, reason)
+    target.parameters = state.parameters()
+    loaded, dump = SimpleNamespace(held=[]), Mock(return_value=SimpleNamespace(directory="d"))
+    for step, answer in (("repl_dump", dump), ("repl_load", Mock(return_value=loaded)), ("require_history", Mock())):
+        monkeypatch.setattr(starting, step, answer)
+    monkeypatch.setattr(starting, "changes", Mock(return_value=iter(())))
+    connection.store = None  # type: ignore[misc]
+    if not refusal:
+        assert failover.start(connection, "db").status.phase == "ready"
+        assert dump.call_args.args[1].from_evid == 3, "it is not brought, and hinders no other"
+        return
+    with pytest.raises(Refused) as refused:
+        failover.start(connection, "db")
+    assert refusal in str(refused.value)
+    assert not dump.called
+
+
 @pytest.mark.parametrize("scope", ["its own", "by its policy"])
 def test_a_replica_without_data_takes_no_place(pair: tuple[Connection, Side, Side], scope: str) -> None:
     """It counted as one that loses nothing: it was opened empty, and a failback emptied the only database that had the data."""
