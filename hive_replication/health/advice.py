@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON, PASSED_REASON, RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import (
+    JOINED_REASON,
+    LEFT_OUT_REASON,
+    PASSED_REASON,
+    RELEASED_REASON,
+    UNDONE_REASON,
+)
 
 _BY_REASON = (
     (
         rf"^{re.escape(UNDONE_REASON)}",
         "it was undone on purpose: hive-repl undo {target} --release lets it follow the source again",
     ),
+    (rf"^{re.escape(JOINED_REASON)}", "a rename or a transaction joins it to the table that is named: that one needs attention"),
     (rf"^({re.escape(RELEASED_REASON)}|{re.escape(PASSED_REASON)})", "nothing: the next load brings its events"),
     (
         rf"^{re.escape(LEFT_OUT_REASON)}",

@@ -33,6 +33,7 @@ class Held:
         reason: one sentence.
         refused: whether going on would lose data (exit code 3) rather than having failed (1).
         tried: whether this load tried it; False where it is held from before and waits for a load from where it stands.
+        table: which of them the reason is of, "" where it is of all.
     """
 
     tables: tuple[str, ...]
@@ -41,6 +42,7 @@ class Held:
     reason: str
     refused: bool = False
     tried: bool = True
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

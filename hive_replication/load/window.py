@@ -18,13 +18,7 @@ from hive_replication.load.operations.transactions import object_of, why_unable
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.collapse import collapsed
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
-from hive_replication.load.plan.lanes import (
-    Lane,
-    Segment,
-    WindowEvent,
-    segments,
-    with_tables,
-)
+from hive_replication.load.plan.lanes import Lane, Segment, WindowEvent, segments, with_tables
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.policy_change import awaited, leaving, newcomer, with_scope
 from hive_replication.load.replica.drops import is_placeholder
@@ -210,11 +204,12 @@ def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None)
     if not waits and (reached or session.table is not None or ended is not None):
         return False
     told = session.state.held.keys() - session.state.coming  # why a table is awaited is of that one alone
-    reason = next((session.state.held[name] for name in plan.names if name in told), "held before this window")
+    first = min(told.intersection(plan.names), key=lambda name: (not session.state.waits(name), name), default="")
+    reason = session.state.held.get(first, "held before this window")
     # Where it does nothing, too: a name that it joins to one that stands behind is not to be taken for level.
     if plan.operations or plan.stop or not gate.applied(session.reader.header.to_evid, position=plan.base):
         failed = max(session.state.quarantines.get(name, NO_HISTORY).evid for name in plan.names) or plan.base + 1
-        session.held.append(Held(plan.names, plan.base, failed, reason, tried=False))
+        session.held.append(Held(plan.names, plan.base, failed, reason, tried=False, table=first))
     return True
 
 

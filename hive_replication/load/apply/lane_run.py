@@ -93,4 +93,5 @@ class LaneRun:
             return None
         first_evid = min([stop.evid, *(evid for operation in operations[self.done :] for evid in operation.evids)])
         passed = [evid for operation in operations for evid in operation.evids if evid < first_evid]
-        return Held(self.lane.names, max([self.lane.base, *passed]), stop.evid, stop.reason, stop.refused)
+        after = max([self.lane.base, *passed])
+        return Held(self.lane.names, after, stop.evid, stop.reason, stop.refused, table=stop.table)

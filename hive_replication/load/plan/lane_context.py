@@ -28,9 +28,9 @@ from hive_replication.metastore.types import Function, Partition, Table
 class LaneStopped(Exception):
     """The lane cannot go beyond the event."""
 
-    def __init__(self, reason: str, *, refused: bool = False) -> None:
+    def __init__(self, reason: str, *, refused: bool = False, table: str = "") -> None:
         super().__init__(reason)
-        self.refused = refused
+        self.refused, self.table = refused, table
 
 
 def require_within(event: WindowEvent) -> None:

@@ -132,7 +132,7 @@ class LanePlanner:
             try:
                 self._plan_event(event)
             except LaneStopped as reason:
-                stop = Stop(event.evid, str(reason), reason.refused)
+                stop = Stop(event.evid, str(reason), reason.refused, reason.table)
                 break
         names = tuple(sorted({self._mapping.table(name) for name in self._lane.names if self._includes(name)}))
         base = min((self._view.state.position(name) for name in names), default=self._view.state.applied or 0)
@@ -220,7 +220,7 @@ class LanePlanner:
         if not (reason and replica.present) or replica.view or self._gated(event, replica, incarnation):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
         if incarnation.dropped is None and replica.name not in self._settings.leaving:
-            raise LaneStopped(f"{LEFT_OUT_REASON}{reason}", refused=True)
+            raise LaneStopped(f"{LEFT_OUT_REASON}{reason}", refused=True, table=replica.name)
         return "" if incarnation.dropped == event.evid else reason
 
     def _why_skipped(self, table: Table) -> str:

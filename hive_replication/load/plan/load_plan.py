@@ -12,11 +12,19 @@ from hive_replication.load.report import Skipped
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a lane cannot go beyond an event."""
+    """Why a lane cannot go beyond an event.
+
+    Args:
+        evid: event id.
+        reason: one sentence.
+        refused: whether going on would lose data.
+        table: which target table the reason is of, "" where it is of the whole lane.
+    """
 
     evid: int
     reason: str
     refused: bool = False
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.held_reasons import JOINED_REASON, LEFT_OUT_REASON, RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Held
 from hive_replication.logs import printable
+
+_OWN = (UNDONE_REASON, RELEASED_REASON, LEFT_OUT_REASON)  # such a reason steers what loads do with the name that has it
 
 
 def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) -> ReplicaState:
@@ -24,6 +26,16 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) 
     for lane in held:
         for name in lane.tables:
             after = 0 if lost and not lane.reason.startswith(LEFT_OUT_REASON) else lane.after
-            state = state.quarantine(name, after, printable(lane.reason))
+            state = state.quarantine(name, after, printable(_reason(state, lane, name)))
             state = state.failed(name, lane.evid, now) if lane.tried else state
     return state
+
+
+def _reason(state: ReplicaState, lane: Held, name: str) -> str:
+    """Why a name of a lane is held: what steers loads stays with the name that it is of, as the lane's reason and as its own."""
+    own, of_another = state.held.get(name, ""), lane.table not in ("", name) and lane.reason.startswith(_OWN)
+    if own.startswith(_OWN) and not lane.tried:
+        return own
+    if not of_another:
+        return lane.reason
+    return own if state.why_left_out(name) else f"{JOINED_REASON}{lane.table}: {lane.reason}"

@@ -16,3 +16,5 @@ ENDED_REASON: Final = "its open transactions were ended, and the recovery that l
 TAKEN_IN_REASON: Final = "taken into the policy, "
 #: Of a replica that stays as it is, since the source's table has become one that is not replicated.
 LEFT_OUT_REASON: Final = "the source table cannot be followed any more: "
+#: Of a name that is joined to one that is held, for a reason of that one alone; the name, a colon and the reason follow.
+JOINED_REASON: Final = "held with "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import Role, failover_marks, is_kept
 from hive_replication.load.replica.held_reasons import (
+    JOINED_REASON,
     LEFT_OUT_REASON,
     PASSED_REASON,
     RELEASED_REASON,
@@ -122,9 +123,13 @@ class ReplicaState:
 
     @property
     def tried(self) -> list[str]:
-        """Held names that loads retry: all but those that were undone by request, or left out and have no events to look at."""
+        """Held names that loads retry: all but those that were undone by request, or left out and have no events to look at.
+
+        Nor what is joined to one that was undone: it goes on with that one.
+        """
         level = {name for name in self.held if self.why_left_out(name) and covers(self.position(name), self.applied or 0)}
-        return [name for name in self.held if not (self.waits(name) or name in level)]
+        undone = tuple(f"{JOINED_REASON}{name}: " for name in self.held if self.waits(name))
+        return [name for name, why in self.held.items() if not (self.waits(name) or name in level or why.startswith(undone))]
 
     def at_position(self, table: str, evid: int) -> ReplicaState:
         """All events up to this id are applied to the name; it is held only where others stand later: its own may follow."""

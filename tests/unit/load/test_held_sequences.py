@@ -15,6 +15,7 @@ from hive_replication.load import newly_included_tables
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.plan.superseded import ending, superseding
+from hive_replication.load.replica.held_reasons import UNDONE_REASON
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
@@ -91,7 +92,8 @@ class Loading(Session):
             if stop is not None:
                 first = min([stop.evid, *(evid for one in operations if one not in due for evid in one.evids)])
                 passed = [evid for one in operations for evid in one.evids if evid < first]
-                self.held.append(Held(lane.names, max([lane.base, *passed]), stop.evid, stop.reason, stop.refused))
+                after = max([lane.base, *passed])
+                self.held.append(Held(lane.names, after, stop.evid, stop.reason, stop.refused, table=stop.table))
 
 
 class Lookahead:
@@ -293,6 +295,26 @@ def test_a_held_table_that_gives_its_name_to_another_one_is_there_until_that_one
     replica.window(1, lambda lane: at(2)(lane) or at(4)(lane))
     assert (replica.state.at, set(replica.state.held)) == ({"a": 3, "b": 3}, {"a", "b"})
     assert set(replica.target.tables) == {"a", "b"}
+    replica.caught_up()
+
+
+def test_a_table_that_was_undone_waits_also_where_its_name_is_joined_to_one_that_is_held() -> None:
+    """Why the other one is held became its own reason: the next catch-up loaded what was taken back."""
+    replica = replicated(("create", 0, 0), ("create", 1, 0))
+    source, undone = replica.source, f"{UNDONE_REASON}1 by request"
+    done(source, ("insert", 0, 0), ("insert", 1, 0))
+    replica.window(2, at(3))
+    replica.state = replica.state.quarantine("b", 2, undone)
+    begin = source.evid
+    done(source, ("rename", 0, 0), ("rename", 1, 0))
+    assert [event.names for event in source.events[begin:]] == [("a", "c"), ("b", "a")]
+    replica.window(begin)
+    assert dict(replica.state.held) == {"a": f"held with b: {undone}", "b": undone, "c": f"held with b: {undone}"}
+    assert (replica.state.waits("b"), replica.state.tried) == (True, [])
+    replica.window(2)
+    assert (replica.state.waits("b"), dict(replica.state.at)) == (True, dict.fromkeys("abc", 2))
+    replica.state = replica.state.released("b")
+    assert replica.state.tried == ["a", "b", "c"]
     replica.caught_up()
 
 

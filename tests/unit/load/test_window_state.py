@@ -9,7 +9,7 @@ from typing import Any
 
 from hive_replication.load import window
 from hive_replication.load.operations.kinds import DropTable
-from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Held
@@ -23,7 +23,8 @@ def state_after(state: ReplicaState, from_evid: int, to_evid: int, *plans: LaneP
     """After a window without events, or with those of some lanes."""
     head = replace(header(to_evid), kind="incremental", from_evid=from_evid)
     session = loading(state, head, ())
-    session.held += [Held(plan.names, plan.base, plan.stop.evid, plan.stop.reason) for plan in plans if plan.stop]
+    stops = [(plan, plan.stop) for plan in plans if plan.stop]
+    session.held += [Held(plan.names, plan.base, stop.evid, stop.reason, table=stop.table) for plan, stop in stops]
     events: list[Any] = [SimpleNamespace(names=plan.names) for plan in plans]
     return after(session, events, only, set[str](), plans)
 
@@ -57,3 +58,13 @@ def test_a_window_that_is_loaded_once_more_does_not_end_a_hold_of_a_later_event(
     """Its lane was tried at once again, and as if for the first time."""
     state = ReplicaState(SOURCE, 60).quarantine("t", 55, "event 56 failed").failed("t", 56, 1_000)
     assert state_after(state, 40, 50, LanePlan(("t",), 55, ())) == state
+
+
+def test_a_table_that_is_joined_to_one_that_is_left_out_goes_on_without_it() -> None:
+    """It was held for the other's reason, stopped at each of its own events, and was held on for ever."""
+    state = ReplicaState(SOURCE, 60)
+    stopped = state_after(state, 60, 70, LanePlan(("b", "c"), 65, (), Stop(66, REASON, table="b")))
+    assert dict(stopped.held) == {"b": REASON, "c": f"held with b: {REASON}"}
+    assert (stopped.why_left_out("b") != "", stopped.why_left_out("c")) == (True, "")
+    caught_up = state_after(stopped, 65, 70)
+    assert (dict(caught_up.held), dict(caught_up.at)) == ({"b": REASON}, {"b": 70})

@@ -456,7 +456,7 @@ def test_a_replica_whose_table_is_left_out_from_now_on_is_held(kind: str) -> Non
     assert plan.operations == ()
     assert plan.stop is not None
     assert plan.stop.reason.startswith("the source table cannot be followed any more: t")
-    assert (plan.stop.evid, plan.stop.refused, skipped) == (2, True, [])
+    assert (plan.stop.evid, plan.stop.refused, plan.stop.table, skipped) == (2, True, "a", [])
     # Without a replica it is left out as ever, so it is where the replica stands beyond the event, or goes in this window.
     assert of_events(Target(), becomes, applied=1)[0].stop is None
     assert of_events(target, becomes, applied=2)[0].stop is None
