@@ -13,6 +13,7 @@ from functools import partial
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.taken_places import TakenPlaces
 from hive_replication.load.journal.journal import Journal
+from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
 from hive_replication.load.operations.left_open import end_left
@@ -157,6 +158,7 @@ class TargetDatabase:
             end_left(self.target, self.name, policy_of(conflicts.source, self.name))
             if kept or self.name.lower() == _UNDROPPABLE:
                 self._drop_tables(evid, names, kept, others)
+                self._end_journal()
                 self.write_state(ReplicaState())
                 return False
             # The directory first: a load killed between the two calls finds the database still there, and drops it again.
@@ -168,6 +170,7 @@ class TargetDatabase:
                     self.check()
                     metastore.drop_table(self.name, name, delete_data=False)
                 self._retire(self.location, partial(retire_database, self.target.storage, self.location, evid))
+            self._end_journal()
             self.check()
             metastore.drop_database(self.name, delete_data=False, cascade=True)
             self.there, self.image, dropped = False, None, True
@@ -190,6 +193,10 @@ class TargetDatabase:
             place = table.sd.location
             self._retire(str(place), partial(retire_unused, self.target.storage, self.location, place, evid, live))
             drop_table(metastore, table)
+
+    def _end_journal(self) -> None:
+        """It stays where the directory does: no undo of the next database of the name goes back to before the drop."""
+        self._retire(Layout(self.location).journal, self.journal.end)
 
     def _retire(self, directory: str, move: Callable[[], None]) -> None:
         self.check()

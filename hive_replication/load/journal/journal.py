@@ -5,7 +5,8 @@ several: its operations, the images that the objects it touches had before, and 
 all of them are written, one small file with what later loads ask of them.
 
 The suffix of the directory says what became of the load: none (running, killed, or being undone), ``.done``, ``.part`` (of some
-tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time). The undo of a table
+tables only), ``.undone`` or ``.former`` (done, before a failover made the database a source for a time, or before
+it was dropped and its directory stayed). The undo of a table
 leaves a ``.part`` without lanes: it tells where the table stood.
 """
 
@@ -172,7 +173,7 @@ class Journal:
         return replace(entry, directory=directory, status=status)
 
     def end(self) -> None:
-        """Leaves no load to undo to: the database was a source since, and what was written to it then is in no journal."""
+        """Leaves no load to undo to: what became of the database after them is in no journal."""
         for entry in self.entries():
             if entry.status == "done":
                 self.mark(entry, "former")

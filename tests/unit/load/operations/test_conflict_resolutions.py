@@ -13,6 +13,8 @@ import pytest
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
+from hive_replication.load.journal.journal import Journal, finished_loads
+from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside, adopted_at
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.state import LAST_ID, SOURCE
@@ -209,6 +211,32 @@ def test_a_database_whose_directory_cannot_be_moved_is_dropped_and_leaves_it(
     assert side.files() == ["sales.db/.repl/journal/j", "sales.db/t/f"]
     assert all(str(why) in one for one in side.database.left)
     assert f"the directory {side.base} of what is dropped cannot be moved" in side.database.left[-1]
+
+
+@pytest.mark.parametrize("name", ["sales", "default"])
+def test_no_undo_goes_back_to_before_a_drop_that_left_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It dropped the tables of the next database of the name, and then failed for ever at the first one from before."""
+    side = Side(tmp_path, name)
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    side.database = TargetDatabase(side.target, name, lambda: None, dry=False)
+    for evid in (100, 120):
+        writer = side.database.journal.begin(evid - 20, evid)
+        writer.lane(LaneRecord(("t",), ()))
+        writer.done(evid)
+    rename = Storage.rename
+
+    def moved(storage: Storage, source: str, target: str) -> None:
+        if source == side.base:
+            raise ReplicationError("it cannot be deleted since it is snapshottable")
+        rename(storage, source, target)
+
+    monkeypatch.setattr(Storage, "rename", moved)
+    assert side.drop() == (name == "sales")
+    journal = Journal(side.storage, side.base)
+    assert [(entry.to_evid, entry.status) for entry in journal.entries()] == [(100, "former"), (120, "former")]
+    assert finished_loads(side.storage, side.base) == []
 
 
 @pytest.mark.parametrize(
