@@ -1,13 +1,16 @@
-"""Calls about permanent functions."""
+"""Calls about permanent functions, and the names of stored procedures and packages, which are not replicated."""
 
 from __future__ import annotations
 
-from hive_replication.metastore.connection import Connections
+from hive_metastore.ThriftHiveMetastore import Client
+from hive_metastore.ttypes import ListPackageRequest, ListStoredProcedureRequest
+
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.server import Calls
 from hive_replication.metastore.types import Function
 
 
-class Functions(Connections):
+class Functions(Calls):
     """Permanent functions of databases (CREATE FUNCTION); their names are lower case."""
 
     def functions(self, db: str) -> list[Function]:
@@ -22,6 +25,20 @@ class Functions(Connections):
             return self.call(f"get_function {db}.{name}", lambda client: client.get_function(db, name))
         except NotFound:
             return None
+
+    def procedures(self, db: str) -> list[str]:
+        """Names of a database's stored procedures and packages (HPL/SQL, from Hive 4)."""
+
+        def asked(client: Client) -> list[str]:
+            procedures = ListStoredProcedureRequest(catName="hive", dbName=db)
+            packages = ListPackageRequest(catName="hive", dbName=db)
+            known, none = self._dialect.known, list[str]()
+            return [
+                *known("get_all_stored_procedures", lambda: client.get_all_stored_procedures(procedures), none),
+                *known("get_all_packages", lambda: client.get_all_packages(packages), none),
+            ]
+
+        return self.call(f"get_all_stored_procedures {db}", asked)
 
     def create_function(self, function: Function) -> None:
         """Creates a function; the metastore does not look at its jars.

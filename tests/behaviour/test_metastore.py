@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from hive_metastore.ttypes import CommitTxnRequest, OpenTxnRequest
+from hive_metastore.ttypes import AddPackageRequest, CommitTxnRequest, OpenTxnRequest, StoredProcedure
 
 from hive_replication.errors import BadRequest, MissingEvents
 from hive_replication.metastore import thrift_json as tjson
@@ -105,6 +105,18 @@ def test_the_server_says_what_it_is(metastore: Metastore, request: pytest.Fixtur
     number = request.node.callspec.id.removeprefix("hive-")
     assert metastore.version() == (number if metastore.features.major >= 4 else number[0])
     assert len(metastore.uuid()) == (0 if of_hive2(metastore) else 36)
+
+
+def test_stored_procedures_and_packages(metastore: Metastore, db: str) -> None:
+    """Earlier versions than Hive 4 have none, and do not know the calls."""
+    assert metastore.procedures(db) == []
+    if metastore.features.major < 4:
+        return
+    procedure = StoredProcedure(name="p", dbName=db, catName="hive", ownerName="hive", source="CREATE PROCEDURE p() BEGIN END;")
+    package = AddPackageRequest(catName="hive", dbName=db, packageName="k", ownerName="hive", header="", body="")
+    metastore.call("create_stored_procedure", lambda client: client.create_stored_procedure(procedure))
+    metastore.call("add_package", lambda client: client.add_package(package))
+    assert metastore.procedures(db) == ["p", "k"]
 
 
 def test_databases(metastore: Metastore) -> None:

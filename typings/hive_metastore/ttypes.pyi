@@ -556,6 +556,12 @@ class TableStatsRequest(_Struct):
 class TableStatsResult(_Struct):
     tableStats: list[ColumnStatisticsObj] | None
 
+class ListStoredProcedureRequest(_Struct):
+    def __init__(self, catName: str, dbName: str) -> None: ...
+
+class ListPackageRequest(_Struct):
+    def __init__(self, catName: str, dbName: str) -> None: ...
+
 class PartitionsStatsRequest(_Struct):
     def __init__(
         self, dbName: str, tblName: str, colNames: list[str], partNames: list[str], catName: str, *, engine: str

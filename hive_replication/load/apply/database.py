@@ -16,6 +16,7 @@ from hive_replication.load.journal.journal import Journal
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.layout.live_locations import databases_within, live_locations
 from hive_replication.load.layout.move_to_retired import retire_database, retire_own, retire_unused
+from hive_replication.load.operations.functions import foreign_functions
 from hive_replication.load.operations.left_open import end_left
 from hive_replication.load.operations.transactions import policy_of
 from hive_replication.load.plan import gate
@@ -136,28 +137,35 @@ class TargetDatabase:
         return True
 
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
-        """Drops it, or only our replicas in it if it contains foreign tables or is ``default``; returns whether it was dropped.
+        """Drops it, or only our replicas in it if it contains foreign objects or is ``default``; returns whether it was dropped.
 
         Its directory goes to retention, or only those of its tables if another database lies in it. What the store does not let
         go, such as a directory with snapshots, is left where it is: with it a database of that name could never come again.
 
         Args:
             evid: event id of the drop.
-            conflicts: decides about foreign tables.
+            conflicts: decides about foreign tables, functions, stored procedures and packages.
 
         Raises:
-            Refused: it contains foreign tables, and the policy refuses to keep them.
+            Refused: it contains foreign objects, and the policy refuses to keep them.
         """
         dropped, self._taken = False, None
         if self.exists and not self.dry:
             metastore = self.target.metastore
             names = metastore.table_names(self.name)
             kept = conflicts.dropped_with(metastore.tables(self.name, names))
+            functions = metastore.functions(self.name)
+            strange = foreign_functions(self.target, self.name, self.location, functions)
+            code = conflicts.dropped_with_code([*strange, *metastore.procedures(self.name)])
             others = databases_within(metastore, self.location, self.name)
             self.check()
             end_left(self.target, self.name, policy_of(conflicts.source, self.name))
-            if kept or self.name.lower() == _UNDROPPABLE:
+            if kept or code or self.name.lower() == _UNDROPPABLE:
                 self._drop_tables(evid, names, kept, others)
+                for function in functions:
+                    if function.functionName not in code:
+                        self.check()
+                        metastore.drop_function(self.name, function.functionName)
                 self._end_journal()
                 self.write_state(ReplicaState())
                 return False

@@ -123,8 +123,25 @@ def _named(function: Function) -> tuple[str, str | None, list[str]]:
 
 def home_of(mapping: NameMapping, function: str) -> str:
     """The directory of all resources of a function's replicas."""
-    root = mapping.functions_root or Layout(mapping.target_location).functions
-    return f"{root.rstrip('/')}/{mapping.target_database}/{function}"
+    return _home(mapping.functions_root, mapping.target_location, mapping.target_database, function)
+
+
+def _home(root: str, location: str, database: str, function: str) -> str:
+    return f"{(root or Layout(location).functions).rstrip('/')}/{database}/{function}"
+
+
+def foreign_functions(target: Target, database: str, location: str, found: Iterable[Function]) -> list[str]:
+    """Names of a target database's functions that are no replicas, and do not become some by a failback that is under way.
+
+    Args:
+        target: the target side.
+        database: the database.
+        location: its directory.
+        found: its functions.
+    """
+    root = target.policy.functions_root or ""
+    strange = [one for one in found if state_id(one, _home(root, location, database, one.functionName.lower())) is None]
+    return [one.functionName for one in strange if not is_of_old_source(target, database, one)]
 
 
 def state_id(function: Function, home: str) -> int | None:

@@ -9,7 +9,7 @@ A further policy begins with ``ConflictPolicy`` in ``policy/model.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_replication.errors import Refused
@@ -118,6 +118,22 @@ class Conflicts:
             if self.policy == "refuse" or owner_of(table.parameters):
                 raise Refused(f"cannot drop the target database {self.database!r}: {table.tableName!r} is not our replica")
         return [] if self.policy == "replace" else [table.tableName for table in existing]
+
+    def dropped_with_code(self, names: Sequence[str]) -> Sequence[str]:
+        """Functions, stored procedures and packages that stay when their database is dropped, as :meth:`dropped_with`.
+
+        Args:
+            names: of those that are no replicas.
+
+        Raises:
+            Refused: their database is not dropped.
+        """
+        if names and self.policy == "refuse":
+            raise Refused(
+                f"cannot drop the target database {self.database!r}: {names[0]!r}, a function, stored procedure or package, "
+                "is not our replica"
+            )
+        return () if self.policy == "replace" else names
 
     def _refuse_replicas(self, existing: Table | Partition, shown: str) -> None:
         owner = owner_of(existing.parameters)

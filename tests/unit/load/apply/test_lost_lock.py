@@ -20,7 +20,7 @@ from hive_replication.load.replica.state import SOURCE, ReplicaState
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.lock import LockLost
-from hive_replication.metastore.types import Database, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, Function, StorageDescriptor, Table
 from hive_replication.parallel import Threads
 from hive_replication.progress import Silent
 from hive_replication.storage import Storage
@@ -66,6 +66,12 @@ class _Metastore:
     def alter_table(self, _: str, name: str, image: Table) -> None:
         self.calls.append(f"alter {name}")
         self.there[name] = image
+
+    def functions(self, _: str) -> list[Function]:
+        return []
+
+    def procedures(self, _: str) -> list[str]:
+        return []
 
     def drop_database(self, name: str, **_: object) -> None:
         self.calls.append(f"drop the database {name}")

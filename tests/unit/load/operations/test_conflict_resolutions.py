@@ -11,14 +11,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.journal.journal import Journal, finished_loads
 from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside, adopted_at
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.state import LAST_ID, SOURCE
-from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table
+from hive_replication.metastore.types import Database, FieldSchema, Function, Partition, ResourceUri, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, Storage
 from hive_replication.storage.access import Access
@@ -36,6 +36,8 @@ class Metastore:
         self.located = databases
         self.held: dict[str, Table] = {}
         self.parts: dict[str, dict[str, Partition]] = {}
+        self.made: dict[str, Function] = {}
+        self.code: list[str] = []
 
     def put(self, name: str, location: str, *days: str, parameters: dict[str, str] | None = None) -> None:
         """A table; partitioned with the directories of its days."""
@@ -82,6 +84,15 @@ class Metastore:
         for name in names:
             del self.parts[table][name]
 
+    def functions(self, _: str) -> list[Function]:
+        return [self.made[name] for name in sorted(self.made)]
+
+    def drop_function(self, _: str, name: str) -> None:
+        del self.made[name]
+
+    def procedures(self, _: str) -> list[str]:
+        return self.code
+
     def drop_database(self, name: str, *, delete_data: bool, cascade: bool) -> None:
         assert (delete_data, cascade) == (False, True)
         del self.located[name]
@@ -96,7 +107,7 @@ class Side:
         located = {other: f"{self.root}/w/{place}" for other, place in others.items()}
         self.metastore = Metastore(**{name: self.base}, **located)
         self.storage = Storage((Root(uri=self.root),))
-        policy = SimpleNamespace(read_only=False, owners={}, locations={})
+        policy = SimpleNamespace(read_only=False, owners={}, locations={}, functions_root=None, conflicts="refuse")
         self.target: Any = SimpleNamespace(metastore=self.metastore, storage=self.storage, policy=policy)
 
     def files(self, below: str = "") -> list[str]:
@@ -282,3 +293,38 @@ def test_a_replica_in_a_foreign_tables_directory_is_not_retired_with_its_databas
 def test_an_edited_event_of_an_adoption_is_none(value: str, expected: int) -> None:
     """Anybody who may alter the table can write it, and it is read before any lane: a traceback ended all of the window."""
     assert adopted_at(Table(parameters={LAST_ID: "0", "hive_replication.adopted": value})) == expected
+
+
+@pytest.mark.parametrize("what", ["function", "procedure"])
+@pytest.mark.parametrize("setting", ["refuse", "keep-aside", "adopt", "replace"])
+def test_functions_and_procedures_that_are_no_replicas_are_not_dropped_with_their_database(
+    tmp_path: Path, setting: str, what: str
+) -> None:
+    """Hive's cascade took them all, and nobody told: those that operators make by hand, as the source's have no files."""
+    side = Side(tmp_path)
+    ours = [ResourceUri(uri=f"{side.base}/.repl/functions/sales/ours/7/0/f.jar")]
+    side.metastore.put("t", f"{side.base}/t", parameters=OURS)
+    side.metastore.made["ours"] = Function(functionName="ours", dbName="sales", resourceUris=ours)
+    if what == "function":
+        side.metastore.made["theirs"] = Function(functionName="theirs", dbName="sales")
+    else:
+        side.metastore.code = ["theirs"]
+    if setting == "refuse":
+        with pytest.raises(Refused, match="'theirs', a function, stored procedure or package, is not our replica"):
+            side.drop(setting)
+        assert (sorted(side.metastore.held), "ours" in side.metastore.made) == (["t"], True)
+    else:
+        assert side.drop(setting) == (setting == "replace")
+    assert ("sales" in side.metastore.located) == (setting != "replace")
+    if setting in ("adopt", "keep-aside"):
+        assert sorted(side.metastore.made) == (["theirs"] if what == "function" else [])
+        assert not side.metastore.held
+
+
+def test_no_replica_of_a_function_is_left_where_its_database_stays(tmp_path: Path) -> None:
+    """Nobody dropped it any more: it was there for ever, and called files that go with their retention."""
+    side = Side(tmp_path, "default")
+    ours = [ResourceUri(uri=f"{side.base}/.repl/functions/default/f/7/0/f.jar")]
+    side.metastore.made["f"] = Function(functionName="f", dbName="default", resourceUris=ours)
+    assert not side.drop()
+    assert not side.metastore.made

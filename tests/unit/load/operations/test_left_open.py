@@ -81,7 +81,9 @@ def target(*, feeds: bool = False, **more: Any) -> Any:
     metastore.open_replayed.side_effect = [frozenset({70, 71}), frozenset({71})]
     metastore.sources_of.return_value = iter([5, 6])
     metastore.write_ids.return_value, metastore.tables.return_value, metastore.table_names.return_value = {}, iter(()), []
-    policy, places = SimpleNamespace(owners={}, locations={}, read_only=False), Mock(return_value=("hdfs://d/db",))
+    metastore.functions.return_value = metastore.procedures.return_value = []
+    policy = SimpleNamespace(owners={}, locations={}, read_only=False, functions_root=None)
+    places = Mock(return_value=("hdfs://d/db",))
     return SimpleNamespace(metastore=metastore, policy=policy, feeds=Mock(return_value=feeds), default_locations=places)
 
 
