@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.statistics import ACCURATE, FILES, claimed, with_claims
+from hive_replication.metastore.statistics import ACCURATE, ENGINE, FILES, claimed, with_claims
 from hive_replication.metastore.types import ColumnStatistics, ColumnStatisticsObj, Partition, Table, copy_of
 
 Thing = TypeVar("Thing", Table, Partition)
@@ -28,6 +28,8 @@ def statistics_of(thing: Table | Partition) -> list[ColumnStatisticsObj]:
 
 def changed_statistics(thing: Thing, event: r.UpdateStatistics | r.DeleteStatistics) -> Thing:
     """A table or partition after an event of its column statistics; folding the event twice does no harm."""
+    if isinstance(event, r.UpdateStatistics) and event.engine != ENGINE:
+        return thing
     columns = {one.colName: one for one in statistics_of(thing)}
     parameters = dict(thing.parameters or {})
     if isinstance(event, r.UpdateStatistics):

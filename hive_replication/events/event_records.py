@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created, dropped, renamed
 from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.statistics import ENGINE
 from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table, columns_of
 
 
@@ -258,11 +259,13 @@ class UpdateStatistics(Event):
         partition_name: the partition, "" for the table's own statistics.
         columns: the new statistics of these columns; others stay.
         accurate: value of COLUMN_STATS_ACCURATE afterwards.
+        engine: whose statistics they are; those of others than Hive's stand beside Hive's, and are not replicated.
     """
 
     partition_name: str
     columns: tuple[ColumnStatisticsObj, ...]
     accurate: str
+    engine: str = ENGINE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.unpack import text_of, texts_of
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.names import partition_name
-from hive_replication.metastore.statistics import ACCURATE
+from hive_replication.metastore.statistics import ACCURATE, ENGINE
 from hive_replication.metastore.types import ColumnStatistics, Table
 
 Message = Mapping[str, Any]
@@ -25,7 +25,8 @@ def _update_statistics(head: Head, message: Message) -> r.Event:
     _require_whole(found.statsObj)
     parameters: Mapping[str, Any] = message.get("parameters") or {}
     accurate = text_of(parameters.get(ACCURATE))
-    return r.UpdateStatistics(*head, partition_name=name, columns=tuple(found.statsObj), accurate=accurate)
+    engine = (found.engine or ENGINE).lower()
+    return r.UpdateStatistics(*head, partition_name=name, columns=tuple(found.statsObj), accurate=accurate, engine=engine)
 
 
 def _delete_statistics(head: Head, message: Message) -> r.Event:

@@ -27,8 +27,9 @@ STATISTICS = frozenset(
 )
 #: How the names of those begin that Spark writes for its own tables.
 SPARK_STATISTICS = "spark.sql.statistics."
+#: The engine whose statistics are replicated: Hive 4 keeps those of others, as Impala's, beside them.
+ENGINE = "hive"
 _COLUMNS = "COLUMN_STATS"
-_ENGINE = "hive"  # Hive 4 keeps statistics by the engine that made them
 _CATALOG = "hive"
 _BATCH = 100  # partitions a call; each is a transaction of the metastore's, and its columns are rows
 
@@ -38,7 +39,7 @@ class Statistics(Connections):
 
     def table_statistics(self, db: str, table: str, columns: Sequence[str]) -> list[ColumnStatisticsObj]:
         """Statistics of a table's own columns; of those that have some."""
-        request = TableStatsRequest(dbName=db, tblName=table, colNames=list(columns), catName=_CATALOG, engine=_ENGINE)
+        request = TableStatsRequest(dbName=db, tblName=table, colNames=list(columns), catName=_CATALOG, engine=ENGINE)
         answer = self.call(f"get_table_statistics {db}.{table}", lambda client: client.get_table_statistics_req(request))
         return list(answer.tableStats or ())
 
@@ -49,7 +50,7 @@ class Statistics(Connections):
         found: dict[str, list[ColumnStatisticsObj]] = {}
         for batch in batches(names, _BATCH):
             request = PartitionsStatsRequest(
-                dbName=db, tblName=table, colNames=list(columns), partNames=batch, catName=_CATALOG, engine=_ENGINE
+                dbName=db, tblName=table, colNames=list(columns), partNames=batch, catName=_CATALOG, engine=ENGINE
             )
             found |= self._partition_statistics(db, table, request)
         return found
@@ -80,9 +81,9 @@ class Statistics(Connections):
         what = f"delete_column_statistics {db}.{table} {partition} {column}"
         try:
             if partition:
-                self.call(what, lambda client: client.delete_partition_column_statistics(db, table, partition, column, _ENGINE))
+                self.call(what, lambda client: client.delete_partition_column_statistics(db, table, partition, column, ENGINE))
             else:
-                self.call(what, lambda client: client.delete_table_column_statistics(db, table, column, _ENGINE))
+                self.call(what, lambda client: client.delete_table_column_statistics(db, table, column, ENGINE))
         except NotFound:
             return
 
@@ -93,7 +94,7 @@ class Statistics(Connections):
         return {name: list(found) for name, found in (answer.partStats or {}).items() if found}
 
     def _set(self, db: str, table: str, described: list[ColumnStatistics]) -> None:
-        request = SetPartitionsStatsRequest(colStats=described, needMerge=False, engine=_ENGINE)
+        request = SetPartitionsStatsRequest(colStats=described, needMerge=False, engine=ENGINE)
         self.call(f"set_aggr_stats_for {db}.{table}", lambda client: client.set_aggr_stats_for(request))
 
 
@@ -101,7 +102,7 @@ def _described(db: str, table: str, partition: str, found: Sequence[ColumnStatis
     described = ColumnStatisticsDesc(
         isTblLevel=not partition, dbName=db, tableName=table, partName=partition or None, catName=_CATALOG
     )
-    return ColumnStatistics(statsDesc=described, statsObj=list(found), engine=_ENGINE)
+    return ColumnStatistics(statsDesc=described, statsObj=list(found), engine=ENGINE)
 
 
 def is_statistic(key: str) -> bool:

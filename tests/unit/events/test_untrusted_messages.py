@@ -269,6 +269,19 @@ def test_statistics_that_no_metastore_would_take() -> None:
     assert LogEvent(notification(with_message(event, message | {"colStatsJson": json.dumps(value)}))).event is None
 
 
+@pytest.mark.parametrize("kind", ["UPDATE_TBL_COL_STAT_EVENT", "UPDATE_PART_COL_STAT_EVENT"])
+def test_statistics_tell_of_the_engine_that_made_them(kind: str) -> None:
+    """Impala's stand beside Hive's."""
+    event = first("hive4", kind)
+    message = json.loads(text_of(event))
+    value = json.loads(message["colStatsJson"])
+    found = [decode(notification(event))]
+    for engine in ("impala", "Hive"):
+        text = json.dumps(value | {"4": {"str": engine}})
+        found.append(decode(notification(with_message(event, message | {"colStatsJson": text}))))
+    assert [one.engine for one in found if isinstance(one, r.UpdateStatistics)] == ["hive", "impala", "hive"]
+
+
 def test_statistics_and_constraints_of_another_table() -> None:
     event = first("hive4", "UPDATE_TBL_COL_STAT_EVENT")
     message = json.loads(text_of(event))

@@ -150,6 +150,7 @@ def test_folding_statistics_twice_does_no_harm() -> None:
     delete = r.DeleteStatistics(*HEAD, partition_name="p=1", column="a")
     after = changed_statistics(changed_statistics(once, delete), delete)
     assert (statistics_of(after), claimed(after.parameters)) == ([of_column("b", 2, 3)], {"b"})
+    assert changed_statistics(once, replace(update, columns=(of_column("a", 5, 6),), engine="impala")) == once
     everything = changed_statistics(once, replace(delete, column=""))
     assert (statistics_of(everything), everything.parameters) == ([], {"k": "v"})
 

@@ -390,6 +390,15 @@ def test_statistics_of_a_table_and_of_a_partition(partition: str) -> None:
             assert (lane.operations, [one.reason for one in lane.skipped]) == ([], ["applied already (state id 9)"])
 
 
+@pytest.mark.parametrize("partition", ["", "p=0"])
+def test_statistics_of_another_engine_stay_where_they_are(partition: str) -> None:
+    """Those of Impala's COMPUTE STATS became Hive's own on the replica, where the source has none."""
+    head = (9, 0, "UPDATE_PART_COL_STAT_EVENT", "db", "a")
+    update = r.UpdateStatistics(*head, partition_name=partition, columns=(), accurate="", engine="impala")
+    lane = statistics("UPDATE_PART_COL_STAT_EVENT", update)
+    assert (lane.operations, [one.reason for one in lane.skipped]) == ([], ["statistics of the engine impala are not replicated"])
+
+
 def test_a_constraint_is_dropped_by_its_name() -> None:
     lane = statistics("DROP_CONSTRAINT", r.DropConstraint(9, 0, "DROP_CONSTRAINT", "db", "a", constraint="k"))
     assert only(lane).kind == "DropConstraint"
