@@ -37,7 +37,7 @@ from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.spark_tables import at_its_data
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import as_stored, has_files, is_transactional
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
@@ -242,7 +242,7 @@ def _table(message: Message, key: str = "tableObjJson") -> Table:
     table = tjson.loads(Table, message[key])
     if not (table.tableName and table.dbName and table.sd):
         raise ValueError(f"{key} is no whole table")
-    return restored(at_its_data(table))
+    return restored(at_its_data(as_stored(table)))
 
 
 def _partition(text: str) -> Partition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Table, copy_of
 
 #: Parameter of Spark's own tables: the format that they are of.
 PROVIDER = "spark.sql.sources.provider"
@@ -19,6 +19,20 @@ def is_transactional(table: Table) -> bool:
 def is_external(table: Table) -> bool:
     """Hive's own rule: the table type, or the parameter EXTERNAL=TRUE."""
     return table.tableType == "EXTERNAL_TABLE" or (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"
+
+
+def as_stored(table: Table) -> Table:
+    """A table with the type that a metastore keeps of it: it goes by the parameter EXTERNAL, once the event has its image.
+
+    Hive's clients set both; others may set the parameter alone.
+    """
+    external = (table.parameters or {}).get("EXTERNAL", "").upper() == "TRUE"
+    before, kind = ("MANAGED_TABLE", "EXTERNAL_TABLE") if external else ("EXTERNAL_TABLE", "MANAGED_TABLE")
+    if table.tableType != before:
+        return table
+    stored = copy_of(table)
+    stored.tableType = kind
+    return stored
 
 
 def is_view(table: Table) -> bool:

@@ -301,6 +301,29 @@ def test_an_unreadable_alter_may_be_a_rename_into_the_policy() -> None:
     assert not of_policy(LogEvent(replace(event, type="DROP_TABLE")), "db", lambda table: table == "u")
 
 
+@pytest.mark.parametrize(
+    ("kind", "external", "stored"),
+    [
+        ("MANAGED_TABLE", "TRUE", "EXTERNAL_TABLE"),
+        ("MANAGED_TABLE", "true", "EXTERNAL_TABLE"),
+        ("MANAGED_TABLE", "FALSE", "MANAGED_TABLE"),
+        ("EXTERNAL_TABLE", "", "MANAGED_TABLE"),
+        ("EXTERNAL_TABLE", "TRUE", "EXTERNAL_TABLE"),
+        ("VIRTUAL_VIEW", "TRUE", "VIRTUAL_VIEW"),
+        ("VIRTUAL_VIEW", "", "VIRTUAL_VIEW"),
+    ],
+)
+def test_a_table_is_of_the_type_that_the_metastore_makes_of_its_parameter(kind: str, external: str, stored: str) -> None:
+    """A table that became external by its parameter alone stayed managed on a replica of Hive 4, which deletes its files."""
+    before = Table(tableName="t", dbName="db", sd=StorageDescriptor(), tableType="MANAGED_TABLE", parameters={})
+    after = Table(tableName="t", dbName="db", sd=StorageDescriptor(), tableType=kind, parameters={})
+    after.parameters = {"EXTERNAL": external} if external else {}
+    message = json.dumps({"tableObjBeforeJson": tjson.dumps(before), "tableObjAfterJson": tjson.dumps(after)})
+    event = decode(r.Notification(1, 2, "ALTER_TABLE", "db", "t", message))
+    assert isinstance(event, r.AlterTable)
+    assert (event.after.tableType, event.after.parameters) == (stored, after.parameters)
+
+
 def test_a_table_that_a_load_has_made_external_for_a_rename_is_managed() -> None:
     """Its replica may be a source, dumped while the load is dead in that moment."""
     marked = Table(tableName="t", dbName="db", sd=StorageDescriptor(), tableType="EXTERNAL_TABLE", parameters={})
