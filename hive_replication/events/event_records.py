@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from hive_replication.events.files import FileRef
 from hive_replication.events.name_changes import NameChange, created, dropped, renamed
 from hive_replication.metastore.constraints import Constraint
-from hive_replication.metastore.statistics import ENGINE
 from hive_replication.metastore.types import ColumnStatisticsObj, Database, Function, Partition, Table, columns_of
 
 
@@ -265,7 +264,7 @@ class UpdateStatistics(Event):
     partition_name: str
     columns: tuple[ColumnStatisticsObj, ...]
     accurate: str
-    engine: str = ENGINE
+    engine: str = "hive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ _BY_REASON = (
         r"PermissionError|[Pp]ermission denied|AccessControl|may not",
         "give the account that replicates the right that the message names, then wait for the next attempt",
     ),
+    (
+        r"is an archive of Hadoop",
+        "ALTER TABLE .. UNARCHIVE PARTITION at the source and wait for the next attempt, or hive-repl repair {source} after it; "
+        "or leave the partition out by a partition filter of the policy",
+    ),
     (r"lies outside the storage roots|allows", "add the path to the policy if it is right; otherwise exclude the table"),
     (
         r"ParentNotDirectory|is not a directory|exists already",

@@ -28,6 +28,11 @@ def is_reserved(path: str) -> bool:
     return RESERVED in path.split("/")
 
 
+def is_archive(uri: str) -> bool:
+    """Whether a URI leads into an archive of Hadoop, as those of partitions do after ALTER TABLE .. ARCHIVE PARTITION."""
+    return uri.lower().startswith("har:")
+
+
 def qualified(directory: str, beside: str) -> str:
     """A directory as a full URI; one without a scheme lies on the store of ``beside``."""
     if not directory.startswith("/") or not beside:
@@ -73,6 +78,11 @@ class Boundary:
             )
         if self.everywhere or self._any(self.allowed, plain) or self._any(self.further(), plain):
             return ""
+        if is_archive(plain):
+            return (
+                f"{uri} is an archive of Hadoop: archived partitions are not replicated; UNARCHIVE the partition at the source, "
+                "then repair it"
+            )
         return (
             f"{uri} lies outside the directories that the policy allows for its database; if it is to be replicated, add its "
             f"directory to {self.setting} of the policy"

@@ -19,7 +19,7 @@ from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, R
 from hive_replication.load.plan.lane_incarnations import LaneIncarnations
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, Stop
-from hive_replication.load.plan.superseded import Lookahead, NoLookahead
+from hive_replication.load.plan.superseded import Lookahead, NoLookahead, why_archived
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import is_ours, object_id
@@ -157,7 +157,8 @@ class LanePlanner:
         replica = self._replica(incarnation)
         reason = of_no_type(event) or self._left_out(event, replica, incarnation)
         reason = reason or (_COMES if self._comes(incarnation) else self._gated(event, replica, incarnation))
-        if reason := reason or of_no_view(event.event, replica):
+        reason = reason or of_no_view(event.event, replica) or why_archived(event.event, self._settings.lookahead)
+        if reason:
             self._planning.skip(event.evid, what, reason)
             self._drop_former(event, replica)
         elif not replica.present and incarnation.dropped is not None:

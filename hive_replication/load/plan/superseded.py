@@ -14,6 +14,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.name_changes import NameChange, name_after
 from hive_replication.events.untold import is_untold
 from hive_replication.metastore.table_kinds import is_transactional
+from hive_replication.storage.boundary import is_archive
 
 #: Types of the events that can drop, replace or move an object away, or rename its table.
 TYPES = frozenset(
@@ -98,6 +99,26 @@ def ending(event: r.Event) -> Ending | None:
         case _:
             return None
     return found if found.partitions or found.renames else None
+
+
+def why_archived(event: r.Event | None, lookahead: Lookahead) -> str:
+    """Why an event need not apply that archives partitions, or changes archived ones: they are back later; "" where it has to.
+
+    Args:
+        event: any event; None for one that cannot be read.
+        lookahead: what becomes of objects later.
+    """
+    if not isinstance(event, r.AlterPartition):
+        return ""
+    until = 0
+    for one in event.changes:
+        if one.rename or not is_archive(one.after.sd.location or ""):
+            return ""
+        later = lookahead.superseded(event.table, one.after_name, event.evid)
+        if later is None:
+            return ""
+        until = max(until, later)
+    return f"superseded: its partitions are archived, and event {until} brings them back, or drops them" if until else ""
 
 
 def superseding(endings: Iterable[Ending], table: str, partition: str) -> int | None:

@@ -24,6 +24,7 @@ from hive_replication.load.replica.held_retries import Quarantine
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.types import Database
 from hive_replication.storage import Storage
+from hive_replication.storage.boundary import Boundary
 from tests.lags import POLICY, WELL
 
 APPLIED, EVENT = "hive_replication.applied.id", "hive_replication.failover.event"
@@ -67,6 +68,7 @@ def test_a_raw_message_of_an_earlier_version_is_shown_in_words() -> None:
         ("hdfs://s/f is absent and hdfs://cm/f is absent", "hive-repl repair s.t"),
         ("alter_table: types incompatible with the existing columns", "drop the table on the target"),
         ("the source table cannot be followed any more: transactional (ACID) tables need Hive 4", "exclude the table"),
+        (Boundary("", ()).why_outside("har://hdfs-s:8020/t/data.har"), "UNARCHIVE PARTITION at the source"),
         ("somebody wrote something else", "remove the cause"),
     ],
 )

@@ -54,6 +54,13 @@ def test_all_others_are_not(uri: str) -> None:
     assert BOUNDARY.why_outside(uri) != ""
 
 
+@pytest.mark.parametrize("uri", ["har://hdfs-src:8020/warehouse/sales.db/t/ds=1/data.har", "HAR://hdfs-src/warehouse/t.har"])
+def test_an_archive_is_told_from_what_the_policy_could_allow(uri: str) -> None:
+    """It was held with the advice to add its directory to the policy, which has no such store."""
+    assert "UNARCHIVE the partition at the source, then repair it" in BOUNDARY.why_outside(uri)
+    assert EVERYWHERE.why_outside(uri) == ""
+
+
 @pytest.mark.parametrize("boundary", [BOUNDARY, EVERYWHERE], ids=["data", "no data"])
 @pytest.mark.parametrize(
     "uri", [f"{DB}/.repl/journal/x.done", f"{DB}/.repl", "HDFS://Src:8020/lake/.repl/retired/x", f"{DB}/.repl/1-0"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Container
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.constraints import KINDS as CONSTRAINTS
 from hive_replication.metastore.constraints import Constraint, grouped
-from hive_replication.metastore.types import Table, copy_of
+from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy.scope import PartitionFilters
 from tests.model import KINDS, ROOT, Actions, Source, Tab, actions, includes, table_image
 from tests.replica import MAPPING, TARGET, Target
@@ -271,6 +272,22 @@ def test_what_holds_a_lane_is_no_matter_where_its_table_is_dropped_in_the_window
     (lane,) = [one for one in segments(source.window(1, 5))[0].lanes if "a" in one.names]
     plan, _ = LanePlanner(lane, LaneSettings(target.view(ReplicaState("uuid/db", 1)), MAPPING, includes)).plan()
     assert ([(one.kind, one.table) for one in plan.operations], plan.stop) == ([("DropTable", "a")], None)
+
+
+@pytest.mark.parametrize("later", [7, None])
+def test_an_archived_partition_holds_its_table_until_it_is_unarchived(later: int | None) -> None:
+    source = source_of(("create", 0, 0, 0))
+    target, table = Target.replica(source, lambda: 1), source.events[0]
+    assert isinstance(table, r.CreateTable)
+    part = Partition(values=["0"], sd=StorageDescriptor(location="har://hdfs-src:8020/w/data.har"), parameters={})
+    change = r.ChangedPartition("p=0", "p=0", None, part)
+    archived = r.AlterPartition(5, 0, "ALTER_PARTITION", "db", "a", table.after, (change,), truncate=False)
+    event = WindowEvent(r.Notification(5, 0, "ALTER_PARTITION", "db", "a", ""), archived, (), outside="is an archive")
+    lookahead = SimpleNamespace(superseded=lambda *_: later)
+    settled = LaneSettings(target.view(ReplicaState("uuid/db", 1)), MAPPING, includes, lookahead=lookahead)
+    plan, skipped = LanePlanner(segments([event])[0].lanes[0], settled).plan()
+    assert (plan.operations, plan.stop and plan.stop.reason) == ((), None if later else "is an archive")
+    assert len(skipped) == (1 if later else 0)
 
 
 def test_a_foreign_object_at_the_destination_of_a_rename() -> None:

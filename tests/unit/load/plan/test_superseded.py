@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events import event_records as r
-from hive_replication.load.plan.superseded import ending, superseding
+from hive_replication.load.plan.superseded import ending, superseding, why_archived
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
 TABLE = Table(tableName="t", dbName="db", sd=StorageDescriptor(location="l"), partitionKeys=[])
@@ -60,3 +60,46 @@ def drop_table(evid: int, table: str) -> r.Event:
 )
 def test_what_supersedes_a_partition(events: list[r.Event], found: int | None) -> None:
     assert superseding(filter(None, map(ending, events)), "t", "p=1") == found
+
+
+class Log:
+    """The events after one."""
+
+    def __init__(self, *events: r.Event) -> None:
+        self.endings = [one for one in map(ending, events) if one]
+
+    def superseded(self, table: str, partition: str, evid: int) -> int | None:
+        return superseding((one for one in self.endings if one.evid > evid), table, partition)
+
+
+def archived(evid: int, *names: str, new: str = "") -> r.Event:
+    part = Partition(sd=StorageDescriptor(location="har://hdfs-s:8020/l/p/data.har"))
+    changes = tuple(r.ChangedPartition(name, new or name, PART, part) for name in names)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", "t", TABLE, changes, truncate=False)
+
+
+def back(evid: int, name: str) -> r.Event:
+    part = Partition(sd=StorageDescriptor(location="har://hdfs-s:8020/l/p/data.har"))
+    changes = (r.ChangedPartition(name, name, part, PART),)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", "t", TABLE, changes, truncate=False)
+
+
+@pytest.mark.parametrize(
+    ("event", "until"),
+    [
+        (archived(4, "p=1"), 5),
+        (archived(4, "p=1", "p=2"), 6),
+        (archived(4, "p=3"), None),
+        (archived(4, "p=1", "p=3"), None),
+        (archived(4, "p=1", new="p=9"), None),  # a rename is one, whatever becomes of the partition
+        (archived(5, "p=1"), None),
+        (move(4, "p=1", "p=1"), None),
+        (drop_table(4, "t"), None),
+        (None, None),
+    ],
+)
+def test_partitions_that_were_archived_for_a_while_hold_nothing(event: r.Event | None, until: int | None) -> None:
+    """The table was held for ever, though they were unarchived."""
+    reason = why_archived(event, Log(back(5, "p=1"), drop(6, "p=2")))
+    assert reason.startswith(f"superseded: its partitions are archived, and event {until} " if until else "")
+    assert bool(reason) == bool(until)
