@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
 from hive_replication.storage.backend import Backend
+from hive_replication.storage.client_errors import answered
 from hive_replication.storage.delegation import Grant
 from hive_replication.storage.hdfs_backend import HdfsBackend
 
@@ -37,7 +38,8 @@ def connect_backend(scheme: str, authority: str, root: Root, local: Iterable[str
         return LocalBackend(root.options, local)
     from hive_replication.storage.object_store_backend import FsspecBackend
 
-    try:
-        return FsspecBackend(scheme, authority, root.options)
-    except (ImportError, ValueError) as error:
-        raise ReplicationError(f"no file system for {scheme}:// is installed: {error}") from error
+    with answered():
+        try:
+            return FsspecBackend(scheme, authority, root.options)
+        except (ImportError, ValueError) as error:
+            raise ReplicationError(f"no file system for {scheme}:// is installed: {error}") from error

@@ -10,6 +10,7 @@ from shlex import quote
 
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.process import account
+from hive_replication.storage.client_errors import Busy
 from hive_replication.storage.file_status import AlreadyExists, Denied
 
 # How a whole HDFS says that it serves nobody now, in the text of a RuntimeError.
@@ -49,7 +50,7 @@ _RPC = re.compile(r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>.*)', re.
 
 def is_transient(error: BaseException) -> bool:
     """Whether the same call may succeed a little later. Connections are repeated by the clients themselves."""
-    return isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT)
+    return isinstance(error, Busy) or (isinstance(error, RuntimeError) and any(name in str(error) for name in _TRANSIENT))
 
 
 def is_down(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from typing import IO, Any, Protocol, cast
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
+from hive_replication.storage.client_errors import Answers, answered
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 
 _LOG = logging.getLogger(__name__)
@@ -58,7 +59,8 @@ class FsspecBackend:
         if account and "connection_string" not in options:
             options = {"account_name": account.partition(".")[0], **options}
         make = cast("Any", fsspec).filesystem
-        self._files = cast("_FileSystem", make(scheme, use_listings_cache=False, skip_instance_cache=True, **options))
+        files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **options)
+        self._files = cast("_FileSystem", files if scheme == "file" else Answers(files))
 
     def status(self, path: str) -> FileStatus:
         """Status of a file or directory."""
@@ -83,7 +85,8 @@ class FsspecBackend:
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content in pieces."""
         with self._files.open(self._key(path), "rb") as file:
-            while piece := file.read(size):
+            read = answered()(file.read)  # not around the yield: what the caller does is not the store's
+            while piece := read(size):
                 yield piece
 
     def create(self, path: str, chunks: Iterable[bytes], *, overwrite: bool, **_hdfs_only: int | None) -> int:
@@ -91,18 +94,19 @@ class FsspecBackend:
         key = self._key(path)
         self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
         file = self._files.open(key, "wb" if overwrite else "xb")
+        write, close = answered()(file.write), answered()(file.close)  # not around the chunks, which come from elsewhere
         try:
-            size = sum(file.write(chunk) for chunk in chunks)
-            file.close()
+            size = sum(write(chunk) for chunk in chunks)
+            close()
         except BaseException as error:
             if isinstance(file, AbstractBufferedFile):  # it is no object before its close: what has the name is somebody else's
                 upload = cast("Any", file)
                 with suppress(OSError):
-                    upload.discard()
+                    answered()(upload.discard)()
                 upload.closed = True  # or its end would publish what there is
             else:
                 with suppress(OSError):
-                    file.close()
+                    close()
                 if not isinstance(error, FileExistsError):
                     self._remove(key)
             raise

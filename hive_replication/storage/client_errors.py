@@ -1,0 +1,75 @@
+"""From what clients of object stores raise to OSErrors, which the rest knows."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from hive_replication.errors import ReplicationError
+
+# How s3fs tells 503 (slow down) and 500.
+_BUSY = frozenset({errno.EBUSY, getattr(errno, "EREMOTEIO", errno.EBUSY)})
+_DENIED, _NOT_NOW = 403, frozenset({401, 408, 429})
+# What Python raises where a client can do nothing with a name or an option; their own classes tell of the store.
+_OF_THE_CALL = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, ArithmeticError)
+
+
+class Busy(ConnectionError):
+    """A store asks for fewer requests, or cannot answer at this moment."""
+
+
+@contextmanager
+def answered() -> Generator[None]:
+    """Around calls of a client of an object store: what it raises is an OSError.
+
+    Botocore, gcsfs and Azure's have errors of their own for a store that cannot be reached and for credentials that are missing.
+    """
+    try:
+        yield
+    except ReplicationError:
+        raise
+    except Exception as error:
+        told = _as_os_error(error)
+        if told is error:
+            raise
+        raise told from error
+
+
+class Answers:
+    """A file system of fsspec whose calls raise OSErrors only; see :func:`answered`.
+
+    Args:
+        files: the file system.
+    """
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._files, name)
+        return answered()(found) if callable(found) else found
+
+
+def _as_os_error(error: BaseException) -> OSError:
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, OSError):
+        if error.errno in _BUSY:
+            return Busy(str(error))
+        forbidden = error.errno is None and str(error).startswith("Forbidden")  # as gcsfs tells 403
+        return PermissionError(errno.EACCES, str(error)) if forbidden else error
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs wraps Azure's
+        return _as_os_error(error.__cause__)
+    status = _http_status(error)
+    if status == _DENIED:
+        return PermissionError(errno.EACCES, text)
+    if isinstance(error, (*_OF_THE_CALL, RuntimeError)) or (400 <= status < 500 and status not in _NOT_NOW):
+        return OSError(errno.EIO, text)
+    return Busy(text) if status >= 500 or status in _NOT_NOW - {401} else ConnectionError(text)
+
+
+def _http_status(error: BaseException) -> int:
+    """Of an HTTP answer that an error stands for; 0 where it stands for none."""
+    told = (str(getattr(error, name, "")) for name in ("status_code", "code", "status"))
+    return next((int(value) for value in told if value.isdecimal()), 0)

@@ -1,0 +1,124 @@
+"""What an object store's client raises is told as what it means: for one file, or for the whole store."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from hive_replication.copy.copy_file import copy_file
+from hive_replication.copy.tasks import CopyFailure, CopyTask
+from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.events.files import FileRef
+from hive_replication.policy import Root
+from hive_replication.storage import Denied, Storage, object_store_backend
+from tests.bucket import _Bucket
+
+ROOT = "memory://bucket/"
+
+
+class EndpointConnectionError(Exception):
+    """As botocore has it, whose errors are no OSErrors."""
+
+
+class HttpError(Exception):
+    """As gcsfs has it."""
+
+    def __init__(self, code: int | str) -> None:
+        super().__init__(f"answered {code}")
+        self.code = code
+
+
+class _Troubled(_Bucket):
+    """A bucket whose client raises errors, one after another; the last one for ever."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__()
+        self.errors, self.asked = list(errors), 0
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        self.asked += 1
+        if self.errors:
+            raise self.errors.pop(0) if len(self.errors) > 1 else self.errors[0]
+        return super().info(path, **options)
+
+
+def storage(monkeypatch: pytest.MonkeyPatch, files: _Bucket) -> Storage:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda *_, **__: files)
+    return Storage((Root(uri=ROOT),))
+
+
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    [
+        (EndpointConnectionError("Could not connect to the endpoint URL"), 1),
+        (HttpError(401), 1),
+        (HttpError("503"), 4),
+        (HttpError(429), 4),
+        (OSError(errno.EBUSY, "Please reduce your request rate."), 4),
+        (OSError(errno.EREMOTEIO, "We encountered an internal error."), 4),
+    ],
+)
+def test_a_store_that_does_not_serve_is_unreachable(monkeypatch: pytest.MonkeyPatch, error: Exception, asked: int) -> None:
+    files = _Troubled(error)
+    with pytest.raises(Unreachable, match=r"^the storage root memory://bucket/ cannot be reached: "):
+        storage(monkeypatch, files).status(f"{ROOT}t/f")
+    assert files.asked == asked
+
+
+def test_a_store_that_is_busy_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = _Troubled(OSError(errno.EBUSY, "Slow down"), OSError(errno.EREMOTEIO, "internal"), FileNotFoundError("t/f"))
+    assert storage(monkeypatch, files).status(f"{ROOT}t/f") is None
+    assert files.asked == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (HttpError(400), ReplicationError),
+        (ValueError("a name that no object can have"), ReplicationError),
+        (HttpError(403), Denied),
+        (OSError("Forbidden: b/o\nlacks storage.objects.get"), Denied),
+        (RuntimeError("no bucket's"), ReplicationError),
+    ],
+)
+def test_what_concerns_one_file_is_told_of_it_alone(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[ReplicationError]
+) -> None:
+    with pytest.raises(kind, match="t/f") as told:
+        storage(monkeypatch, _Troubled(error)).status(f"{ROOT}t/f")
+    assert not isinstance(told.value, Unreachable)
+
+
+def test_an_error_within_a_runtime_error_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapped = RuntimeError("Failed to upload block!")
+    wrapped.__cause__ = EndpointConnectionError("refused")
+    with pytest.raises(Unreachable):
+        storage(monkeypatch, _Troubled(wrapped)).status(f"{ROOT}t/f")
+
+
+@pytest.mark.parametrize("error", [EndpointConnectionError("no route"), OSError(errno.EBUSY, "Slow down")])
+@pytest.mark.parametrize("where", ["read", "close"])
+def test_an_outage_in_the_middle_of_a_copy_fails_the_window_and_holds_no_table(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
+) -> None:
+    files = _Bucket()
+    files.objects["bucket/s/f"] = b"1", 0.0
+    opened = files._open
+
+    def raising(*_: object) -> None:
+        raise error
+
+    def failing(path: str, mode: str = "rb", **options: Any) -> Any:
+        file = opened(path, mode, **options)
+        if (mode == "rb") == (where == "read"):
+            setattr(file, where, raising)
+        return file
+
+    monkeypatch.setattr(files, "_open", failing)
+    store = storage(monkeypatch, files)
+    told = copy_file(CopyTask(FileRef(f"{ROOT}s/f", "", "", ""), f"{ROOT}t/f", 1, "db.t"), store, store)
+    assert isinstance(told, CopyFailure)
+    assert told.kind == "unreachable"
