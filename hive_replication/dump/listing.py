@@ -109,7 +109,7 @@ class Lister:
 
     def _file(self, uri: str, location: str, *, kept: bool) -> FileRef:
         try:
-            checksum = self._storage.checksum(uri) if paths.is_text(uri) else None  # which the load holds
+            checksum = self._storage.checksum(uri) if paths.is_usable(uri) else None  # which the load holds
         except StillOpen:
             checksum = None  # it is copied as it can be read then, and proven by what was read
         except self._unknown as error:

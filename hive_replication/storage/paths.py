@@ -92,6 +92,15 @@ def is_text(uri: str) -> bool:
     return "\0" not in uri
 
 
+def is_usable(uri: str) -> bool:
+    """Whether a file can be asked for by its URI: an object store has names with ``//`` too, which :func:`split` refuses."""
+    try:
+        split(uri)
+    except Refused:
+        return False
+    return True
+
+
 def is_hidden(relative: str) -> bool:
     """Whether Hive ignores a file as data: a segment of its path below the table's directory starts with ``.`` or ``_``."""
     return any(segment.startswith((".", "_")) for segment in relative.split("/"))

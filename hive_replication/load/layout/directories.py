@@ -161,7 +161,7 @@ def is_staging(directory: str) -> bool:
 
 def is_temporary(path: str) -> bool:
     """Whether a file has the temporary name under which files are written."""
-    return bool(_TEMPORARY.fullmatch(paths.name(path)))
+    return paths.is_usable(path) and bool(_TEMPORARY.fullmatch(paths.name(path)))
 
 
 def new_token(after: str = "") -> str:

@@ -11,10 +11,12 @@ from hive_replication.dump.cm_roots import CmRoots
 from hive_replication.dump.functions import function_record
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
+from hive_replication.load.untrusted_dump import validate_files
 from hive_replication.metastore.types import Function, ResourceUri
 from hive_replication.storage import Denied, FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
+from tests.bucket import bucket_storage
 
 AT = "hdfs://s/t"
 
@@ -77,3 +79,18 @@ def test_a_function_whose_jar_has_no_checksum_is_dumped(problem: Exception) -> N
     source: Any = SimpleNamespace(storage=_Directory(problem))
     found = function_record(cast("Source", source), Function("f", "db", resourceUris=uris), CmRoots("hdfs://s/cm"))
     assert [(file.uri, file.checksum) for file in found.files] == [(f"{AT}/a", "0a"), (f"{AT}/b", "")]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_an_object_that_no_path_names_concerns_its_table_alone(monkeypatch: pytest.MonkeyPatch, *, holds: bool) -> None:
+    """As jobs write to S3 that put a slash too many between directory and name: all dumps of the database failed."""
+    storage = bucket_storage(monkeypatch)
+    files: Any = storage._backend("memory://bucket/", storage.roots[0])._files  # type: ignore[attr-defined]
+    for name in ("t//part-1", "t/part-0", "u/part-0"):
+        files.objects[f"bucket/db/{name}"] = (b"1", 0.0)
+    odd, sound = Lister(storage, holds=holds).many(["memory://bucket/db/t", "memory://bucket/db/u"])
+    assert [one.uri for one in odd] == ["memory://bucket/db/t//part-1", "memory://bucket/db/t/part-0"]
+    target: Any = SimpleNamespace(source_storage=storage)
+    validate_files(target, sound, "db.u")
+    with pytest.raises(Refused, match=r"part-1 for db.t.* has an empty, '.' or '..' segment"):
+        validate_files(target, odd, "db.t")

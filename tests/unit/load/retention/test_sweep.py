@@ -256,6 +256,15 @@ def test_a_directory_that_must_not_be_read_keeps_nothing_else(target: Target, mo
     assert [one.path for one in sweep(target, "sales") if one.what == "temporary file"] == [old[0], old[2]]
 
 
+def test_a_name_that_is_none_of_a_load_keeps_no_other_from_being_swept(on_objects: Target) -> None:
+    """Where somebody else wrote an object with a slash too many, or a file whose name is no UTF-8."""
+    files: Any = on_objects.storage._backend("memory://bucket/", on_objects.storage.roots[0])._files  # type: ignore[attr-defined]
+    for name in ("/.f.0123456789abcdef.tmp", ".f.0123456789abcdef.tmp"):
+        files.objects[f"bucket/w/sales.db/orders/{name}"] = (b"1", 0.0)
+    found = [one.path for one in sweep(on_objects, "sales") if one.what == "temporary file"]
+    assert found == ["memory://bucket/w/sales.db/orders/.f.0123456789abcdef.tmp"]
+
+
 def test_the_lock_is_given_to_loads_in_between(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         written(target, f".repl/{number}-0/f", days=365)
