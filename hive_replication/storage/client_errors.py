@@ -37,6 +37,16 @@ def answered() -> Generator[None]:
         raise told from error
 
 
+@contextmanager
+def written() -> Generator[None]:
+    """The same around calls that write into a bucket: nothing else can be missing there."""
+    try:
+        with answered():
+            yield
+    except FileNotFoundError as error:
+        raise ConnectionError(f"its bucket is missing ({error})") from error
+
+
 class Answers:
     """A file system of fsspec whose calls raise OSErrors only; see :func:`answered`.
 

@@ -17,13 +17,15 @@ from typing import IO, Any, Protocol, cast
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
-from hive_replication.storage.client_errors import Answers, answered
+from hive_replication.storage.client_errors import Answers, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 
 _LOG = logging.getLogger(__name__)
 # Where file systems tell when an object was written: local files and gcsfs, s3fs, adlfs, webdav.
 _MODIFIED = ("mtime", "LastModified", "last_modified", "modified")
 _AZURE = frozenset({"abfs", "abfss", "az"})
+# Stores whose only directories are buckets: makedirs would ask for the bucket, and make one where it gets no answer.
+_OF_BUCKETS = _AZURE | {"s3", "s3a", "gs", "gcs", "oss"}
 
 
 class _FileSystem(Protocol):
@@ -54,6 +56,7 @@ class FsspecBackend:
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
+        self._of_buckets = scheme in _OF_BUCKETS
         # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
         self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
         if account and "connection_string" not in options:
@@ -92,9 +95,11 @@ class FsspecBackend:
     def create(self, path: str, chunks: Iterable[bytes], *, overwrite: bool, **_hdfs_only: int | None) -> int:
         """Writes a file; block size and replication mean nothing here."""
         key = self._key(path)
-        self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
-        file = self._files.open(key, "wb" if overwrite else "xb")
-        write, close = answered()(file.write), answered()(file.close)  # not around the chunks, which come from elsewhere
+        told = written if self._of_buckets else answered
+        if not self._of_buckets:
+            self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
+        file = told()(self._files.open)(key, "wb" if overwrite else "xb")
+        write, close = told()(file.write), told()(file.close)  # not around the chunks, which come from elsewhere
         try:
             size = sum(write(chunk) for chunk in chunks)
             close()
@@ -145,8 +150,9 @@ class FsspecBackend:
         return True
 
     def mkdirs(self, path: str, mode: int | None = None) -> None:  # noqa: ARG002
-        """Makes a directory and its parents; a mode means nothing here."""
-        self._files.makedirs(self._key(path), exist_ok=True)
+        """Makes a directory and its parents; a mode means nothing here. Buckets are not made."""
+        if not self._of_buckets:
+            self._files.makedirs(self._key(path), exist_ok=True)
 
     def checksum(self, path: str) -> FileChecksum:
         """None of these stores has one that Hive knows."""

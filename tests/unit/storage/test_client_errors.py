@@ -122,3 +122,27 @@ def test_an_outage_in_the_middle_of_a_copy_fails_the_window_and_holds_no_table(
     told = copy_file(CopyTask(FileRef(f"{ROOT}s/f", "", "", ""), f"{ROOT}t/f", 1, "db.t"), store, store)
     assert isinstance(told, CopyFailure)
     assert told.kind == "unreachable"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "abfs"])
+def test_buckets_are_written_into_and_never_made(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """A bucket that did not answer was made, and so got other rights where it was the account's own."""
+
+    class NoBucket(_Bucket):
+        def makedirs(self, path: str, exist_ok: bool = False) -> None:
+            raise AssertionError(f"{path} was to be made")
+
+        def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            if not path.startswith("bucket/"):
+                raise FileNotFoundError("The specified bucket does not exist")
+            return super()._open(path, mode, **options)
+
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda *_, **__: NoBucket())
+    store = Storage((Root(uri=f"{scheme}://bucket/w"), Root(uri=f"{scheme}://other/w")))
+    store.mkdirs(f"{scheme}://bucket/w/t")
+    store.write(f"{scheme}://bucket/w/t/f", b"1")
+    assert store.read(f"{scheme}://bucket/w/t/f") == b"1"
+    with pytest.raises(
+        Unreachable, match=rf"^the storage root {scheme}://other/w/ cannot be reached: its bucket is missing \(The "
+    ):
+        store.write(f"{scheme}://other/w/f", b"1")
