@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal
@@ -12,12 +13,12 @@ from tenacity import stop_after_attempt, wait_random_exponential
 
 from hive_replication.copy.proof import Crc32c, checksum_of_content, is_composite, is_of_one_block, is_reproducible
 from hive_replication.copy.tasks import CopyFailure, CopyResult, CopyTask, Proof
+from hive_replication.copy.unlisted import why_unlisted
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.logs import about, reason, repeats
 from hive_replication.retries import with_retries
 from hive_replication.storage import AlreadyExists, Denied, FileChecksum, FileStatus, Storage, paths
 from hive_replication.storage.access import Access
-from hive_replication.storage.failures import granting
 
 _LOG = logging.getLogger(__name__)
 
@@ -100,11 +101,12 @@ class _Copying:
         self._access: Access | None = None  # that the replica should have
         self._mode: int | None = None  # with which it is made
         self._attempts = 0
+        self._asked = 0.0  # when the status of a candidate was asked for
 
     def run(self) -> CopyResult | CopyFailure:
         """One round over all candidates."""
         if self._task.file.is_unlisted_directory:
-            return self._unlisted_directory()
+            return self.failure(why_unlisted(self._task.file), "gone")
         place = self._task.place
         replica = None if place and place.made else self._target.status(self._task.target)
         if replica is not None:
@@ -149,11 +151,12 @@ class _Copying:
         return self._conflict() if checksum or replica.is_dir else self._missing(missing)
 
     def _same_content(self, uri: str, replica: FileStatus) -> Proof | None:
-        if self._status(uri).size != replica.size or replica.is_dir:
+        status = self._status(uri)
+        if status.size != replica.size or replica.is_dir:
             self._expect_recorded(uri)
             return None
         read = Crc32c()
-        self._identified(uri, read, lambda: deque(read.passing(self._reading(uri)), maxlen=0))
+        self._identified(uri, status, read, lambda: deque(read.passing(self._reading(uri)), maxlen=0))
         same = read.hex == Crc32c.of(self._target.stream(replica.uri)).hex
         return Proof("CRC32C", read.hex, recorded=bool(self._recorded)) if same else None
 
@@ -217,17 +220,19 @@ class _Copying:
     def _observed(self, uri: str, status: FileStatus, temporary: str) -> tuple[Proof, int]:
         """Copies a file that has the recorded checksum before and after, and reads the replica back."""
         read = Crc32c()
-        self._identified(uri, read, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
+        self._identified(uri, status, read, lambda: self._write(status, temporary, read.passing(self._reading(uri))))
         written = Crc32c.of(self._target.stream(temporary))
         if read.hex != written.hex:
             raise ReplicationError(f"the replica reads back with CRC32C {written.hex}, {uri} was read with {read.hex}")
         return Proof("CRC32C", read.hex, recorded=bool(self._recorded)), read.size
 
-    def _identified(self, uri: str, crc: Crc32c, read: Callable[[], object]) -> None:
+    def _identified(self, uri: str, status: FileStatus, crc: Crc32c, read: Callable[[], object]) -> None:
         """Reads a candidate, which has the recorded checksum before and after, or else by what was read."""
         by_content = self._expect_recorded(uri)
         read()
-        if not by_content:
+        if not self._recorded:
+            self._expect_unchanged(uri, status)
+        elif not by_content:
             self._expect_recorded(uri)
         elif crc.hex != self._recorded:
             raise _Gone(f"is another version (CRC32C {crc.hex} instead of {self._recorded})", replaced=True)
@@ -259,7 +264,15 @@ class _Copying:
             raise _Gone(f"is another version (checksum {checksum.value} instead of {self._recorded})", replaced=True)
         return False
 
+    def _expect_unchanged(self, uri: str, before: FileStatus) -> None:
+        """Raises an error where a file was replaced while it was read: its pieces may be of two versions."""
+        dated = before.modified < self._asked  # a store that tells no time says that it is now
+        after = self._status(uri)
+        if after.size != before.size or (dated and after.modified != before.modified):
+            raise ReplicationError(f"{uri} was changed while it was read")
+
     def _status(self, uri: str) -> FileStatus:
+        self._asked = time.time()
         status = self._source.status(uri)
         if status is None or status.is_dir:
             raise _Gone("is absent" if status is None else "is a directory")
@@ -293,20 +306,6 @@ class _Copying:
     def _conflict(self) -> CopyFailure:
         return self.failure(
             f"{self._task.target} has other content than {self._task.file.uri}; nothing was overwritten", "conflict"
-        )
-
-    def _unlisted_directory(self) -> CopyFailure:
-        directory = self._task.file.uri.rstrip("/")
-        if not self._task.file.is_missing_directory:
-            return self.failure(
-                f"the dump could not list the directory {directory} of the source; its log says why: if it may not, let it read "
-                f"all of it ({granting(paths.split(directory)[2], 'r-x', below=True)}), then repair the table",
-                "gone",
-            )
-        return self.failure(
-            f"the directory {directory} was missing at the source when it was dumped, and nothing is emptied for it: bring it "
-            "back, or drop the table or partition there, then repair the table; or set missing_directories: empty in the policy",
-            "gone",
         )
 
     def _missing(self, places: list[str]) -> CopyFailure:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -209,3 +211,53 @@ def test_the_command_that_is_advised_runs_nothing_that_a_name_contains(tmp_path:
     failure = copy_file(CopyTask(FileRef.unreadable_directory(place), f"{tmp_path.as_uri()}/t/f", 1, "a.b"), storage, storage)
     assert isinstance(failure, CopyFailure)
     assert f":r-x '{tmp_path}/a;b|sh')" in failure.reason
+
+
+class Replacing(Storage):
+    """The source file is replaced after the first piece of it is read, the first ``times`` times."""
+
+    times = 1
+
+    def stream(self, uri: str, size: int = 4) -> Iterator[bytes]:
+        pieces = super().stream(uri, size)
+        yield next(pieces)
+        if "/source/" in uri and self.times:
+            self.times -= 1
+            path = Path(uri.removeprefix("file://"))
+            with path.open("r+b") as file:
+                file.write(b"ABCDEFGHI")
+            os.utime(path, (self.times, self.times))
+        yield from pieces
+
+
+@pytest.mark.parametrize(("times", "copied"), [(1, True), (3, False)])
+@pytest.mark.parametrize("place", ["free", "taken"])
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, times: int, *, copied: bool
+) -> None:
+    """Where no checksum was recorded, the replica was half of the one version and half of the other, and proven."""
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
+    put(tmp_path, "source/part-0")
+    if place == "taken":
+        put(tmp_path, "target/part-0", b"ABCDEFGHI")
+    storage = Replacing((Root(uri=tmp_path.as_uri()),))
+    storage.times = times
+    answer = copy_file(task(tmp_path), storage, storage)
+    if copied:
+        assert isinstance(answer, CopyResult)
+        assert answer.proof.value == Crc32c.of([b"ABCDEFGHI"]).hex
+        assert (tmp_path / "target/part-0").read_bytes() == b"ABCDEFGHI"
+        return
+    assert isinstance(answer, CopyFailure)
+    assert (answer.kind, "part-0 was changed while it was read" in answer.reason) == ("failed", True)
+    assert place == "taken" or names(tmp_path) == []
+
+
+def test_a_store_that_tells_no_time_of_a_file_is_read_all_the_same(tmp_path: Path, storage: Storage) -> None:
+    class Undated(Storage):
+        def status(self, uri: str) -> FileStatus | None:
+            found = super().status(uri)
+            return found and replace(found, modified=time.time())
+
+    put(tmp_path, "source/part-0")
+    assert isinstance(copy_file(task(tmp_path), Undated(storage.roots), storage), CopyResult)
