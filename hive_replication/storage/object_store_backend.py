@@ -17,6 +17,7 @@ from typing import IO, Any, Protocol, cast
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
+from hive_replication.storage.azure_copies import settled_copy
 from hive_replication.storage.client_errors import Answers, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 
@@ -56,7 +57,7 @@ class FsspecBackend:
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
-        self._of_buckets = scheme in _OF_BUCKETS
+        self._of_buckets, self._on_azure = scheme in _OF_BUCKETS, scheme in _AZURE
         # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
         self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
         if account and "connection_string" not in options:
@@ -164,12 +165,30 @@ class FsspecBackend:
 
     def _rename(self, source: str, target: str) -> None:
         # Object stores cannot rename: copy, then delete.
-        keys = [source] if self._files.info(source)["type"] != "directory" else list(self._files.find(source, detail=True))
-        for key in keys:
-            if not key.endswith("/"):  # s3fs would look for an object without the slash
-                self._files.cp_file(key, target + key[len(source) :])
-        for key in keys:
+        info = self._files.info(source)
+        is_dir = info["type"] == "directory"
+        found = self._files.find(source, detail=True) if is_dir else {source: info}
+        copied: list[str] = []
+        try:
+            for key, one in found.items():
+                if not key.endswith("/"):  # s3fs would look for an object without the slash
+                    self._copy(key, target + key[len(source) :], one["size"])
+                    copied.append(target + key[len(source) :])
+        except BaseException:
+            for key in copied:
+                self._remove(key)
+            raise
+        for key in found:
             self._files.rm_file(key)
+
+    def _copy(self, source: str, target: str, size: int) -> None:
+        """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""
+        self._files.cp_file(source, target)
+        status = answered()(settled_copy)(self._files, target) if self._on_azure else "success"
+        if status == "success" and self._files.info(target)["size"] == size:
+            return
+        self._remove(target)
+        raise OSError(errno.EIO, f"the store did not copy it whole to {target} ({status})")
 
     def _delete_directory(self, key: str) -> None:
         for child in self._files.find(key, detail=True):

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fsspec.asyn import get_loop
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from hive_replication.errors import Refused, ReplicationError
@@ -52,6 +54,66 @@ class _Objects(AbstractFileSystem):
 
     def rm_file(self, path: str) -> None:
         del self.objects[path]
+
+
+class _Azure(_Bucket):
+    """A container whose copies are pending for a while, and end so; the object is as large as it says only where they succeed."""
+
+    def __init__(self, *statuses: str) -> None:
+        super().__init__()
+        self.statuses, self.loop, self.service_client = list(statuses), get_loop(), self
+
+    def split_path(self, path: str) -> tuple[str, str, None]:
+        container, _, blob = path.partition("/")
+        return container, blob, None
+
+    def get_blob_client(self, container: str, blob: str) -> Any:
+        async def properties() -> Any:
+            name = f"{container}/{blob}"
+            status = self.statuses.pop(0) if self.statuses else "success"
+            if status != "success":
+                self.objects[name] = b"" if status == "failed" else self.objects[name][0], 0.0
+            return SimpleNamespace(copy=SimpleNamespace(status=status))
+
+        return SimpleNamespace(get_blob_properties=properties)
+
+
+@pytest.mark.parametrize(("statuses", "moved"), [(["pending", "pending", "success"], True), (["pending", "failed"], False)])
+def test_a_copy_of_azure_that_is_pending_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, statuses: list[str], *, moved: bool
+) -> None:
+    """The source was deleted at once, which fails the copy: the file that had been proven was empty under its name."""
+    monkeypatch.setattr("hive_replication.storage.azure_copies.time.sleep", lambda _: None)
+    files = _Azure(*statuses)
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda *_, **__: files)
+    files.objects["data/t/.f.tmp"] = b"123", 0.0
+    storage = Storage((Root(uri="abfs://data/"),))
+    if moved:
+        storage.rename("abfs://data/t/.f.tmp", "abfs://data/t/f")
+    else:
+        with pytest.raises(ReplicationError, match=r"did not copy it whole to data/t/f \(failed\)"):
+            storage.rename("abfs://data/t/.f.tmp", "abfs://data/t/f")
+    assert {name: data for name, (data, _) in files.objects.items()} == {"data/t/f" if moved else "data/t/.f.tmp": b"123"}
+    assert files.statuses == []
+
+
+@pytest.mark.parametrize("name", ["t/f", "t"])
+def test_what_is_not_copied_whole_keeps_its_source(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    storage = bucket_storage(monkeypatch)
+    files: Any = storage._backend("memory://bucket/", storage.roots[0])._files  # type: ignore[attr-defined]
+    before = files.objects | {"bucket/t/e": (b"1", 0.0), "bucket/t/f": (b"123", 0.0)}
+    files.objects |= before
+    copy = files.cp_file
+
+    def short(source: str, target: str) -> None:
+        copy(source, target)
+        if source.endswith("/f"):
+            files.objects[target] = b"", 0.0
+
+    monkeypatch.setattr(files, "cp_file", short)
+    with pytest.raises(ReplicationError, match="did not copy it whole"):
+        storage.rename(f"memory://bucket/{name}", "memory://bucket/u")
+    assert files.objects == before
 
 
 @pytest.fixture
@@ -160,7 +222,7 @@ def test_an_object_of_unknown_age_is_never_old(store: FsspecBackend) -> None:
 def test_names_of_azure_begin_with_the_container(monkeypatch: pytest.MonkeyPatch, scheme: str, account: str) -> None:
     """Every URI of a listing lay outside of the roots where its root named the account, as Hive's URIs do."""
     made: list[dict[str, str]] = []
-    files = _Bucket()  # which, unlike adlfs, takes no name with an account
+    files = _Azure()  # which, unlike adlfs, takes no name with an account
 
     def filesystem(_: str, **options: Any) -> _Bucket:
         made.append({name: value for name, value in options.items() if isinstance(value, str)})
