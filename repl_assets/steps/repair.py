@@ -12,7 +12,7 @@ from repl_assets.recording.metadata import dump_materializations, held_table
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
-#: What a failure says of a table that is held, after its name: where none is held any more, it is mended.
+#: What a failure says of a table that was not loaded, after its name: where it was held, its release mends it.
 NOT_REPAIRED = "is not repaired:"
 
 

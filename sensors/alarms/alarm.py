@@ -51,6 +51,7 @@ class Open:
         since: when it began, seconds since the epoch.
         notified: channels that were notified of its begin, and not yet of its end.
         ended: when it ended; None while it lasts.
+        held: whether the tables that the last failed run was to repair were held at a time since.
     """
 
     alarm: Alarm
@@ -58,6 +59,7 @@ class Open:
     #: Cursors of earlier versions have it as ``told``.
     notified: Annotated[tuple[str, ...], Field(validation_alias=AliasChoices("notified", "told"))] = ()
     ended: float | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ def updated(known: Mapping[str, Open], present: Mapping[str, Alarm], ended: Coll
     for key, alarm in present.items():
         old = alarms.get(key)
         shown = old.alarm if old and old.ended is None and alarm.kind in _FIGURES else alarm
-        alarms[key] = Open(shown, now) if old is None else replace(old, alarm=shown, ended=None)
+        held = old is not None and old.held and old.alarm == shown
+        alarms[key] = Open(shown, now) if old is None else replace(old, alarm=shown, ended=None, held=held)
     for key in ended:
         if key in alarms and key not in present and alarms[key].ended is None:
             alarms[key] = replace(alarms[key], ended=now)

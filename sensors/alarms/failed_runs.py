@@ -2,14 +2,14 @@
 
 A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What is mended without
 a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do, as far as the replicas'
-states say so. They do not say whether a table was repaired that was not held.
+states say so: a table that was held is not held any more. They do not say whether one was repaired that was not held.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -129,6 +129,22 @@ def to_repair(alarms: Iterable[Open]) -> dict[str, set[str]]:
     return found
 
 
+def with_held(alarms: Mapping[str, Open], lags: Sequence[Lag]) -> dict[str, Open]:
+    """The alarms with a note of those whose tables are held now: their release mends what their runs could not (pure).
+
+    Args:
+        alarms: by key.
+        lags: of all databases.
+    """
+    held = {one.database: {name for name, _ in one.held} for one in lags}
+
+    def noted(one: Open) -> Open:
+        tables = {*one.alarm.tables}
+        return replace(one, held=True) if tables and tables <= held.get(one.alarm.database, set()) else one
+
+    return {key: noted(one) for key, one in alarms.items()}
+
+
 def mended(
     alarms: Mapping[str, Open],
     lags: Sequence[Lag],
@@ -151,14 +167,15 @@ def mended(
     since |= {subject: now for one in lags for subject in _done(one, names)}
     none_held = {subject for one in lags if one.applied is not None and not one.held for subject in _repairs(one, names)}
 
-    def ends(alarm: Alarm) -> float:
+    def ends(one: Open) -> float:
+        alarm = one.alarm
         gone = alarm.tables and {*alarm.tables} <= {*dropped.get(alarm.database, ())}
-        of_held = NOT_REPAIRED in alarm.title or not alarm.tables  # of no table: all that were held, or not known
-        by_release = alarm.about in none_held and of_held
+        of_held = one.held and NOT_REPAIRED in alarm.title
+        by_release = alarm.about in none_held and (of_held or not alarm.tables)  # of no table: all that were held, or not known
         return now if gone or by_release else since.get(alarm.about, 0.0)
 
     failures = {key: one for key, one in alarms.items() if one.alarm.kind == "run failure"}
-    return [key for key, one in failures.items() if one.since <= min(ends(one.alarm), now - _RETRIED)]
+    return [key for key, one in failures.items() if one.since <= min(ends(one), now - _RETRIED)]
 
 
 def _done(one: Lag, names: Names) -> Iterator[str]:

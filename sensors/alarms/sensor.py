@@ -42,7 +42,7 @@ from sensors.alarms.alarm import (
     without_closed,
 )
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
-from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes, to_repair
+from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.drift import all_in_ticks
@@ -214,6 +214,7 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, look
     except ReplicationError as error:
         alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))
+    cursor = replace(cursor, alarms=with_held(cursor.alarms, lags))
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     ended += mended(cursor.alarms, lags, Names.of(policy), looked, dropped, cursor.time)

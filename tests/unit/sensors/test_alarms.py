@@ -381,6 +381,23 @@ def test_a_repair_that_failed_otherwise_lasts_until_another_succeeds_or_its_tabl
     assert notified(web) == [("ends", "run failure", about)]
 
 
+@pytest.mark.parametrize("before", [WELL, replace(WELL, held=(("others", "no space"),))])
+def test_a_failed_repair_of_a_table_that_is_not_held_lasts(before: Lag, web: WebServer, watch: Watch) -> None:
+    orders = NAMES.table("sales", "orders", "load")
+    watch.tick(before)
+    watch.fail("orders is not repaired: the directory of ds=1 was missing", orders)
+    watch.tick(before)
+    watch.now += 600
+    assert watch.tick(WELL) == "1 alarm: run failure: repairs in sales", "the replica is as wrong as before"
+    watch.tick(HELD)
+    watch.fail("orders is not repaired: the directory of ds=1 was missing", orders)
+    assert "repairs in sales" in watch.tick(WELL), "the hold ended before this repair failed"
+    watch.run(orders, success=True)
+    web.take()
+    assert watch.tick(WELL) == "no alarms"
+    assert ("ends", "run failure", "repairs in sales") in notified(web)
+
+
 def test_a_repair_of_all_held_tables_that_failed_ends_once_none_is_held(watch: Watch) -> None:
     watch.tick(HELD)
     watch.fail("the process of this run ended, see the log", job_name="repair_sales", tags=OF_SALES)
