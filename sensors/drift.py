@@ -2,7 +2,8 @@
 
 Dagster kills a tick that exceeds ``DAGSTER_SENSOR_GRPC_TIMEOUT_SECONDS`` and discards its cursor. So the sensor records each
 table in Dagster's storage before it scans it: if the tick is killed, the next one continues with the following table. Tables
-that killed a tick, and those of many partitions, are left to a run of the job ``find_drift_<db>``, one a round.
+that killed a tick, that cannot be read, or have many partitions, are left to a run of the job ``find_drift_<db>``, one a round.
+Where one still cannot be read then, the run fails, which is an alarm.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
-from hive_replication.drift import DriftScan, TableDrift
+from hive_replication.drift import DriftScan, TableDrift, unread
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
@@ -158,7 +159,7 @@ class _Scan:
         """Continues the round until the tick's time budget is spent; at least one table."""
         end = time.monotonic() + self.drift.budget
         scan = DriftScan(self.connection.source, self.connection.target, self.database, self.drift.settle, begun=at.begun)
-        requests, looked = list[dg.RunRequest](), list[TableDrift]()
+        requests, looked, first = list[dg.RunRequest](), list[TableDrift](), at
         scanned = 0
         try:
             for table in (name for name in scan.names() if name > at.after):
@@ -168,6 +169,9 @@ class _Scan:
                     self._record(_ROUND.dump_json(replace(at, after=table)).decode())
                     found, at, scanned = self._table(scan, table), replace(at, after=table), scanned + 1
                     looked += [found] if found is not None else []
+                    if found is not None and found.is_unread:
+                        self.context.log.warning("%s.%s: %s", self.database, table, found.waiting)
+                        at = replace(at, large=(*at.large, table))
                     if found is not None and found.drifted:
                         requests.append(FoundDrift.of(found, at.begun).request(self.names, self.database))
                 if time.monotonic() > end:
@@ -175,9 +179,9 @@ class _Scan:
             else:
                 requests += self._end(scan, at)
                 at = replace(at, done=True)
-        except Unreachable as error:  # no fault of the table that was scanned last
+        except Unreachable as error:  # a metastore: no fault of the table that was scanned last
             self._record("")
-            if not requests:
+            if at == first:
                 raise
             self.context.log.warning("the next tick goes on after %s: %s", at.after, error)
         for sentence in scan.told(looked):
@@ -220,8 +224,7 @@ class _Scan:
         except Unreachable:
             raise
         except (ReplicationError, OSError) as error:
-            self.context.log.warning("%s.%s cannot be scanned: %s", self.database, table, error)
-            return None
+            return unread(table, error)
 
 
 def _position(context: dg.SensorEvaluationContext, names: Names, database: str, now: float) -> Round:

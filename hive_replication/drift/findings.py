@@ -60,5 +60,15 @@ class TableDrift:
 
     @property
     def is_unread(self) -> bool:
-        """Whether the table could not be read, for a reason that does not concern others."""
+        """Whether the table could not be read, for a reason that need not concern others."""
         return self.waiting.startswith(UNREAD)
+
+
+def unread(table: str, why: Exception) -> TableDrift:
+    """What is found of a table that cannot be read.
+
+    Args:
+        table: source name.
+        why: for what reason.
+    """
+    return TableDrift(table, 0, waiting=f"{UNREAD}{why}")

@@ -17,13 +17,13 @@ from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.directories import difference, is_copy, observed
-from hive_replication.drift.findings import UNREAD, Drifted, Scanned, TableDrift
+from hive_replication.drift.findings import Drifted, Scanned, TableDrift, unread
 from hive_replication.drift.objects import BATCH, Objects
 from hive_replication.drift.snapshots import Snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.drift.under_way import TableScan
 from hive_replication.dump.source import Source, is_replica, why_skipped
-from hive_replication.errors import BadRequest, MissingEvents, ReplicationError
+from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.load.replica.state import ReplicaState, is_ours, replica_state
 from hive_replication.load.replica.target import Target
@@ -112,7 +112,7 @@ class DriftScan:
         """Scans one table, once more if it is dropped while it is read; None for one without files or without a replica.
 
         Raises:
-            Unreachable: a metastore or storage does not answer.
+            Unreachable: a metastore does not answer.
         """
         try:
             with suppress(NotFound, FileNotFoundError):
@@ -120,8 +120,12 @@ class DriftScan:
             return self._scanned(name)
         except (NotFound, FileNotFoundError) as error:
             return TableDrift(name, 0, waiting=f"it changed while it was read: {reason(error)}")
+        except Unreachable as error:
+            for side in (self.source, self.target):
+                side.metastore.current_event_id()
+            return unread(name, error)  # its storage, on which others need not lie
         except NOT_COMPARED as error:
-            return TableDrift(name, 0, waiting=f"{UNREAD}{error}")
+            return unread(name, error)
 
     def _scanned(self, name: str) -> TableDrift | None:
         began = time.monotonic()

@@ -97,7 +97,7 @@ def look(
 
     Raises:
         BadRequest: there is no replica, or the source has none of the tables, which may have been dropped since a round began.
-        Unreachable: a server does not answer.
+        Unreachable: a metastore does not answer.
     """
     present, looked = scan.names(), Looked()
     wanted = {one.lower() for one in tables or present}

@@ -34,7 +34,8 @@ def drift(
     """Looks for files that changed on the source without an event.
 
     Such as writes of Spark datasources, hdfs dfs -put, files deleted by hand. Files that are being written, and tables with
-    events that are not applied yet, are left out. Exit code 1 if drift remains.
+    events that are not applied yet, are left out. Exit code 1 if drift remains, or a table
+    cannot be read.
     """
     from hive_replication.drift import DriftScan
     from hive_replication.drift.repairs import repair_drift
@@ -64,7 +65,8 @@ def drift(
     data = {"repaired": repair and not held, "tables": [asdict(one) for one in found], "snapshots": made, "not_repaired": held}
     chosen.output.table(columns, [*rows, *quiet], data)
     chosen.output.remark(*scan.told(found), *held)
-    raise typer.Exit(1 if held or (not repair and any(one.drifted for one in found)) else 0)
+    remains = any(one.is_unread or (one.drifted and not repair) for one in found)
+    raise typer.Exit(1 if held or remains else 0)
 
 
 def _held(drifted: TableDrift, repair: Callable[[TableDrift], list[str]]) -> list[str]:

@@ -15,6 +15,7 @@ import pytest
 from hive_replication.drift import DriftScan, TableDrift, scan
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.snapshots import Snapshots
+from hive_replication.errors import Unreachable
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy.checks import Drift
 from hive_replication.storage import FileStatus
@@ -199,6 +200,20 @@ def test_a_batch_for_which_events_wait_is_left_for_later_and_others_are_not(monk
     found = sides.scan()
     assert ([one.partition for one in found.drifted], found.waiting) == (["p=1"], "events wait")
     assert sides.known()["p=9"], "what was known of it stays"
+
+
+def test_storage_that_does_not_answer_concerns_the_table_and_a_metastore_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    sides, error = Sides(ten), Unreachable("the storage root cannot be reached")
+
+    def down(*_: object, **__: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(sides.files, "files", down)
+    found = sides.scan()
+    assert (found.is_unread, found.waiting) == (True, f"it cannot be read: {error}")
+    monkeypatch.setattr(sides.theirs, "current_event_id", down)
+    with pytest.raises(Unreachable):
+        sides.scan()
 
 
 def test_the_difference_to_a_snapshot_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
-from hive_replication.drift import Drifted, TableDrift
-from hive_replication.errors import Unreachable
+from hive_replication.drift import Drifted, TableDrift, unread
+from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
@@ -225,13 +225,23 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_table(ticks: Ticks) -> N
     assert ticks.seen == ["a", "a"]
 
 
+@pytest.mark.parametrize("why", [None, ReplicationError("a directory is odd")])
+def test_a_table_that_cannot_be_read_is_left_to_a_run_and_does_not_block_the_others(ticks: Ticks, why: Exception | None) -> None:
+    if why:
+        ticks.slow["b"] = why
+    else:
+        ticks.found["b"] = unread("b", Unreachable("the storage root of b cannot be reached"))
+    (request,) = ticks.round(1000.0)
+    assert (tables_of(request), ticks.seen) == (["b"], ["a", "b", "c"])
+    assert sensor.read_round(ticks.cursor).slow == {}
+
+
 def test_an_outage_after_some_tables_were_scanned_blames_none_of_them(ticks: Ticks) -> None:
     ticks.uncounted.add("c")
-    with pytest.raises(Unreachable):
-        ticks.tick(1000.0, budget=60)
+    assert ticks.tick(1000.0, budget=60) == []
     ticks.uncounted.clear()
     assert ticks.tick(1001.0, budget=60) == []
-    assert ticks.seen == ["a", "b", "a", "b", "c", "finished"]
+    assert ticks.seen == ["a", "b", "c", "finished"], "what was scanned is not scanned again"
     assert sensor.read_round(ticks.cursor).slow == {}
 
 
