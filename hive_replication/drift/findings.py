@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: How :attr:`TableDrift.waiting` begins of a table that cannot be read.
+#: How :attr:`TableDrift.waiting` begins of a table that cannot be read, or of which partitions cannot.
 UNREAD = "it cannot be read: "
 
 
@@ -15,6 +15,17 @@ class Scanned:
     source: str
     target: str
     evid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An object that cannot be read now while others can.
+
+    Args:
+        why: for what reason.
+    """
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class TableDrift:
 
     @property
     def is_unread(self) -> bool:
-        """Whether the table could not be read, for a reason that need not concern others."""
+        """Whether the table, or partitions of it, could not be read, for a reason that need not concern others."""
         return self.waiting.startswith(UNREAD)
 
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
-from hive_replication.drift.directories import difference, is_copy, observed
-from hive_replication.drift.findings import Drifted, Scanned, TableDrift, unread
+from hive_replication.drift.directories import difference, is_copy, observed, observed_or_not
+from hive_replication.drift.findings import Drifted, Scanned, TableDrift, Unread, unread
 from hive_replication.drift.objects import BATCH, Objects
 from hive_replication.drift.snapshots import Snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
-from hive_replication.drift.under_way import TableScan
+from hive_replication.drift.under_way import BatchScan, TableScan
 from hive_replication.dump.source import Source, is_replica, why_skipped
 from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
@@ -35,30 +35,8 @@ from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import Progress, Silent
 from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
-from hive_replication.verify.listing_digest import Observation
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass
-class _Table:
-    """A table, or partitions of it, that are looked at together.
-
-    Args:
-        objects: by partition name, "" for the table itself.
-        digests: of the listings at the source.
-        observed: the listings of those that differ from what was known.
-        equal: new baselines.
-        writing: those that a job seems to write to.
-        listings: directories listed.
-    """
-
-    objects: Mapping[str, Scanned]
-    digests: dict[str, str] = field(default_factory=dict[str, str])
-    observed: dict[str, Observation] = field(default_factory=dict[str, Observation])
-    equal: dict[str, Baseline] = field(default_factory=dict[str, Baseline])
-    writing: set[str] = field(default_factory=set[str])
-    listings: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +113,7 @@ class DriftScan:
         memory = Memory(self.target.storage, self._location())
         objects = self._objects(table, replica)
         if is_transactional(table):
-            scan = _Table({part: one for batch in batches(objects.names(), BATCH) for part, one in objects.of(batch).items()})
+            scan = BatchScan({part: one for batch in batches(objects.names(), BATCH) for part, one in objects.of(batch).items()})
             return replace(self._transactional(table, replica, scan, memory), seconds=time.monotonic() - began)
         known = memory.read(name)
         spared = Spared(self.snapshots, self._drift, table, known, time.time())
@@ -146,7 +124,8 @@ class DriftScan:
         if run.changed or run.known:  # what is left of these is not there any more
             memory.write(name, run.kept)
         spared.recorded()
-        return replace(run.found, seconds=time.monotonic() - began, spared=spared.number, whole=spared.why)
+        waiting = run.unread() or run.found.waiting
+        return replace(run.found, seconds=time.monotonic() - began, waiting=waiting, spared=spared.number, whole=spared.why)
 
     def _looked(self, run: TableScan, objects: Objects, names: Sequence[str]) -> Iterator[str]:
         """Looks at all objects, and yields the names of those done."""
@@ -156,7 +135,7 @@ class DriftScan:
 
     def _batch(self, run: TableScan, objects: Mapping[str, Scanned]) -> None:
         """Looks at a batch of objects, and adds to the run what was found."""
-        scan, table = _Table(objects), run.table
+        scan, table = BatchScan(objects), run.table
         known = {part: base for part in objects if (base := run.known.pop(part, None)) is not None}
         self._observe(scan, objects.keys() - run.spared.of(objects, known), known)
         suspects, drifted, waiting = self._suspects(scan, known), dict[str, Drifted](), ""
@@ -173,6 +152,7 @@ class DriftScan:
         kept = {part: run.spared.marked(part, base, scan.digests.get(part, "")) for part, base in kept.items()}
         run.changed |= kept != known
         run.kept |= kept
+        run.unreadable |= scan.unread
         run.found = replace(
             run.found,
             looked=run.found.looked + len(objects),
@@ -182,7 +162,7 @@ class DriftScan:
             listings=run.found.listings + scan.listings,
         )
 
-    def _transactional(self, table: Table, replica: Table, scan: _Table, memory: Memory) -> TableDrift:
+    def _transactional(self, table: Table, replica: Table, scan: BatchScan, memory: Memory) -> TableDrift:
         """Compares what readers see of a transactional table, not its metadata, if the directories of a side have changed."""
         name = table.tableName.lower()
         objects = list(scan.objects.values())
@@ -235,24 +215,29 @@ class DriftScan:
     def _objects(self, table: Table, replica: Table) -> Objects:
         return Objects(self.source.metastore, self.target.metastore, table, replica)
 
-    def _observe(self, scan: _Table, names: Iterable[str], known: Mapping[str, Baseline]) -> None:
+    def _observe(self, scan: BatchScan, names: Iterable[str], known: Mapping[str, Baseline]) -> None:
         """Lists directories; listings that are as known are not held."""
         names = list(names)
-        found = observed(self.source.storage, [scan.objects[name].source for name in names], time.time())
+        found = observed_or_not(self.source.storage, [scan.objects[name].source for name in names], time.time())
         for name, seen in zip(names, found, strict=True):
+            if isinstance(seen, Unread):
+                scan.leave(name, seen)
+                continue
             scan.digests[name] = digest = seen.digest
             if name not in known or known[name][:2] != (digest, scan.objects[name].evid):
                 scan.observed[name] = seen
         scan.listings += len(names)
 
-    def _suspects(self, scan: _Table, known: Mapping[str, Baseline]) -> set[str]:
+    def _suspects(self, scan: BatchScan, known: Mapping[str, Baseline]) -> set[str]:
         """Objects that differ from their baselines; objects without a baseline are compared with their replicas."""
         current = {name: base for name, base in known.items() if base.evid == scan.objects[name].evid}
         suspects = {name for name in scan.observed if name in current}
-        unknown = [name for name in scan.objects if name not in current]
-        found = observed(self.target.storage, [scan.objects[name].target for name in unknown])
+        unknown = [name for name in scan.observed if name not in current]
+        found = observed_or_not(self.target.storage, [scan.objects[name].target for name in unknown])
         for name, replica in zip(unknown, found, strict=True):
-            if is_copy(scan.observed[name].files, replica.files):
+            if isinstance(replica, Unread):
+                scan.leave(name, replica)
+            elif is_copy(scan.observed[name].files, replica.files):
                 scan.equal[name] = Baseline(scan.digests[name], scan.objects[name].evid)
                 del scan.observed[name]
             else:
@@ -260,15 +245,16 @@ class DriftScan:
         scan.listings += len(unknown)
         return suspects
 
-    def _unchanged(self, scan: _Table, suspects: set[str]) -> set[str]:
+    def _unchanged(self, scan: BatchScan, suspects: set[str]) -> set[str]:
         """Those that do not change for some seconds, and that no job seems to write to."""
         first = {name: scan.digests[name] for name in suspects}
         self.sleep(self.settle)
         self._observe(scan, suspects, {})
+        suspects = suspects - scan.unread.keys()
         scan.writing |= {name for name in suspects if scan.observed[name].writing or scan.digests[name] != first[name]}
         return suspects - scan.writing
 
-    def _waiting(self, table: Table, replica: Table, scan: _Table, suspects: set[str]) -> str:
+    def _waiting(self, table: Table, replica: Table, scan: BatchScan, suspects: set[str]) -> str:
         """Why the suspects may differ from their replicas without drift: events that wait, or a load in progress."""
         name = table.tableName.lower()
         state = replica_state(self.target.metastore.database(self._replica))
@@ -293,14 +279,16 @@ class DriftScan:
                 return True
         return False
 
-    def _drifted(self, scan: _Table, suspects: set[str]) -> dict[str, Drifted]:
+    def _drifted(self, scan: BatchScan, suspects: set[str]) -> dict[str, Drifted]:
         """Compares suspects with their replicas by checksum; equal ones get a new baseline."""
         found: dict[str, Drifted] = {}
         compare = partial(difference, self.source.storage, self.target.storage, self.database)
         asked = [(scan.objects[name], scan.observed[name].files) for name in suspects]
         for name, differs in zip(suspects, self.target.storage.many.map(compare, asked), strict=True):
             digest = scan.digests[name]
-            if differs is None:
+            if isinstance(differs, Unread):
+                scan.leave(name, differs)
+            elif differs is None:
                 scan.writing.add(name)
             elif differs:
                 found[name] = Drifted(name, digest, differs)

@@ -126,7 +126,7 @@ def look(
 
 
 def _waits(found: TableDrift) -> bool:
-    return not found.drifted and bool(found.waiting or found.writing)
+    return bool(found.waiting or (found.writing and not found.drifted))
 
 
 def find_drift_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:

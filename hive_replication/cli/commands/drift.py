@@ -60,7 +60,9 @@ def drift(
         held = [reason for one in found if repair for reason in _held(one, repaired)]
     columns = ("table", "looked at", "partition", "files", "being written", "not told")
     rows = ((one.table, one.looked, drifted.partition, drifted.reason, "", "") for one in found for drifted in one.drifted)
-    quiet = ((one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if not one.drifted)
+    quiet = (
+        (one.table, one.looked, "", "", len(one.writing) or None, one.waiting) for one in found if one.waiting or not one.drifted
+    )
     made = {"created": scan.snapshots.created, "deleted": scan.snapshots.deleted}
     data = {"repaired": repair and not held, "tables": [asdict(one) for one in found], "snapshots": made, "not_repaired": held}
     chosen.output.table(columns, [*rows, *quiet], data)

@@ -18,7 +18,7 @@ from hive_replication.drift.snapshots import Snapshots
 from hive_replication.errors import Unreachable
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
 from hive_replication.policy.checks import Drift
-from hive_replication.storage import FileStatus
+from hive_replication.storage import Denied, FileStatus
 from tests.lags import POLICY
 
 OURS, THEIRS = "hdfs://source:8020/t", "hdfs://target:8020/t"
@@ -200,6 +200,50 @@ def test_a_batch_for_which_events_wait_is_left_for_later_and_others_are_not(monk
     found = sides.scan()
     assert ([one.partition for one in found.drifted], found.waiting) == (["p=1"], "events wait")
     assert sides.known()["p=9"], "what was known of it stays"
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_partition_that_may_not_be_read_hides_no_other(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "BATCH", 3)
+    sides = Sides(ten)
+    storage, place = (sides.files, OURS) if side == "ours" else (sides.copies, THEIRS)
+    files = storage.files
+
+    def refused(uri: str, *, hidden: bool = False) -> list[FileStatus]:
+        if uri in {f"{place}/p=1", f"{place}/p=8"}:
+            raise Denied("the account lacks rx")
+        return files(uri, hidden=hidden)
+
+    with monkeypatch.context() as chmod:
+        chmod.setattr(storage, "files", refused)
+        found = sides.scan()
+        assert found.is_unread
+        assert found.waiting == "it cannot be read: p=1: the account lacks rx, and 1 other partition"
+        assert sides.known().keys() == {*ten()} - {"p=1", "p=8"}
+    assert sides.scan().waiting == ""
+    before = sides.known()
+    monkeypatch.setattr(storage, "files", refused)
+    sides.files.extra = {f"{OURS}/p=8": 1, f"{OURS}/p=2": 1}
+    found = sides.scan()
+    assert [one.partition for one in found.drifted] == ["p=2"]
+    assert found.is_unread
+    assert sides.known() == {name: base for name, base in before.items() if name != "p=2"}
+
+
+def test_a_file_that_may_not_be_read_is_not_taken_for_one_that_is_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = Sides(ten)
+    sides.scan()
+    sides.files.extra = {f"{OURS}/p=1": 1, f"{OURS}/p=2": 1}
+
+    def refused(uri: str) -> str:
+        if "p=1" in uri:
+            raise Denied("the account lacks r")
+        return "1"
+
+    monkeypatch.setattr(sides.files, "checksum", refused)
+    found = sides.scan()
+    assert ([one.partition for one in found.drifted], found.writing) == (["p=2"], ())
+    assert found.waiting == "it cannot be read: p=1: the account lacks r"
 
 
 def test_storage_that_does_not_answer_concerns_the_table_and_a_metastore_all(monkeypatch: pytest.MonkeyPatch) -> None:
