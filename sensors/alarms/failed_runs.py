@@ -120,11 +120,11 @@ def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
     return [key for key, one in alarms.items() if one.alarm.kind == "run failure" and one.alarm.database not in databases]
 
 
-def to_repair(alarms: Iterable[Open]) -> dict[str, set[str]]:
-    """The tables, by source database, that runs were to repair whose alarms are open."""
+def to_repair(alarms: Iterable[Open], now: float) -> dict[str, set[str]]:
+    """The tables, by source database, that runs were to repair whose alarms are open for long enough for :func:`mended`."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for one in alarms:
-        if one.alarm.tables and one.ended is None:
+        if one.alarm.tables and one.ended is None and one.since <= now - _RETRIED:
             found[one.alarm.database].update(one.alarm.tables)
     return found
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from math import inf
 from typing import Literal
 
@@ -50,6 +49,7 @@ from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
+_MOST_NAMES = 100  # of tables of a database that one tick asks for
 _CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deployment page or restart the code server"
 _OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
@@ -105,14 +105,24 @@ def alarm_sensor(
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
-            is_dropped = partial(_is_dropped, connection)
-            dropped = {name: [one for one in sorted(some) if is_dropped(name, one)] for name, some in tables.items()}
+            dropped = {name: _dropped(connection, name, some) for name, some in tables.items()}
             return lags, short, _why_no_dumps(connection), dropped
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
 
     return alarms
+
+
+def _dropped(connection: Connection, database: str, tables: Collection[str]) -> list[str]:
+    """Those that the source does not have: those that it does not list, as far as a tick has the time to ask for them by name."""
+    try:
+        listed = {*connection.source.metastore.table_names(database)}
+    except Unreachable:
+        raise
+    except ReplicationError:
+        listed = set[str]()
+    return [one for one in sorted({*tables} - listed)[:_MOST_NAMES] if _is_dropped(connection, database, one)]
 
 
 def _is_dropped(connection: Connection, database: str, table: str) -> bool:
@@ -210,7 +220,7 @@ def _looked(instance: dg.DagsterInstance, policy: Policy, alarms: Mapping[str, O
 def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, looked: Mapping[str, float]) -> AlarmCursor:
     """Adds the conditions of the replicas now; if the servers do not answer, only that."""
     try:
-        lags, short, no_dumps, dropped = observe(to_repair(cursor.alarms.values()))
+        lags, short, no_dumps, dropped = observe(to_repair(cursor.alarms.values(), cursor.time))
     except ReplicationError as error:
         alarm = unreachable(error, policy)
         return replace(cursor, alarms=updated(cursor.alarms, {alarm.key: alarm}, [], cursor.time))

@@ -410,8 +410,27 @@ def test_a_table_that_the_source_refuses_to_show_is_not_dropped() -> None:
     def refused(database: str, table: str) -> None:
         raise MetastoreError(f"{database}.{table}: not allowed")
 
-    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=SimpleNamespace(table=refused)))
-    assert not sensor._is_dropped(connection, "sales", "orders")  # pyright: ignore[reportPrivateUsage]
+    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=SimpleNamespace(table=refused, table_names=refused_all)))
+    assert sensor._dropped(connection, "sales", {"orders"}) == []  # pyright: ignore[reportPrivateUsage]
+
+
+def refused_all(database: str) -> list[str]:
+    raise MetastoreError(f"{database}: not allowed")
+
+
+@pytest.mark.parametrize(("listed", "most"), [(1_000, 0), (998, 2), (0, 100)])
+def test_a_tick_asks_for_few_of_the_tables_of_a_failed_run(listed: int, most: int, watch: Watch) -> None:
+    tables, asked = [f"t{number:04}" for number in range(1_000)], list[str]()
+    metastore = SimpleNamespace(table_names=lambda _: tables[:listed], table=lambda _, name: asked.append(name))
+    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=metastore))
+    assert sensor._dropped(connection, "sales", tables) == tables[listed:][:most]  # pyright: ignore[reportPrivateUsage]
+    assert len(asked) == most
+    watch.tick(WELL)
+    watch.fail("no space", NAMES.table("sales", "orders", "load"))
+    watch.tick(WELL)
+    alarms = read_cursor(watch.cursor).alarms.values()
+    assert failed_runs.to_repair(alarms, watch.now) == {}, "its end is not decided yet"
+    assert failed_runs.to_repair(alarms, watch.now + 600) == {"sales": {"orders"}}
 
 
 def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
