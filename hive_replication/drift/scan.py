@@ -29,7 +29,7 @@ from hive_replication.load.replica.state import ReplicaState, is_ours, replica_s
 from hive_replication.load.replica.target import Target
 from hive_replication.logs import about, reason
 from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 from hive_replication.policy.checks import Drift
@@ -210,7 +210,7 @@ class DriftScan:
     def _is_replicated(self, table: Table, replica: Table) -> bool:
         ours = is_ours(replica, f"{self.source.identity}/{self.database}")
         with_data = not self.source.policy.metadata_only and not why_skipped(table, acid=self.source.acid)
-        return ours and with_data and (has_files(table) or bool(table.partitionKeys))
+        return ours and with_data and (has_files(table) or is_partitioned(table))
 
     def _objects(self, table: Table, replica: Table) -> Objects:
         return Objects(self.source.metastore, self.target.metastore, table, replica)

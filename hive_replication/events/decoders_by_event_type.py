@@ -37,7 +37,7 @@ from hive_replication.metastore.constraints import KINDS, grouped
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.spark_tables import at_its_data
-from hive_replication.metastore.table_kinds import as_stored, has_files, is_transactional
+from hive_replication.metastore.table_kinds import as_stored, has_files, is_transactional, is_view
 from hive_replication.metastore.types import Database, Function, NotificationEvent, Partition, Table
 
 Message = Mapping[str, Any]
@@ -147,13 +147,15 @@ def _drop_table(head: Head, message: Message) -> r.Event:
 def _add_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
     listed = {entry["partitionName"]: _files(entry.get("files")) for entry in message.get("partitionFiles") or ()}
-    parts = [_partition(text) for text in unpack.texts_of(message.get("partitionListJson"))]
+    parts = [] if is_view(table) else [_partition(text) for text in unpack.texts_of(message.get("partitionListJson"))]
     added = tuple(r.AddedPartition(name, part, listed.get(name)) for part in parts for name in [_partition_name(table, part)])
     return r.AddPartition(*head, table_object=table, partitions=added)
 
 
 def _alter_partition(head: Head, message: Message) -> r.Event:
     table = _table(message)
+    if is_view(table):
+        return _altered(head, message, table, ())
     before, after = (_partition(message[key]) for key in ("partitionObjBeforeJson", "partitionObjAfterJson"))
     change = r.ChangedPartition(_partition_name(table, before), _partition_name(table, after), before, after)
     unsaid = not change.rename and untold.may_change_data(message, before.parameters, after.parameters)
@@ -163,7 +165,7 @@ def _alter_partition(head: Head, message: Message) -> r.Event:
 def _alter_partitions(head: Head, message: Message) -> r.Event:
     table = _table(message)
     changes: list[r.ChangedPartition] = []
-    for text in unpack.texts_of(message["partitionListJson"]):
+    for text in () if is_view(table) else unpack.texts_of(message["partitionListJson"]):
         part = _partition(text)
         name = _partition_name(table, part)
         changes.append(r.ChangedPartition(name, name, None, part))
@@ -178,7 +180,7 @@ def _altered(head: Head, message: Message, table: Table, changes: tuple[r.Change
 def _drop_partition(head: Head, message: Message) -> r.Event:
     table = _table(message) if message.get("tableObjJson") else None
     names: list[str] = []
-    for values in message["partitions"]:
+    for values in () if table and is_view(table) else message["partitions"]:
         keys = [key.name for key in table.partitionKeys] if table else list(values)
         names.append(partition_name(keys, [unpack.text_of(values[key]) for key in keys]))
     return r.DropPartition(*head, table_object=table, partitions=tuple(names))

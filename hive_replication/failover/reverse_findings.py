@@ -15,6 +15,7 @@ from hive_replication.failover.stamp import taken
 from hive_replication.load.replica.failover_marks import FailoverMarks, failover_marks
 from hive_replication.load.replica.state import has_left
 from hive_replication.load.report import LoadReport
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.progress import Progress
 from hive_replication.recover import TableFinding
@@ -116,7 +117,7 @@ def _dropped(connection: Connection, name: str, aside: frozenset[str]) -> Iterat
         name_of_table = table.tableName.lower()
         if name_of_table not in there:
             yield name_of_table
-        elif table.partitionKeys:
+        elif is_partitioned(table):
             kept = set(source.metastore.partition_names(name, name_of_table))
             names = target.metastore.partition_names(target_name, name_of_table)
             yield from (f"{name_of_table}/{one}" for one in names if one not in kept)

@@ -9,6 +9,7 @@ from hive_replication.dump.source import Source, why_skipped
 from hive_replication.load.replica.fingerprint import FINGERPRINT
 from hive_replication.load.replica.state import CHECKPOINT, LAST_ID, SOURCE
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table, copy_of
 
@@ -72,7 +73,7 @@ def stamp(
 
 
 def _names(target: Target, database: str, table: Table) -> list[str]:
-    return target.metastore.partition_names(database, table.tableName) if table.partitionKeys else []
+    return target.metastore.partition_names(database, table.tableName) if is_partitioned(table) else []
 
 
 def _is_stamped(thing: Table | Partition, identity: str, evid: int) -> bool:

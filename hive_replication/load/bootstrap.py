@@ -42,6 +42,7 @@ from hive_replication.load.untrusted_dump import (
 )
 from hive_replication.load.window import database_image
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Function, Partition, Table
 
 _MOST = 20_000  # tables, partitions and files of a batch
@@ -203,7 +204,7 @@ def _wanted(session: Session, records: list[TableRecord]) -> set[str]:
 
 def _present(session: Session, table: Table | None) -> TargetPartitions:
     """Those partitions of a table of the target that the dump may be about."""
-    if table is None or not table.partitionKeys:
+    if table is None or not is_partitioned(table):
         return TargetPartitions()
     metastore, database, name = session.target.metastore, session.database, table.tableName.lower()
 

@@ -63,7 +63,7 @@ class Partitions(Tables):
         return self.call(f"get_num_partitions {db}.{table}", lambda client: client.get_num_partitions_by_filter(db, table, ""))
 
     def partitions(self, db: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
-        """Those of the named partitions that exist, or all; a batch a call, in no certain order within a batch."""
+        """Those of the named partitions that exist, or all; a batch a call, in no certain order within one; none of a view."""
         yield from self._read(db, table, self.partition_names(db, table) if names is None else self._shown(db, table, names))
 
     def add_partitions(self, db: str, table: str, partitions: Sequence[Partition]) -> None:
@@ -169,7 +169,8 @@ class Partitions(Tables):
         return all(tuple(p.values) in found and like(found[tuple(p.values)], p) for p in partitions)
 
     def _named(self, db: str, table: str, names: list[str]) -> list[Partition]:
-        return self.call(f"get_partitions {db}.{table}", lambda client: self._dialect.partitions(client, db, table, names))
+        found = self.call(f"get_partitions {db}.{table}", lambda client: self._dialect.partitions(client, db, table, names))
+        return [part for part in found if part.sd]  # those of views have no storage
 
     def _names_of(self, db: str, table: str, partitions: Sequence[Partition]) -> list[str]:
         described = self.table(db, table)

@@ -40,6 +40,11 @@ def is_view(table: Table) -> bool:
     return table.tableType == "VIRTUAL_VIEW"
 
 
+def is_partitioned(table: Table) -> bool:
+    """Whether a table has partitions that hold data: those of a view only tell which ones of its tables it reads."""
+    return bool(table.partitionKeys) and not is_view(table)
+
+
 def has_files(table: Table) -> bool:
     """Whether a table's own directory holds its files: no view, and not partitioned."""
     return not is_view(table) and not table.partitionKeys and bool(table.sd.location)

@@ -25,7 +25,7 @@ from hive_replication.logs import reason
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
+from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Function, Table, directory_of
 from hive_replication.progress import Progress, Silent
@@ -111,7 +111,7 @@ class _Side:
         return bool(why_skipped(table, metadata_only=self._metadata_only, acid=self._acid))
 
     def partition_names(self, table: Table | None) -> list[str]:
-        if table is None or not table.partitionKeys or self._metadata_only:
+        if table is None or not is_partitioned(table) or self._metadata_only:
             return []
         return self.metastore.partition_names(self.database, table.tableName)
 
@@ -133,7 +133,7 @@ class _Side:
         return replace(listed, transactional=True, write_id=write_id, rows=seen.rows(table, files) if seen else None)
 
     def partitions(self, table: Table | None, names: list[str]) -> dict[str, Listed]:
-        if table is None or not table.partitionKeys:
+        if table is None or not is_partitioned(table):
             return {}
         found = by_name(table, self.metastore.partitions(self.database, table.tableName, names))
         seen = self._seen(table) if is_transactional(table) else None

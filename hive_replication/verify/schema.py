@@ -8,6 +8,7 @@ from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, shape_differences, table_shape
@@ -50,6 +51,6 @@ def schema_differences(
 
 
 def _names(source: Source, database: str, ours: Table, theirs: Table, partitions: Collection[str] | None) -> Collection[str]:
-    if not (ours.partitionKeys and theirs.partitionKeys) or source.policy.metadata_only:
+    if not (is_partitioned(ours) and is_partitioned(theirs)) or source.policy.metadata_only:
         return ()
     return source.metastore.partition_names(database, ours.tableName) if partitions is None else partitions

@@ -15,6 +15,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.retention.sweep import old_directories
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.partitions import by_name
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Table
 from hive_replication.storage import paths
 from hive_replication.storage.paths import is_hidden
@@ -63,7 +64,7 @@ def _objects(source: Source, target: Target, database: str, name: str) -> Iterat
     for table in target.metastore.tables(name, sorted(filter(includes, target.metastore.table_names(name)))):
         if table.tableName not in ours:
             yield Stray("table", table.tableName, table.sd.location or "")
-        elif table.partitionKeys and not source.policy.metadata_only:
+        elif is_partitioned(table) and not source.policy.metadata_only:
             with suppress(NotFound):  # dropped meanwhile, on either side
                 yield from _partitions(source, target, database, name, table)
 

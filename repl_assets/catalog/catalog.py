@@ -43,7 +43,7 @@ class CatalogTable:
         location: URI of its data at the source, or "".
         format: short name of its file format, e.g. ``parquet``; "" for views.
         columns: without partition keys.
-        partition_keys: empty for tables without partitions.
+        partition_keys: empty for tables without partitions, and for views, whose partitions are not replicated.
         owner: Hive's owner, or "".
         comment: Hive's comment, or "".
         replica: URI of its data at the target, or "".
@@ -227,8 +227,8 @@ def _table(table: Table) -> CatalogTable:
         view=view,
         location=table.sd.location or "",
         format="" if view else file_format(table.sd.inputFormat or ""),
-        columns=columns,
-        partition_keys=keys,
+        columns=(*columns, *keys) if view else columns,
+        partition_keys=() if view else keys,
         owner=table.owner or "",
         comment=(table.parameters or {}).get("comment", ""),
         text=text,

@@ -21,6 +21,7 @@ from hive_replication.load.replica.policy_scope import made_with
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.faults import NotFound
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.process import acting_as, this_process
 from hive_replication.progress import LoggedProgress
 from hive_replication.recover import UNFINISHED, Gap, Recovery, dump_recovery, find_gap
@@ -231,7 +232,7 @@ class Engine:
         """Those of the named tables of a replica that have partition keys."""
         with as_dagster_failure():
             found = self.connection.target.metastore.tables(self.target_name(database), sorted(tables))
-            return {table.tableName for table in found if table.partitionKeys}
+            return {table.tableName for table in found if is_partitioned(table)}
 
     def partition_names(self, database: str, table: str) -> list[str]:
         """Names of a replica's partitions; empty if there is no such table."""

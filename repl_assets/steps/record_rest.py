@@ -16,6 +16,7 @@ import dagster as dg
 from hive_replication.load.replica.state import object_id
 from hive_replication.load.report import Commit
 from hive_replication.metastore.names import partition_name as hive_partition_name
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import UNRECORDED_TAG, Names, database_of, partition_key, partition_name
@@ -112,7 +113,7 @@ def _later_objects(
         found = metastore.table(target, table)
         if found is None:
             return
-        if not found.partitionKeys:
+        if not is_partitioned(found):
             if (evid := _newest(found, commits.get(""))) > _shown(instance, key):
                 yield table, None, evid, commits.get("")
             return

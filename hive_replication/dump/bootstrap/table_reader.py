@@ -16,7 +16,7 @@ from hive_replication.errors import BadRequest
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.partitions import by_name
-from hive_replication.metastore.table_kinds import has_files, is_external, is_transactional, is_view
+from hive_replication.metastore.table_kinds import has_files, is_external, is_partitioned, is_transactional, is_view
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Table
 from hive_replication.progress import Progress, Silent
@@ -90,7 +90,7 @@ class ObjectReader:
             record = self._with_attached(TableRecord(table, files))
             with self.writing:
                 self.writer.put_table(record)
-            wanted = self._wanted(table, last) if table.partitionKeys and not metadata_only else []
+            wanted = self._wanted(table, last) if is_partitioned(table) and not metadata_only else []
             read = self._partitions(table, wanted)
             if len(wanted) > _BATCH:  # a terminal would draw a bar for each of many small tables
                 read = self.progress.count(read, f"partitions of {name} read", len(wanted), number=lambda one: len(one[1]))

@@ -12,6 +12,7 @@ from itertools import chain
 from hive_replication.errors import Refused
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError, NotFound
+from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Table, directory_of
 from hive_replication.storage import Storage, paths
 
@@ -114,7 +115,7 @@ def _normal(location: str) -> str:
 
 def partition_places(metastore: Metastore, table: Table) -> Iterator[str]:
     """The directories of a table's partitions; none where it was dropped, or got another name, since it was read."""
-    if table.partitionKeys:
+    if is_partitioned(table):
         with suppress(NotFound):
             yield from filter(None, map(directory_of, metastore.partitions(table.dbName, table.tableName)))
 

@@ -20,7 +20,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
-from hive_replication.metastore.table_kinds import has_files, is_transactional
+from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
 from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.acid import Seen
@@ -148,7 +148,7 @@ class Look:
             ours, theirs = replace(ours, files=files[0]), replace(theirs, files=files[1])
             found += _Found([], files[2])
         found += _Found(list(object_differences(name, "", ours, theirs, self._roots)))
-        if data and source.partitionKeys and target.partitionKeys:
+        if data and is_partitioned(source) and is_partitioned(target):
             found += self._partitions((source, target), part, describe, directories)
         return found
 

@@ -14,7 +14,7 @@ from hive_replication.dump.bootstrap.dump_objects import dump_objects
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.errors import ReplicationError
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import NotificationEvent, Table
+from hive_replication.metastore.types import NotificationEvent, Partition, Table
 from hive_replication.progress import Silent
 from hive_replication.storage import Denied, FileStatus
 from tests import model
@@ -161,3 +161,26 @@ def test_a_dump_that_lists_without_end_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Draft, "suspend", lambda _: None)
     with pytest.raises(ReplicationError, match="faster than it can be listed"):
         dump_objects(moving_source(source, *_FIRST), Scope("db"), Draft(), Silent())
+
+
+def test_a_view_with_partitions_is_dumped_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have no storage; the dump of the whole database ended in an error."""
+    source, draft = model.Source(), Draft()
+    source.act("create", 0, 0, 1)
+    source.act("add many", 0, 0, 0)
+    assert list(moving_source(source, [], []).metastore.partition_names("db", "a"))
+    made = model.table_image
+
+    def image(name: str, tab: model.Tab) -> Table:
+        found = made(name, tab)
+        found.tableType = "VIRTUAL_VIEW"
+        return found
+
+    def partitions(name: str) -> list[Partition]:
+        return [Partition(values=[key.split("=")[1]]) for key in sorted(source.tables[name].parts)]
+
+    monkeypatch.setattr(model, "table_image", image)
+    monkeypatch.setattr(source, "partitions", partitions)
+    dump_objects(moving_source(source, [], []), Scope("db"), draft, Silent())
+    assert [table.tableType for table in (one.table for one in draft.tables.values())] == ["VIRTUAL_VIEW"]
+    assert list(draft.partitions("a")) == []

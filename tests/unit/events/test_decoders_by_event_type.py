@@ -18,7 +18,7 @@ from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import Compaction
 from hive_replication.metastore import thrift_json as tjson
 from hive_replication.metastore.marked_external import MANAGED, MARK
-from hive_replication.metastore.types import NotificationEvent, StorageDescriptor, Table
+from hive_replication.metastore.types import FieldSchema, NotificationEvent, Partition, StorageDescriptor, Table
 from tests.messages import row
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "events"
@@ -333,3 +333,16 @@ def test_a_table_that_a_load_has_made_external_for_a_rename_is_managed() -> None
     assert isinstance(event, r.DropTable)
     assert event.before is not None
     assert (event.before.tableType, event.before.parameters) == ("MANAGED_TABLE", {"note": "kept"})
+
+
+@pytest.mark.parametrize("kind", ["ADD_PARTITION", "ALTER_PARTITION", "ALTER_PARTITIONS", "DROP_PARTITION"])
+def test_events_of_a_views_partitions_are_of_none(kind: str) -> None:
+    """They have no storage, and could not be read; so a view was held for what is no concern of replicas."""
+    view = Table(tableName="v", dbName="db", sd=StorageDescriptor(), tableType="VIRTUAL_VIEW", parameters={})
+    view.partitionKeys = [FieldSchema("a", "string")]
+    part = tjson.dumps(Partition(values=["1"], dbName="db", tableName="v"))
+    message = {"tableObjJson": tjson.dumps(view), "partitionListJson": [part], "partitions": [{"a": "1"}]}
+    message |= {"partitionObjBeforeJson": part, "partitionObjAfterJson": part}
+    event = decode(r.Notification(1, 2, kind, "db", "v", json.dumps(message)))
+    assert isinstance(event, r.AddPartition | r.AlterPartition | r.DropPartition)
+    assert (event.table, event.name_changes) == ("v", ())
