@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -19,8 +20,10 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.connect.dump_root import dump_root
 from hive_replication.connect.hanging_storage import require_answers
+from hive_replication.dump.source import REMOTE
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import is_remote
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.database_names import is_pattern
 from hive_replication.storage import AlreadyExists, Denied, Storage
@@ -44,7 +47,7 @@ class PatternMatches:
     Args:
         databases: source databases by pattern.
         left_out: source databases that a pattern matches and that are not replicated, with the reason: the name that they would
-            have on the target is another's.
+            have on the target is another's, or they are those of a data connector.
     """
 
     databases: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
@@ -78,20 +81,37 @@ def matched(policy: Policy, source: Metastore, patience: float, *, record: bool 
     """
     if not any(map(is_pattern, policy.databases)):
         return policy, PatternMatches()
-    root, there = dump_root(policy), source.databases()
+    root, there = dump_root(policy), _There(source, set(source.databases()))
     taken = (_recorded if record else _in_memory)(policy, root, there, patience)
     policy, written = with_databases(policy, (name for names in taken.values() for name in names)), policy
-    left_out = _left_out(written, there, policy.databases)
+    left_out = _left_out(written, there.names, policy.databases) | dict.fromkeys(sorted(there.remote), f"it is remote: {REMOTE}")
     for name, why in left_out.items():
         _LOG.warning("the source database %s is left out: %s", name, why)
     return policy, PatternMatches(taken, left_out)
 
 
-def _recorded(policy: Policy, root: Root, there: Iterable[str], patience: float) -> dict[str, list[str]]:
+@dataclass
+class _There:
+    """Databases of the source, and those of data connectors among them, as far as they have been asked about."""
+
+    source: Metastore
+    names: set[str]
+    remote: set[str] = field(default_factory=set[str])
+
+    def taken_in(self, policy: Policy, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """See :func:`taken_in`; of those that would be new it takes no remote ones."""
+        taken = taken_in(policy, self.names, known)
+        found = {name: self.source.database(name) for name in set(chain(*taken.values())).difference(*known.values())}
+        self.remote |= {name for name, database in found.items() if database is not None and is_remote(database)}
+        self.names -= self.remote
+        return taken_in(policy, self.names, known) if self.remote else taken
+
+
+def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
     storage, place = Storage((root,)), _place(policy, root)
     while True:
         number, known = _known(storage, place, patience)
-        taken = taken_in(policy, there, known)
+        taken = there.taken_in(policy, known)
         if taken == known:
             return taken
         try:
@@ -105,13 +125,13 @@ def _recorded(policy: Policy, root: Root, there: Iterable[str], patience: float)
         return taken
 
 
-def _in_memory(policy: Policy, root: Root, there: Iterable[str], patience: float) -> dict[str, list[str]]:
+def _in_memory(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
     try:
         _, known = _known(Storage((root,)), _place(policy, root), patience)
     except (Unreachable, Denied) as error:  # a report is to come all the same, and says of the dump root that it is down
         _LOG.warning("which databases the policy's patterns had is not known; they stand for all that match now: %s", error)
         known = {}
-    return taken_in(policy, there, known)
+    return there.taken_in(policy, known)
 
 
 def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatches]:

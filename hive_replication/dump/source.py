@@ -20,7 +20,7 @@ from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.materialized_views import is_materialized
 from hive_replication.metastore.table_kinds import is_transactional, is_view, lake_format
-from hive_replication.metastore.types import Database, Table, copy_of
+from hive_replication.metastore.types import Database, Table, copy_of, is_remote
 from hive_replication.parallel import Threads
 from hive_replication.policy import Policy
 from hive_replication.policy.scope import of_expressions
@@ -31,6 +31,8 @@ from hive_replication.storage.boundary import qualified
 _LOG = logging.getLogger(__name__)
 
 SOURCE_FOR = "repl.source.for"
+#: Why databases of data connectors are not replicated.
+REMOTE: Final = "its tables are those of another system, which the metastore reads by a data connector: take it out of the policy"
 #: What Hive's replication and this one set on a database that is a replica.
 _REPLICA = ("repl.last.id", "repl.target.for")
 #: Of a database that was opened, for good: data that loads placed below its ``.repl`` is its own from then on. Its value is the
@@ -81,11 +83,13 @@ class Source:
         """A database that must exist.
 
         Raises:
-            BadRequest: it does not.
+            BadRequest: it does not, or is one of a data connector.
         """
         database = self.metastore.database(name)
         if database is None:
             raise BadRequest(f"the source {self.metastore.uri} has no database {name!r}")
+        if is_remote(database):
+            raise BadRequest(f"the source database {name!r} is not replicated: {REMOTE}")
         return database
 
     def require_included(self, database: str, table: str) -> None:

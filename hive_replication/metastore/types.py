@@ -9,6 +9,7 @@ from hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsObj,
     Database,
+    DatabaseType,
     FieldSchema,
     Function,
     NotificationEvent,
@@ -42,6 +43,7 @@ __all__ = [
     "copy_of",
     "described",
     "directory_of",
+    "is_remote",
 ]
 
 T = TypeVar("T")
@@ -65,6 +67,11 @@ def described(columns: Iterable[FieldSchema]) -> list[tuple[str, str, str]]:
 def directory_of(thing: Table | Partition | None) -> str:
     """The location of a table or partition without a slash at the end; "" where it has none, or there is no such thing."""
     return (thing.sd.location or "").rstrip("/") if thing is not None else ""
+
+
+def is_remote(database: Database) -> bool:
+    """Whether a database's tables are those of another system, which the metastore reads by a data connector (Hive 4)."""
+    return database.type == DatabaseType.REMOTE
 
 
 def _copy(value: object) -> object:

@@ -103,6 +103,10 @@ class StorageDescriptor(_Struct):
         storedAsSubDirectories: bool | None = ...,
     ) -> None: ...
 
+class DatabaseType:
+    NATIVE: int
+    REMOTE: int
+
 class Database(_Struct):
     name: str
     description: str | None
@@ -113,6 +117,7 @@ class Database(_Struct):
     catalogName: str | None
     createTime: int | None
     managedLocationUri: str | None
+    type: int | None
     def __init__(
         self,
         name: str = ...,
@@ -125,6 +130,7 @@ class Database(_Struct):
         catalogName: str | None = ...,
         createTime: int | None = ...,
         managedLocationUri: str | None = ...,
+        type: int | None = ...,
     ) -> None: ...
 
 class Table(_Struct):

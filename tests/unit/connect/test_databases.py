@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hive_metastore.ttypes import DatabaseType
 from pydantic import ValidationError
 
 from hive_replication.connect import Reachable, connect_reachable
@@ -14,8 +15,10 @@ from hive_replication.connect import databases as module
 from hive_replication.connect import reachable_servers as module_of_reports
 from hive_replication.connect.databases import matched, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
+from hive_replication.dump import source as module_of_sources
 from hive_replication.errors import BadRequest, Unreachable
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Denied, Storage
@@ -82,11 +85,14 @@ def test_a_database_that_is_named_later_stays_recorded() -> None:
 class Source:
     """A metastore's databases."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, *names: str, remote: str = "") -> None:
+        self.names, self.remote = names, remote
 
     def databases(self) -> list[str]:
         return list(self.names)
+
+    def database(self, name: str) -> Database:
+        return Database(name=name, type=DatabaseType.REMOTE if name == self.remote else None)
 
 
 def kept(tmp_path: Path) -> Policy:
@@ -124,6 +130,21 @@ def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
     assert next(one.found for one in database_findings(patterns)).startswith("matched by a pattern and not replicated")
 
 
+def test_databases_of_data_connectors_are_left_out(tmp_path: Path) -> None:
+    """Their tables are another system's, and the target has no such connector: their loads failed."""
+    made = kept(tmp_path)
+    source: Any = Source("s1", "s2", remote="s2")
+    for record in (False, True, True):
+        found, patterns = matched(made, source, 5.0, record=record)
+        assert (found.databases, patterns.databases) == ({"s1": "s1"}, {"s*": ["s1"]})
+        assert "data connector" in patterns.left_out["s2"]
+    dumped = module_of_sources.Source(source, None, made)  # type: ignore[arg-type]
+    source.uri = "thrift://s:1"
+    assert dumped.database("s1").name == "s1"
+    with pytest.raises(BadRequest, match="data connector"):
+        dumped.database("s2")
+
+
 def test_a_pattern_without_databases_is_new_when_its_first_one_comes(tmp_path: Path) -> None:
     made = kept(tmp_path).model_copy(update={"new_databases": False})
     assert found(made, "x") == []
@@ -144,6 +165,7 @@ def test_reports_record_nothing_and_come_without_the_storage_of_dumps(
         assert str(problem) in caplog.text
         monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable())
         monkeypatch.setattr(Metastore, "databases", lambda *_: ["s1"])
+        monkeypatch.setattr(Metastore, "database", lambda *_: None)
         assert list(connect_reachable(made)[0].source.policy.databases) == ["s1"]
         monkeypatch.setattr(module_of_reports, "reach", lambda _: Reachable(source="down"))
         assert not connect_reachable(made)[0].source.policy.databases

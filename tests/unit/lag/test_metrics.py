@@ -169,6 +169,7 @@ def test_a_journal_that_may_not_be_read_hides_nothing_else(local: Policy, monkey
 def test_databases_that_patterns_take_in_later_get_metrics(local: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     there = ["s1"]
     monkeypatch.setattr(Metastore, "databases", lambda _: list(there))
+    monkeypatch.setattr(Metastore, "database", lambda *_: None)
     page = Scraped(local.model_copy(update={"databases": {"s*": "*"}, "new_databases": True}))
     assert "events_waiting s2" not in page.values()
     there.append("s2")

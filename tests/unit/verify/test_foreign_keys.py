@@ -13,7 +13,7 @@ from hive_metastore.ttypes import ColumnStatisticsData, ColumnStatisticsObj, Lon
 from hive_replication.dump.source import Source
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.constraints import Constraint
-from hive_replication.metastore.types import Function, PrincipalType, ResourceUri, Table
+from hive_replication.metastore.types import Database, Function, PrincipalType, ResourceUri, Table
 from hive_replication.policy import Policy
 from hive_replication.storage import Storage
 from hive_replication.verify import compare_database
@@ -46,8 +46,8 @@ class Metastore:
     features: Any = field(default_factory=lambda: SimpleNamespace(major=3))
     asked: list[str] = field(default_factory=list)
 
-    def database(self, name: str) -> object:
-        return name
+    def database(self, name: str) -> Database:
+        return Database(name)
 
     def within(self, _: object) -> Metastore:
         return self
