@@ -12,8 +12,9 @@ from hive_replication.dump.source import Source
 from hive_replication.dump.source_boundary import ANYWHERE, SourceBoundary
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
-from hive_replication.metastore.types import Function
+from hive_replication.metastore.types import Function, copy_of
 from hive_replication.storage import Denied, NoChecksum
+from hive_replication.storage.boundary import qualified
 
 #: Resources that are where they say on every machine: kept as they are. All others have to be copied.
 _ANYWHERE = frozenset({"ivy", "http", "https", "file", ""})
@@ -25,8 +26,18 @@ def function_record(source: Source, function: Function, kept: CmRoots, boundary:
     Hive records no checksum of them at the event (its own REPL DUMP looks at the dump, too), but copies them to cmroot at
     DROP FUNCTION.
     """
+    function = with_stores(function, boundary.beside)
     outside = boundary.why_outside(function)  # then the load holds it
     return FunctionRecord(function, () if outside else tuple(_files(source, function, kept)))
+
+
+def with_stores(function: Function, beside: str) -> Function:
+    """A function whose resources that name no store (``hdfs:///udfs/x.jar``) lie on that of ``beside``; paths alone are local."""
+    made = copy_of(function)
+    for resource in made.resourceUris or ():
+        if not resource.uri.startswith("/"):
+            resource.uri = qualified(resource.uri, beside)
+    return made
 
 
 def why_left_out(function: Function, files: Iterable[FileRef]) -> str:

@@ -100,7 +100,7 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
     def cm_roots() -> tuple[str, ...]:
         return _set(setting, beside, _CM_ROOTS)
 
-    paths_of_policy = policy.source.paths
+    paths_of_policy = tuple(qualified(one, beside) for one in policy.source.paths)
     replica = locations[0] if locations and _has_our_state(database) else ""
     shared = locations if name == "default" else ()
     own = tuple(one for one in locations if not _why_not_own(name, one, setting))
@@ -122,8 +122,9 @@ def _set(setting: Setting | None, beside: str, keys: tuple[str, ...]) -> tuple[s
 
 def not_its_own(policy: Policy, database: Database, setting: Setting) -> list[str]:
     """Why directories that a database names do not count as its own, each where it is so, and ``source.paths`` has it not."""
-    named = Boundary("source.paths", policy.source.paths)
-    found = [(one, _why_not_own(database.name, one, setting)) for one in _locations(database)]
+    locations = _locations(database)
+    named = Boundary("source.paths", tuple(qualified(one, locations[0]) for one in policy.source.paths if locations))
+    found = [(one, _why_not_own(database.name, one, setting)) for one in locations]
     return [reason for one, reason in found if reason and not policy.metadata_only and not named.holds(one)]
 
 

@@ -19,6 +19,8 @@ RESERVED = ".repl"
 STAGED = r"\d+-\d+(-\d+)?"
 #: Names that loads are told apart by (``load/layout/directories.py`` makes them): milliseconds since the epoch and a random part.
 LOAD_ID = r"\d{13}[0-9a-f]{8}"
+# What Hive takes for a path of its default file system; "file:" has no stores.
+_NO_STORE = re.compile(r"((?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//)?(?=/(?!/)))?(?P<path>/.*)", re.DOTALL)
 # Where replicas keep data below it: a replica may itself be the source of another one. An undo points at what loads retired.
 _REPLICA_DATA = re.compile(rf"\.repl/(({STAGED}|external|functions)(/.*)?|retired/{LOAD_ID}/.+)")
 
@@ -34,11 +36,14 @@ def is_archive(uri: str) -> bool:
 
 
 def qualified(directory: str, beside: str) -> str:
-    """A directory as a full URI; one without a scheme lies on the store of ``beside``."""
-    if not directory.startswith("/") or not beside:
+    """A path as a full URI: without a scheme, or with that of ``beside`` and no store (``hdfs:///x``), it lies on that store."""
+    found = _NO_STORE.fullmatch(directory)
+    if found is None or not beside:
         return directory
     scheme, authority, _ = paths.split(beside)
-    return f"{scheme}://{authority}{directory}"
+    if found["scheme"] and (found["scheme"].lower() != scheme or not authority):
+        return directory
+    return f"{scheme}://{authority}{found['path']}"
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from hive_replication.load.replica.owners import owner_on_target
 from hive_replication.load.replica.state import CHECKPOINT, is_state
 from hive_replication.load.replica.view_rewriting import rewritten
 from hive_replication.load.replica.view_text import CannotRewrite, with_database
+from hive_replication.metastore.avro import SCHEMA_URL
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import is_statistic
 from hive_replication.metastore.types import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
+from hive_replication.storage.boundary import qualified
 
 _KINDS = {PrincipalType.ROLE: "role", PrincipalType.GROUP: "group"}
 _QUOTED = re.compile(r"`(\w+)`")
@@ -111,7 +113,8 @@ def _places(thing: Table | Partition) -> dict[str, str]:
 
 def _is_mapped(aspect: str, value: str, source_roots: Sequence[str]) -> bool:
     """Whether loads write another value for one of the source, of which they map what begins with a root."""
-    named = any(_names(value, root) for root in source_roots)
+    follows = not value.startswith("/") or aspect.lower().endswith(f" {SCHEMA_URL}")
+    named = any(_names(qualified(value, root) if follows else value, root) for root in source_roots)
     return named and aspect.startswith(("parameter ", "serde parameter ")) and not _is_text(aspect, value, source_roots)
 
 

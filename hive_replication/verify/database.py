@@ -13,6 +13,7 @@ from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.dump.functions import function_record, why_left_out
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source import Source, why_skipped
+from hive_replication.dump.source_boundary import ANYWHERE
 from hive_replication.dump.statistics import with_statistics
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.events.event_records import function_name
@@ -208,7 +209,9 @@ class _Comparison:
 
         Of functions that are left out, and of those without resources, operators make the target's themselves.
         """
-        records = [function_record(self._side, function, NOTHING_KEPT) for function in self._source.functions().values()]
+        boundary = replace(ANYWHERE, beside=self._side.database(self._source.database).locationUri or "")
+        found = self._source.functions().values()
+        records = [function_record(self._side, function, NOTHING_KEPT, boundary) for function in found]
         owners = self._side.policy.owners
         replicated = {record.name: record for record in records if not why_left_out(record.function, record.files)}
         ours = {name: owned_on_target(record.function, owners) for name, record in replicated.items()}

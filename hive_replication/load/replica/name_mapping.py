@@ -231,8 +231,10 @@ class NameMapping:
             old: the object's own directory on the source.
             new: that directory on the target, "" if it is not known yet.
         """
-        if not (value + "/").startswith(self.source_roots):
+        whole = value if value.startswith("/") else qualified(value, self.source_location)
+        if not (whole + "/").startswith(self.source_roots):
             return value
+        value = whole
         if old and new and _below(value + "/", old) is not None:
             return new + value[len(old) :]
         below = _below(value + "/", self.source_location)

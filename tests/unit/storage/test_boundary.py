@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from hive_replication.dump.functions import with_stores
 from hive_replication.dump.source_boundary import SourceBoundary, not_its_own, source_boundary
 from hive_replication.events.files import FileRef
 from hive_replication.metastore.types import Database, Function, ResourceUri, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Policy
-from hive_replication.storage.boundary import EVERYWHERE, Boundary
+from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
 
 WAREHOUSE = "hdfs://src:8020/warehouse"
 DB = f"{WAREHOUSE}/sales.db"
@@ -113,6 +114,32 @@ def test_resources_of_functions_are_objects_too(uri: str) -> None:
     assert "the resource of the function f" in source().why_outside(
         Function(functionName="f", resourceUris=[ResourceUri(uri=uri)])
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "whole"),
+    [
+        ("/x", "hdfs://src:8020/x"),
+        ("hdfs:///x/y", "hdfs://src:8020/x/y"),
+        ("hdfs:/x", "hdfs://src:8020/x"),
+        ("HDFS:///x", "hdfs://src:8020/x"),
+        *((same, same) for same in ("hdfs://other/x", "hdfs:////x", "s3a:///x", "file:///x", "hdfs://", "x", "")),
+    ],
+)
+def test_paths_that_name_no_store_lie_on_that_of_the_database(path: str, whole: str) -> None:
+    assert qualified(path, DB) == whole
+    assert qualified(path, "") == path
+    assert qualified("file:///x", "file:///w") == "file:///x"
+
+
+@pytest.mark.parametrize("allowed", ["hdfs:///udfs", "hdfs://src:8020/udfs"])
+def test_resources_and_schemas_may_name_no_store(allowed: str) -> None:
+    """``USING JAR 'hdfs:///udfs/f.jar'``, as Hive's manual has it, was held whatever the policy named."""
+    made = Function(functionName="f", resourceUris=[ResourceUri(uri="hdfs:///udfs/f.jar"), ResourceUri(uri="/udfs/g.jar")])
+    named = table(parameters={"avro.schema.url": "hdfs:///udfs/a.avsc"})
+    assert [source(allowed).why_outside(one) for one in (made, named)] == ["", ""]
+    assert "hdfs://src:8020/udfs/a.avsc lies outside" in source().why_outside(named)
+    assert [one.uri for one in with_stores(made, DB).resourceUris or ()] == ["hdfs://src:8020/udfs/f.jar", "/udfs/g.jar"]
 
 
 def test_the_default_database_does_not_hold_the_other_ones() -> None:

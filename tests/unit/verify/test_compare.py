@@ -190,6 +190,13 @@ def test_the_dump_of_a_bootstrap_may_lie_at_the_source() -> None:
     assert compared(table(SOURCE), table(TARGET, **{CHECKPOINT: f"{SOURCE}/repl/dumps/sales/1"})) == ()
 
 
+@pytest.mark.parametrize("uri", ["/schemas/t.avsc", "hdfs:///schemas/t.avsc"])
+def test_schemas_that_name_no_store_are_others_on_the_target(uri: str) -> None:
+    theirs = table(TARGET, **{"avro.schema.url": f"{TARGET}/t.avsc"})
+    assert compared(table(SOURCE, **{"avro.schema.url": uri}), theirs) == ()
+    assert len(compared(table(SOURCE, note="/schemas/t.avsc"), table(TARGET, note="x"))) == 1
+
+
 def test_paths_of_the_source_are_others_on_the_target() -> None:
     ours = table(SOURCE, sd=descriptor(SOURCE, path=f"{SOURCE}/warehouse/t"), **{"avro.schema.url": f"{SOURCE}/t.avsc"})
     theirs = table(TARGET, sd=descriptor(TARGET, path=f"{TARGET}/warehouse/t"), **{"avro.schema.url": f"{TARGET}/t.avsc"})

@@ -404,14 +404,16 @@ def test_a_constraint_is_dropped_by_its_name() -> None:
     assert only(lane).kind == "DropConstraint"
 
 
-def test_a_function_comes_with_its_resources() -> None:
+@pytest.mark.parametrize("named", ["hdfs://src/w/db.db/f.jar", "hdfs:///w/db.db/f.jar"])
+def test_a_function_comes_with_its_resources(named: str) -> None:
     uri = "hdfs://src/w/db.db/f.jar"
-    image = Function(functionName="F", dbName="db", className="C", resourceUris=[ResourceUri(resourceType=1, uri=uri)])
+    image = Function(functionName="F", dbName="db", className="C", resourceUris=[ResourceUri(resourceType=1, uri=named)])
     event = r.CreateFunction(9, 0, "CREATE_FUNCTION", "db", "", function="f", after=image)
     row = r.Notification(9, 0, "CREATE_FUNCTION", "db", "", "{}")
     lane, nothing = lane_on(Target()), Replica("f()", present=False, state_id=0, found_as="")
     handlers()["CREATE_FUNCTION"](lane, WindowEvent(row, event, (FileGroup("", (FileRef(uri),)),)), nothing)
     assert [file.uri for _, content in only(lane).contents for file in content.files] == [uri]
+    assert [one.uri for one in only(lane).image.resourceUris] == ["hdfs://dst/w/db.db/.repl/functions/db/f/9/f.jar"]
     superseded = lane_on(Target(), gone={(9, ""): 11})
     handlers()["CREATE_FUNCTION"](superseded, WindowEvent(row, event, (FileGroup("", (FileRef(uri),)),)), nothing)
     assert (superseded.operations, len(superseded.skipped)) == ([], 1)

@@ -19,6 +19,7 @@ from hive_replication.metastore.types import (
     StorageDescriptor,
     Table,
 )
+from hive_replication.storage.boundary import qualified
 
 MAPPING = NameMapping(
     source="uuid/sales",
@@ -147,6 +148,8 @@ def test_the_image_of_a_partition() -> None:
         ("hdfs://src:8020/w/sales.db", "hdfs://dst:8020/t/copy.db"),
         ("hdfs://src:8020/w/sales.db/t/schema.avsc", "hdfs://dst:8020/t/copy.db/t/schema.avsc"),
         ("hdfs://src:8020/schemas/a.avsc", "hdfs://dst:8020/t/copy.db/.repl/external/schemas/a.avsc"),
+        ("hdfs:///w/sales.db/t/x", "hdfs://dst:8020/t/copy.db/t/x"),
+        ("s3a:///x", "s3a:///x"),
         ("hdfs://src-old:8020/x", "hdfs://dst:8020/t/copy.db/.repl/external/x"),
     ],
 )
@@ -212,6 +215,8 @@ SCHEMAS = "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/of=copy-62867a2a"
         ("hdfs://src:8020/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
         ("hdfs://src:8020/w/sales.db/t/_s/a.avsc", f"{SCHEMAS}/at=src_8020/w/sales.db/t/_s/a.avsc"),
         ("/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
+        ("hdfs:///schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
+        ("hdfs:/schemas/a.avsc", f"{SCHEMAS}/at=src_8020/schemas/a.avsc"),
         ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", f"{SCHEMAS}/at=src_8020/s/a"),
         ("hdfs://src:8020/w/x.db/.repl/external/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
         ("hdfs://src:8020/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
@@ -224,7 +229,7 @@ def test_files_with_schemas_have_a_place_apart_from_all_data(uri: str, place: st
     source.sd.serdeInfo.parameters["Avro.Schema.Url"] = uri
     image = MAPPING.new_table(source, 1)
     assert (image.parameters["avro.schema.url"], image.sd.serdeInfo.parameters["Avro.Schema.Url"]) == (place, place)
-    whole = f"hdfs://src:8020{uri}" if uri.startswith("/") else uri
+    whole = qualified(uri, "hdfs://src:8020/")
     assert MAPPING.schema_files(source) == ({place: whole} if place != uri else {})
     assert replace(MAPPING, metadata_only=True).schema_files(source) == {}
     outside = replace(MAPPING, external_root="hdfs://dst:8020/ext").schema_files(source)
