@@ -9,6 +9,7 @@ from hive_replication.dump.format.record_types import FunctionRecord, PartitionR
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
@@ -81,10 +82,12 @@ def load_objects(session: Session, *, repair: bool) -> None:
     end_transactions(session)
     known = KnownObjects(session.target.metastore, session.database, session.state)
     session.progress = parts = PartsOfLoad(session.progress, session.reader.number_of_objects)
-    lanes = _lanes(session, records, known, parts, repair=repair, whole_database=whole_database)
+    kept = KeptWithRebuilt(session)
+    lanes = kept.watched(_lanes(session, records, known, parts, repair=repair, whole_database=whole_database))
     batches = in_batches(lanes, None if session.dry else _MOST)
     parts.carry_out(batches, lambda batch: _carry_out(session, SegmentPlan(tuple(batch)), known))
-    _carry_out(session, SegmentPlan(tuple(_foreign_keys(session, records)), _alters(session, repair=repair)), known)
+    _carry_out(session, SegmentPlan(tuple(keys := _foreign_keys(session, records)), _alters(session, repair=repair)), known)
+    kept.give_back({lane.names[0] for lane in keys})
     _finish(session, records, repair=repair, whole_database=whole_database)
 
 

@@ -190,6 +190,15 @@ class Constraints(Calls):
         except NotFound:
             return ()
 
+    def foreign_keys_to(self, db: str, table: str) -> tuple[Constraint, ...]:
+        """Foreign keys that point at a table, of whatever database."""
+        request = ttypes.ForeignKeysRequest(db, table, None, None, _CATALOG)
+
+        def read(client: Client) -> list[Any]:
+            return self._dialect.known("get foreignKeys", lambda: client.get_foreign_keys(request).foreignKeys or [], [])
+
+        return grouped("fks", self.call(f"get foreignKeys to {db}.{table}", read))
+
     def add_constraint(self, db: str, constraint: Constraint) -> None:
         """Adds a constraint to a table.
 

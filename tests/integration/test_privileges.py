@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hive_metastore.ttypes import HiveObjectRef, HiveObjectType
+from hive_metastore.ttypes import FieldSchema, HiveObjectRef, HiveObjectType, SQLForeignKey, SQLPrimaryKey
 
 import hive_replication
 from hive_replication.cli.main import run
@@ -24,9 +24,11 @@ from hive_replication.load.privileges.replicate import Replica, replicate_privil
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.client import Metastore
+from hive_replication.metastore.constraints import Constraint
 from hive_replication.metastore.privileges import Grant, Membership, Principal, Securable
 from hive_replication.metastore.types import PrincipalType, Table, copy_of
 from hive_replication.policy.privileges import Privileges
+from hive_replication.repair import repair
 from resources.embedded.cluster import Cluster, Side
 from resources.embedded.policy import policy, save_policy
 from tests.origin import TEXT, Origin
@@ -181,6 +183,33 @@ def test_grants_follow_their_objects(pair: Pair) -> None:
         {f"role {dr} SELECT etl_dr*", "user alice_dr INSERT etl_dr"},
     )
     assert pair.shown(Securable("plain")) == {"role public SELECT etl_dr", "user bob UPDATE etl_dr*"}
+
+
+def test_a_table_that_is_made_anew_keeps_grants_of_the_target_and_foreign_keys_to_it(pair: Pair) -> None:
+    """Both went with the table that was dropped, and nothing said so."""
+    pair.step()
+    primary = Constraint("pks", (SQLPrimaryKey("", "plain", "a", 1, "pk", False, False, True, "hive"),)).on(pair.replica, "plain")
+    foreign = Constraint("fks", (SQLForeignKey("", "", "a", "", "", "a", 1, 0, 0, "fk", "pk", False, False, True, "hive"),))
+    foreign = foreign.on(pair.replica, "orders", "plain")
+    there = pair.target.table(pair.replica, "plain")
+    assert there is not None
+    there.partitionKeys = [FieldSchema("ds", "string", None)]  # it cannot be altered into the source's table
+    pair.target.drop_table(pair.replica, "plain")
+    pair.target.create_table(there)
+    origin = pair.source
+    origin.add_constraint(pair.database, primary.on(pair.database, "plain"))
+    for one in (primary, foreign):
+        pair.target.add_constraint(pair.replica, one)
+    pair.target.grant(pair.replica, [granted(user("dr"), on=Securable("plain"), option=True), granted(user("dr"))])
+    source, target = pair.connection.source, pair.connection.target
+    repaired = repair(source, target, pair.connection.store, pair.connection.copier, pair.database, "plain")
+    assert (repaired.report.held, repaired.report.skipped) == ((), ())
+    found = pair.target.table(pair.replica, "plain")
+    assert found is not None
+    assert not found.partitionKeys
+    assert [one.name for one in pair.target.foreign_keys_to(pair.replica, "plain")] == ["fk"]
+    assert [one.name for one in pair.target.constraints(pair.replica, "orders")] == ["fk"]
+    assert (pair.shown(Securable("plain")), pair.shown()) == ({"user dr SELECT etl*"}, {"user dr SELECT etl"})
 
 
 def test_what_the_source_does_not_have_is_revoked_by_setting(pair: Pair) -> None:

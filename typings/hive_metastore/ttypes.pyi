@@ -476,7 +476,12 @@ class PrimaryKeysResponse(_Struct):
 
 class ForeignKeysRequest(_Struct):
     def __init__(
-        self, parent_db_name: str | None, parent_tbl_name: str | None, foreign_db_name: str, foreign_tbl_name: str, catName: str
+        self,
+        parent_db_name: str | None,
+        parent_tbl_name: str | None,
+        foreign_db_name: str | None,
+        foreign_tbl_name: str | None,
+        catName: str,
     ) -> None: ...
 
 class ForeignKeysResponse(_Struct):

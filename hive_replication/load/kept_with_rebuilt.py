@@ -1,0 +1,86 @@
+"""What the target's metastore drops with a table that a load makes anew: foreign keys of other tables to it, and grants on it.
+
+It is read before the drop, and given back when the new table is there. A load that is killed in between does not do so: `verify`
+names the foreign keys, which a repair of the tables that have them brings back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.constraints import SetConstraints
+from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.report import Skipped
+from hive_replication.load.session import Session
+from hive_replication.logs import about
+from hive_replication.metastore.constraints import Constraint
+from hive_replication.metastore.faults import MetastoreError
+from hive_replication.metastore.privileges import Grant
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class KeptWithRebuilt:
+    """Foreign keys to tables that a load of objects makes anew, and grants on them."""
+
+    session: Session
+    _keys: dict[str, tuple[Constraint, ...]] = field(default_factory=dict[str, tuple[Constraint, ...]])
+    _grants: dict[str, list[Grant]] = field(default_factory=dict[str, list[Grant]])
+
+    def watched(self, lanes: Iterable[LanePlan]) -> Iterator[LanePlan]:
+        """Lanes before they are carried out."""
+        for lane in lanes:
+            made = {one.table for one in lane.operations if isinstance(one, op.CreateTable)}
+            for name in sorted({one.table for one in lane.operations if isinstance(one, op.DropTable)} & made):
+                self._read(name)
+            yield lane
+
+    def _read(self, table: str) -> None:
+        target, database = self.session.target, self.session.database
+        if self.session.dry:
+            return
+        self._keys[table] = target.metastore.foreign_keys_to(database, table)
+        try:
+            found = target.metastore.grants(database, [table], target.threads)
+        except MetastoreError as error:  # as where only HiveServer2 may ask
+            _LOG.warning("grants on it cannot be read, and go with it: %s", error, extra=about(database, table))
+            found = []
+        self._grants[table] = [one for one in found if one.on.table == table]
+
+    def give_back(self, settled: Collection[str]) -> None:
+        """Adds them again, after the lanes.
+
+        Args:
+            settled: tables whose foreign keys were those of the dump a moment ago.
+        """
+        session = self.session
+        there = set(session.target.metastore.table_names(session.database)) if self._keys else set[str]()
+        for table, keys in self._keys.items():
+            for key in keys:
+                if key.table != table and not (key.database == session.database and key.table in settled):
+                    self._add(table, key)
+            for grant in self._grants[table] if table in there else ():
+                self._grant(grant)
+
+    def _add(self, table: str, key: Constraint) -> None:
+        operation = SetConstraints(self.session.reader.header.to_evid, key.table, (key,))
+        try:
+            operation.carry_out(self.session.target, key.database)
+        except MetastoreError as error:
+            child = object_name(key.database, key.table)
+            self._left(child, f"its foreign key {key.name} went when {table} was made anew; repair {child}: {error}")
+
+    def _grant(self, grant: Grant) -> None:
+        try:
+            self.session.target.metastore.grant(self.session.database, [grant])
+        except MetastoreError as error:  # of a partition that did not come, for one
+            what = grant.on.of(self.session.database)
+            self._left(what, f"{grant.privilege} of {grant.to} on it went when the table was made anew: {error}")
+
+    def _left(self, what: str, reason: str) -> None:
+        self.session.skipped.append(Skipped(self.session.reader.header.to_evid, what, reason))
