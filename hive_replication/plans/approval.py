@@ -15,7 +15,8 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import TypeAdapter
@@ -142,7 +143,7 @@ class Approvals:
         names = {paths.name(status.uri) for status in self._files(database)}
         for name in sorted(name for name in names if name.endswith(".json") and not name.startswith(".")):
             try:
-                planned = _PLANNED.validate_python(parsed(self._storage.read(self._uri(database, name), most=_MOST), most=_MOST))
+                planned = self._read(self._uri(database, name))
                 if name != f"{planned.window}.json":
                     raise ValueError(f"it is of the window {planned.window}")  # noqa: TRY301
                 if (planned.source, planned.target) != self._pair:
@@ -155,6 +156,14 @@ class Approvals:
             mark = _mark(planned)
             return replace(planned, approved=self._approved(database, planned) if mark in names else "")
         return None
+
+    def dumps(self) -> Iterator[str]:
+        """Directories of the dumps that planned windows wait with, of all policies with this dump root: retention keeps them."""
+        for directory in self._storage.ls(self._root):
+            for file in self._storage.ls(directory.uri):
+                if file.uri.endswith(".json"):
+                    with suppress(FileNotFoundError, ValueError):  # withdrawn meanwhile; unreadable ones are planned again
+                        yield self._read(file.uri).directory
 
     def approve(self, database: str, window: str, by: str) -> PlannedWindow:
         """Approves exactly the window that waits.
@@ -185,6 +194,9 @@ class Approvals:
     def withdraw(self, database: str, window: str) -> None:
         """Deletes a planned window, so that it is planned again."""
         self._storage.delete(self._uri(database, f"{window}.json"))
+
+    def _read(self, uri: str) -> PlannedWindow:
+        return _PLANNED.validate_python(parsed(self._storage.read(uri, most=_MOST), most=_MOST))
 
     def _files(self, database: str) -> Iterable[FileStatus]:
         return self._storage.ls(self._directory(database))

@@ -10,6 +10,7 @@ import dagster as dg
 
 from hive_replication.errors import BadRequest, Refused, ReplicationError, Unreachable
 from hive_replication.load.retention.sweep import Swept, sweep
+from hive_replication.plans.approval import Approvals
 from hive_replication.policy import Policy
 from hive_replication.units import size, when
 from repl_assets.catalog.keys import AFTER_OTHERS, POLICY_TAG, Names
@@ -80,11 +81,12 @@ def _sweep(engine: Engine, policy: Policy, *, dry_run: bool) -> tuple[list[tuple
     """Sweeps all databases; those that are being loaded, do not exist yet, or cannot be swept are left for the next run."""
     swept: list[tuple[str, Swept]] = []
     left: list[tuple[str, str]] = []
-    connection = engine.connection
+    target, store = engine.connection.target, engine.connection.store
     with as_dagster_failure():
+        planned = Approvals.of(policy).dumps
         for name in sorted(set(policy.databases.values())):
             try:
-                swept += [(name, one) for one in sweep(connection.target, name, connection.store, dry_run=dry_run)]
+                swept += [(name, one) for one in sweep(target, name, store, planned=planned, dry_run=dry_run)]
             except Unreachable:
                 raise
             except ReplicationError as reason:

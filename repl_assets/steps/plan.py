@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from hive_replication.errors import BadRequest
 from hive_replication.load.command import plan_load
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.plans import PlanReport, as_html, as_markdown, plan_report
@@ -67,7 +68,7 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
     policy takes other tables than the replica was made with: a window that brings no events brings that change.
 
     Raises:
-        Failure: the window is not approved, or its load would now do more than was planned.
+        Failure: the window is not approved, its load would now do more than was planned, or its dump is gone.
     """
     if not specs.policy.approval:
         return None
@@ -84,7 +85,11 @@ def approved_dump(specs: Specs, engine: Engine, database: str, window: Window) -
             f"or hive-repl approve {database} {window}"
         )
     with as_dagster_failure():
-        plan = _plan(engine, database, planned.directory, planned.kind)
+        try:
+            plan = _plan(engine, database, planned.directory, planned.kind)
+        except BadRequest:  # no try finds the dump again: it is dumped and planned anew
+            approvals.withdraw(target, str(window))
+            raise
         added = sorted(set(steps(plan)) - set(planned.steps))
         if added:
             approvals.withdraw(target, str(window))

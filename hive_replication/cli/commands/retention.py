@@ -30,17 +30,20 @@ def retention(
     Never touches what a location of the target database points at.
     """
     from hive_replication.load.retention.sweep import Swept, sweep
+    from hive_replication.plans.approval import Approvals
 
     chosen = settings(context, config, json)
     connection = chosen.connect()
-    names = [database] if database else list(connection.target.policy.databases.values())
+    target, store = connection.target, connection.store
+    planned = Approvals.of(target.policy).dumps
+    names = [database] if database else list(target.policy.databases.values())
     with shown() as progress:
         swept: list[tuple[str, Swept]] = []
         refused: dict[str, str] = {}
         failed = False
         for name in names:
             try:
-                done = sweep(connection.target, name, connection.store, dry_run=dry_run, progress=progress)
+                done = sweep(target, name, store, planned=planned, dry_run=dry_run, progress=progress)
                 swept += [(name, one) for one in done]
             except Unreachable:
                 raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
@@ -39,6 +39,7 @@ def sweep(
     database: str,
     store: DumpStore | None = None,
     *,
+    planned: Callable[[], Iterable[str]] = tuple,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> list[Swept]:
@@ -48,6 +49,7 @@ def sweep(
         target: the target side.
         database: target database; if it does not exist, its directories from before it was dropped are swept.
         store: the store of its dumps; None keeps all dumps.
+        planned: tells the dumps of windows that wait for approval, which are kept.
         dry_run: only report what would be done.
         progress: shows the progress.
 
@@ -58,7 +60,7 @@ def sweep(
         Refused: there is something to do, and a load of the database is running.
         BadRequest: the target has no such database, and no directory of it from before a drop.
     """
-    sweeper = _Sweeper(target, database, progress or Silent())
+    sweeper = _Sweeper(target, database, planned, progress or Silent())
     for removals in sweeper.rounds(store):
         if dry_run:
             sweeper.swept += [removal.swept for removal in removals]
@@ -68,9 +70,9 @@ def sweep(
 
 
 class _Sweeper:
-    def __init__(self, target: Target, database: str, progress: Progress) -> None:
+    def __init__(self, target: Target, database: str, planned: Callable[[], Iterable[str]], progress: Progress) -> None:
         self._target, self._storage, self._database = target, target.storage, database
-        self._progress = progress
+        self._planned, self._progress = planned, progress
         now, policy = time.time(), target.policy
         self._grace, self._expiry = now - policy.grace_seconds, now - policy.retention_seconds
         self._removals = Removals(self._storage, self._expiry)
@@ -233,7 +235,7 @@ class _Sweeper:
                     yield self._removals.deletion("dropped database", uri, unused=True)
 
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
-        """Dumps that are loaded, or of a database that is gone, and unfinished dumps of long ago."""
+        """Dumps that are loaded, or of a database that is gone, and unfinished dumps of long ago; none of a planned window."""
         names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
         for directory in (one for name in names for one in store.dumps(name)):
             try:
@@ -246,9 +248,9 @@ class _Sweeper:
             def is_due(in_use: InUse, directory: str = directory, source: str = source, end: int = end) -> bool:
                 state = in_use.state
                 loaded = source == state.source and covers(state.last_id, end)
-                return (loaded or not state.source) and state.checkpoint != directory
+                return (loaded or not state.source) and state.checkpoint != directory and directory not in self._planned()
 
-            if is_due(InUse(Locations(()), self._state)) and header.created < self._expiry:
+            if header.created < self._expiry and is_due(InUse(Locations(()), self._state)):
                 yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))
         for directory in (one for name in names for one in store.unfinished(name, self._expiry)):
             yield Removal(Swept("dump", directory, "", 0), lambda _: True, lambda directory=directory: store.remove(directory))

@@ -10,6 +10,7 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 
+from hive_replication.errors import BadRequest
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.report import Collapsed
 from hive_replication.plans import PlanReport
@@ -107,6 +108,20 @@ def test_a_load_that_would_do_more_than_planned_withdraws_the_approval(
     approvals.approve("sales_copy", "100-200", "jo")
     steps_now.append("sales.orders: held at event 160")
     with pytest.raises(dg.Failure, match=r"changed since it was approved.*also sales\.orders: held at event 160"):
+        approved_dump(specs, engine(), "sales", WINDOW)
+    assert approvals.waiting("sales_copy") is None
+
+
+def test_a_plan_whose_dump_is_gone_is_withdrawn(specs: Specs, approvals: Approvals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tick loaded it again, and it was never planned again."""
+
+    def gone(*_: object) -> None:
+        raise BadRequest("there is no dump at hdfs://d/1")
+
+    monkeypatch.setattr(plan, "_plan", gone)
+    approvals.wait("sales_copy", PLANNED)
+    approvals.approve("sales_copy", "100-200", "jo")
+    with pytest.raises(dg.Failure, match="there is no dump"):
         approved_dump(specs, engine(), "sales", WINDOW)
     assert approvals.waiting("sales_copy") is None
 

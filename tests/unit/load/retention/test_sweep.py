@@ -26,6 +26,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
+from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
 from hive_replication.storage import Denied, FileStatus, Storage, paths
@@ -353,6 +354,28 @@ def test_dumps_of_a_dropped_database_are_kept_for_the_retention_time(
     assert target.storage.exists(dump) == begun_again
     if not begun_again:
         assert store.dumps("sales") == store.unfinished("sales", time.time() + 1) == []
+
+
+@pytest.mark.parametrize("pair", [("s", "t"), ("s", "other")], ids=["own", "another policy's"])
+@pytest.mark.parametrize("there", [False, True], ids=["no replica yet", "its events are applied"])
+def test_the_dump_of_a_window_that_waits_for_approval_is_kept(
+    target: Target, monkeypatch: pytest.MonkeyPatch, pair: tuple[str, str], there: bool
+) -> None:
+    """It was deleted, so that the load failed once it was approved, for ever."""
+    root = target.policy.dump_root
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 9, 9, 0, "", time.time())
+    dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(2)]
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state) if there else None
+    approvals = Approvals(store.storage, root, pair=pair)
+    approvals.wait("sales", PlannedWindow("9-9", dumps[0], "incremental", 0, time.time(), "nothing", ()))
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    sweep(target, "sales", store, planned=approvals.dumps)
+    assert [target.storage.exists(one) for one in dumps] == [True, False]
+    approvals.withdraw("sales", "9-9")
+    sweep(target, "sales", store, planned=approvals.dumps)
+    assert not target.storage.exists(dumps[0])
 
 
 def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
