@@ -116,7 +116,7 @@ def reports(connection: Connection, window: str, name: str | None = None) -> tup
     require_answers(store.storage, PATIENCE)
     found: list[Report] = []
     for database in databases:
-        records = RecordStore(store.storage, store.root, database)
+        records = RecordStore.of(policy, store, database)
         found += [Report(record, records) for record in records.find(window)]
     if not found:
         raise BadRequest(f"no load of the window {window} is kept; hive-repl history shows the loads of a database")

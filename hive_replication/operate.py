@@ -279,7 +279,7 @@ def _keep(connection: Connection, record: Record) -> None:
     except Unreachable as error:
         _LOG.warning("the record of the %s could not be kept: %s", record.action, error)
         return
-    RecordStore(store.storage, store.root, record.database).keep(record)
+    RecordStore.of(connection.target.policy, store, record.database).keep(record)
 
 
 def _state(target: Target, database: str) -> ReplicaState:

@@ -43,7 +43,7 @@ def history(connection: Connection, target_database: str, most: int | None = Non
     """
     store = connection.store
     require_answers(store.storage, PATIENCE)
-    records = RecordStore(store.storage, store.root, target_database).newest(most)
+    records = RecordStore.of(connection.target.policy, store, target_database).newest(most)
     found = connection.target.metastore.database(target_database)
     if found is None and not records:
         raise BadRequest(f"the target has no replica {target_database!r}, and no record of one is kept")

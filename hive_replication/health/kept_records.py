@@ -62,5 +62,4 @@ class KeptRecords:
             return False
 
     def _of(self, target_database: str) -> RecordStore:
-        store = self.connection.store
-        return RecordStore(store.storage, store.root, target_database)
+        return RecordStore.of(self.connection.target.policy, self.connection.store, target_database)

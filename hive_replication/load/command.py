@@ -76,7 +76,7 @@ def repl_load(
     reader = prefix_of(opened(store, statement.directory), statement.to_evid)
     database, table = _names(statement, reader)
     work = _Load(target, statement, store, copier, reader, database, table, progress or Silent())
-    records = RecordStore(store.storage, store.root, database)
+    records = RecordStore.of(target.policy, store, database)
     records.prepare()
     record = _record(reader, database, table, repair=repair, only=only)
     try:

@@ -11,7 +11,6 @@ are not database parameters, since a bootstrap has no target database yet, and a
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import time
@@ -28,6 +27,7 @@ from hive_replication.load.operations.conflict_resolutions import Resolution
 from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.logs import about, reason
 from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.signing import SigningKey, signing_key
 from hive_replication.storage import FileStatus, Storage, paths
 from hive_replication.units import when
@@ -102,13 +102,12 @@ class Approvals:
 
     def __init__(self, storage: Storage, root: str, key: SigningKey | None = None, pair: tuple[str, str] = ("", "")) -> None:
         self._storage, self._root, self._key, self._pair = storage, f"{root.rstrip('/')}/.plans", key, pair
-        self._hash = hashlib.sha256("\0".join(pair).encode()).hexdigest()[:8]
 
     @classmethod
     def of(cls, policy: Policy) -> Approvals:
         """The planned windows of a policy. Nothing is read yet."""
-        root, pair = dump_root(policy), (policy.source.metastore, policy.target.metastore)
-        return cls(Storage((root,)), root.uri, signing_key(policy.signing_key), pair)
+        root = dump_root(policy)
+        return cls(Storage((root,)), root.uri, signing_key(policy.signing_key), policy.pair)
 
     def report(self, database: str, window: str, html: str, *, keep_seconds: float) -> str:
         """Writes the report of a window, and deletes old ones.
@@ -205,7 +204,7 @@ class Approvals:
         return f"{self._directory(database)}/{name}"
 
     def _directory(self, database: str) -> str:
-        return f"{self._root}/{database}-{self._hash}"
+        return f"{self._root}/{database}-{pair_hash(self._pair)}"
 
 
 def _signed(database: str, planned: PlannedWindow, text: str) -> bytes:

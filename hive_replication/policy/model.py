@@ -266,6 +266,11 @@ class Policy(Settings):
         return PolicyScope(self.tables, self.exclude, self.metadata_only, acid, self.filters(database), views)
 
     @property
+    def pair(self) -> tuple[str, str]:
+        """The metastores of source and target: another policy with the same dump root has others."""
+        return self.source.metastore, self.target.metastore
+
+    @property
     def replicates_materialized_views(self) -> bool:
         """Whether materialized views are replicated, as ordinary views."""
         return self.materialized_views == "definition"

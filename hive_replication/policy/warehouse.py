@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Annotated, Self
 
@@ -150,6 +151,11 @@ class Root(Settings):
         scheme, _, rest = self.uri.partition("://")
         authority = rest.partition("/")[0]
         return authority if scheme == "hdfs" and ":" not in authority else ""
+
+
+def pair_hash(pair: tuple[str, str]) -> str:
+    """Names the metastores of source and target where policies with one dump root keep what is theirs below it."""
+    return hashlib.sha256("\0".join(pair).encode()).hexdigest()[:8]
 
 
 class Warehouse(Settings):

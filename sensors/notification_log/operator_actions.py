@@ -48,7 +48,7 @@ def unobserved(
         if time.monotonic() > end:
             _LOG.warning("what was done by hand to %s is not shown: the storage of dumps lists slowly", database)
             continue
-        store = RecordStore(connection.store.storage, connection.store.root, target)
+        store = RecordStore.of(connection.target.policy, connection.store, target)
         try:
             records = store.newest(_MOST, since - _OVERLAP)
         except (ReplicationError, OSError):

@@ -171,7 +171,7 @@ def _observe_by_hand(
 def _marks(connection: Connection) -> Mapping[str, float]:
     """When an operator last changed each replica by hand, as far as the dump root answers."""
     try:
-        return last_asked(connection.store.storage, connection.store.root, connection.target.policy.databases.values())
+        return last_asked(connection.target.policy, connection.store)
     except (ReplicationError, OSError):
         return {}  # the run says why
 

@@ -128,7 +128,7 @@ def test_history_says_what_was_done_by_whom(warehouse: Warehouse, shell: Shell) 
     assert "no replica 'nosuch'" in shell("history", "nosuch", code=2)["error"]
     # Loads of earlier versions left no record: what their journals say stands in their place.
     store = warehouse.connection.store
-    for kept in RecordStore(store.storage, store.root, name).names():
+    for kept in RecordStore.of(warehouse.connection.target.policy, store, name).names():
         store.storage.delete(kept.uri)
     old = shell("history", name)["entries"]
     assert {one["by"] for one in old} == {""}
@@ -222,7 +222,7 @@ def test_names_that_are_nowhere_are_errors(warehouse: Warehouse, shell: Shell) -
 def test_retention_deletes_old_reports(warehouse: Warehouse, shell: Shell) -> None:
     filled(warehouse)
     name, store = warehouse.database, warehouse.connection.store
-    records = RecordStore(store.storage, store.root, name)
+    records = RecordStore.of(warehouse.connection.target.policy, store, name)
     (new,) = records.newest()
     old = replace(new, id="1000000000000" + new.id[13:], time=1e9)
     records.keep(old, LoadReport("dir", name, 1, 2))
@@ -301,5 +301,6 @@ def test_a_released_table_is_caught_up_by_the_next_tick(sensor: Sensor, tmp_path
         assert done[0]["evid"].value == start
     run_ids = [run.run_id for run in sensor.instance.get_runs()]
     store = sensor.connection.store
-    by = {record.by for record in RecordStore(store.storage, store.root, name).newest() if record.action == "window"}
+    records = RecordStore.of(sensor.policy, store, name).newest()
+    by = {record.by for record in records if record.action == "window"}
     assert by <= {f"Dagster run {run_id}" for run_id in run_ids}

@@ -1,7 +1,8 @@
-"""Records and reports below the dump root: ``.reports/.by-day/<target database>/<day>/<id>-<window>.json`` and ``.parquet``.
+"""Records and reports below the dump root: ``.reports/.by-day/<database>-<hash>/<day>/<id>-<window>.json`` and ``.parquet``.
 
-A directory for each day (UTC) keeps listings short: a storm leaves thousands of files a day. Earlier versions wrote to
-``.reports/<target database>``, which is read still.
+The database is the target's; the hash is of both metastores, since policies with one dump root may have targets of one name. A
+directory for each day (UTC) keeps listings short: a storm leaves thousands of files a day. Earlier versions wrote to
+``.by-day/<database>`` or ``.reports/<database>``, which are read still.
 
 The report is written before the record, so a record that names one can be trusted to have it. Nothing here fails a load: what
 cannot be written is a warning, and what cannot be read is left out.
@@ -20,11 +21,14 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
+from hive_replication.dump.format.interface import DumpStore
 from hive_replication.errors import BadRequest, ReplicationError
 from hive_replication.load.layout.directories import token_time
 from hive_replication.load.records.record import Record, record_of, record_text
 from hive_replication.load.report import LoadReport
 from hive_replication.logs import about
+from hive_replication.policy import Policy
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.storage import FileStatus, Storage, paths
 
 if TYPE_CHECKING:
@@ -63,13 +67,20 @@ class RecordStore:
         storage: of the dump root.
         root: the dump root.
         database: target database.
+        pair: the metastores of source and target.
     """
 
-    def __init__(self, storage: Storage, root: str, database: str) -> None:
+    def __init__(self, storage: Storage, root: str, database: str, pair: tuple[str, str]) -> None:
         self._storage = storage
-        reports, name = f"{root.rstrip('/')}/.reports", quote(database, safe="")
-        self._days, self._earlier = f"{reports}/.by-day/{name}", f"{reports}/{name}"
+        reports, name, earlier = f"{root.rstrip('/')}/.reports", _name(database, pair), quote(database, safe="")
+        self._days, self._earlier_days = f"{reports}/.by-day/{name}", f"{reports}/.by-day/{earlier}"
+        self._earlier = f"{reports}/{earlier}"
         self._mark = f"{_marks(root)}/{name}"
+
+    @classmethod
+    def of(cls, policy: Policy, store: DumpStore, database: str) -> RecordStore:
+        """The records of a target database of a policy, beside its dumps. Nothing is read yet."""
+        return cls(store.storage, store.root, database, policy.pair)
 
     def prepare(self) -> None:
         """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers."""
@@ -196,7 +207,8 @@ class RecordStore:
 
     def expired(self, before: float) -> list[FileStatus]:
         """Directories of days before a time, seconds since the epoch, and files of records of earlier versions from before it."""
-        days = [day for day in self._listed_days() if paths.name(day.uri) < _day(before)]
+        listed = (*self._listed_days(self._days), *self._listed_days(self._earlier_days))
+        days = [day for day in listed if paths.name(day.uri) < _day(before)]
         return days + [file for file, match in self._files(self._earlier) if token_time(match["id"]) < before]
 
     def _kept(self, directory: str) -> list[Kept]:
@@ -206,14 +218,15 @@ class RecordStore:
         return sorted(found, key=lambda one: one.id, reverse=True)
 
     def _directories(self, since: float) -> Iterator[str]:
-        """Directories of records from a time on, the newest day first; that of earlier versions last, where all are asked for."""
-        days = [day.uri for day in self._listed_days() if paths.name(day.uri) >= _day(since)]
+        """Directories of records from a time on, the newest day first; with all of them, those of earlier versions last."""
+        days = [day.uri for day in self._listed_days(self._days) if paths.name(day.uri) >= _day(since)]
         yield from reversed(days)
         if not since:
+            yield from reversed([day.uri for day in self._listed_days(self._earlier_days)])
             yield self._earlier
 
-    def _listed_days(self) -> list[FileStatus]:
-        return [one for one in self._storage.ls(self._days) if one.is_dir and _DAY.fullmatch(paths.name(one.uri))]
+    def _listed_days(self, place: str) -> list[FileStatus]:
+        return [one for one in self._storage.ls(place) if one.is_dir and _DAY.fullmatch(paths.name(one.uri))]
 
     def _files(self, directory: str) -> Iterator[tuple[FileStatus, re.Match[str]]]:
         """Files of records and reports, with what their names say."""
@@ -222,17 +235,21 @@ class RecordStore:
                 yield file, match
 
 
-def last_asked(storage: Storage, root: str, databases: Iterable[str]) -> dict[str, float]:
-    """When something was last done by hand to each of these target databases, seconds since the epoch; none where nothing was.
+def last_asked(policy: Policy, store: DumpStore) -> dict[str, float]:
+    """When something was last done by hand to each target database of a policy, seconds since the epoch; none where nothing was.
 
     Sensors look again when this changes: an undo that is released, or a pause, writes no event at the source. It takes one call.
 
     Raises:
         Unreachable: the dump root does not answer.
     """
-    names = {quote(database, safe=""): database for database in databases}
-    marks = ((names.get(paths.name(status.uri)), status.modified) for status in storage.ls(_marks(root)))
+    names = {_name(database, policy.pair): database for database in policy.databases.values()}
+    marks = ((names.get(paths.name(status.uri)), status.modified) for status in store.storage.ls(_marks(store.root)))
     return {database: modified for database, modified in marks if database is not None}
+
+
+def _name(database: str, pair: tuple[str, str]) -> str:
+    return f"{quote(database, safe='')}-{pair_hash(pair)}"
 
 
 def _day(moment: float) -> str:

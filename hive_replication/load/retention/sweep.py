@@ -260,7 +260,7 @@ class _Sweeper:
         days = self._target.policy.keep_reports_days
         if days is not None:
             removals, before = Removals(store.storage, self._expiry), time.time() - days * _DAY
-            for file in RecordStore(store.storage, store.root, self._database).expired(before):
+            for file in RecordStore.of(self._target.policy, store, self._database).expired(before):
                 yield removals.deletion("report", file.uri, known=None if file.is_dir else file.size)
 
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:

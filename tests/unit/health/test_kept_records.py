@@ -87,7 +87,7 @@ def test_a_replica_that_is_gone_is_an_alarm_by_its_records(
     connection = connected(policy, Metastores(replicas, source=True))
     store = connection.store
     record = Record(new_token(), action, "dr", "ann@gate", 50.0, outcome, window)
-    RecordStore(store.storage, store.root, "dr").keep(record)
+    RecordStore.of(policy, store, "dr").keep(record)
     replicas["dr"] = LEVEL
     assert open_alarms(connection, Reachable()) == ()
     del replicas["dr"]

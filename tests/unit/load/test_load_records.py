@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hive_replication.copy.tasks import CopyResult, CopyTask, Proof
+from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef
 from hive_replication.load.copied_files import Copies
@@ -17,13 +18,18 @@ from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore, last_asked
 from hive_replication.load.report import Held, LoadReport, Skipped, Touched, object_of
 from hive_replication.policy import Root
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.process import acting_as, actor
 from hive_replication.storage import Storage, paths
+from tests.lags import POLICY
+
+PAIR = ("thrift://s:9083", "thrift://t:9083")
+SALES = f"sales-{pair_hash(PAIR)}"
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> RecordStore:
-    return RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales")
+    return RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales", PAIR)
 
 
 def copied(name: str, evid: int = 7, number: int = 0) -> CopyResult:
@@ -100,7 +106,7 @@ def test_loads_are_found_by_their_window(store: RecordStore) -> None:
 
 def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_path: Path) -> None:
     kept = store.keep(record(), LoadReport("dir", "sales", 1, 9))
-    (json,) = (tmp_path / ".reports/.by-day/sales").glob("*/*.json")
+    (json,) = (tmp_path / f".reports/.by-day/{SALES}").glob("*/*.json")
     folder = json.parent
     (folder / f"{new_token()}-1-9.json").write_bytes(b"\xff{" + b"[" * 10_000)
     (folder / f"{new_token()}-1-9.json").write_bytes(b" " * (2 << 20))
@@ -119,36 +125,60 @@ def test_damaged_records_are_left_out_and_lead_nowhere(store: RecordStore, tmp_p
 
 
 def test_what_is_done_by_hand_is_noticed_by_one_look(tmp_path: Path) -> None:
-    storage, root = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri()
-    assert last_asked(storage, root, ["sales"]) == {}
-    RecordStore(storage, root, "sales").keep(replace(record(), by="Dagster run 1"), LoadReport("dir", "sales", 1, 9))
-    assert last_asked(storage, root, ["sales"]) == {}
-    RecordStore(storage, root, "sales").keep(record("release", ""))
-    first = last_asked(storage, root, ["sales", "other"])["sales"]
+    root = tmp_path.as_uri()
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    policy = POLICY.model_copy(update={"databases": {"sales": "sales", "o": "other"}})
+    other = policy.model_copy(update={"databases": {"o": "other"}})
+    sales = RecordStore.of(policy, store, "sales")
+    assert last_asked(policy, store) == {}
+    sales.keep(replace(record(), by="Dagster run 1"), LoadReport("dir", "sales", 1, 9))
+    assert last_asked(policy, store) == {}
+    sales.keep(record("release", ""))
+    first = last_asked(policy, store)["sales"]
     assert first > 0
-    assert last_asked(storage, root, ["other"]) == {}
+    assert last_asked(other, store) == {}
     time.sleep(0.01)
-    RecordStore(storage, root, "sales").keep(record("pause", ""))
-    assert last_asked(storage, root, ["sales", "other"])["sales"] > first
+    sales.keep(record("pause", ""))
+    assert last_asked(policy, store)["sales"] > first
+
+
+def test_policies_with_one_dump_root_keep_their_records_apart(tmp_path: Path) -> None:
+    """One's alarms told of the other's replica, and its retention deleted the other's reports."""
+    root = tmp_path.as_uri()
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    second = POLICY.target.model_copy(update={"metastore": "thrift://second:9083"})
+    ours, theirs = POLICY, POLICY.model_copy(update={"target": second})
+    kept = RecordStore.of(ours, store, "sales").keep(record(), LoadReport("dir", "sales", 1, 9))
+    RecordStore.of(ours, store, "sales").keep(record("pause", ""))
+    other = RecordStore.of(theirs, store, "sales")
+    assert other.newest() == other.find("1-9") == other.expired(time.time() + 2 * 86_400) == []
+    assert not other.had_replica()
+    assert last_asked(theirs, store) == {}
+    assert RecordStore.of(ours, store, "sales").find("1-9") == [kept]
+    assert RecordStore.of(ours, store, "sales").had_replica()
+    assert last_asked(ours, store).keys() == {"sales"}
 
 
 def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_path: Path) -> None:
     storage, root, day = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), 86_400
-    store = RecordStore(storage, root, "sales")
-    today, place = time.time(), tmp_path / ".reports/.by-day/sales"
+    store = RecordStore(storage, root, "sales", PAIR)
+    today, place = time.time(), tmp_path / f".reports/.by-day/{SALES}"
     ids = [f"{int((today - ago * day) * 1000):013d}{'0' * 8}" for ago in (0, 1, 2)]
     for one, window in zip(ids, ("20-30", "10-20", "1-10"), strict=True):
         store.keep(replace(record(window=window), id=one), LoadReport("dir", "sales", 1, 9))
-    newest, _, oldest = sorted(place.iterdir(), reverse=True)
+    newest, second, oldest = sorted(place.iterdir(), reverse=True)
     assert {one.name for one in newest.iterdir()} == {f"{ids[0]}-20-30.json", f"{ids[0]}-20-30.parquet"}
     earlier = tmp_path / ".reports/sales"
     oldest.rename(earlier)  # as they were before there were days
+    days = tmp_path / ".reports/.by-day/sales"
+    days.mkdir()
+    second = second.rename(days / second.name)  # as they were before policies with one dump root had theirs apart
     assert [one.window for one in store.newest()] == ["20-30", "10-20", "1-10"]
-    assert [one.window for one in store.newest(since=today - day)] == ["20-30", "10-20"]
+    assert [one.window for one in store.newest(since=today - day)] == ["20-30"]
     (found,) = store.find("1-10")
     assert sum(1 for _ in store.rows(found)) == 0
     assert {paths.name(one.uri) for one in store.expired(today)} == {
-        paths.name(place.as_uri()) for place in (sorted(place.iterdir())[0], *earlier.iterdir())
+        paths.name(place.as_uri()) for place in (second, *earlier.iterdir())
     }
     earlier.rename(tmp_path / "elsewhere")
     earlier.write_text("is not listed for what the days have")
@@ -158,7 +188,7 @@ def test_records_are_kept_by_days_and_those_of_earlier_versions_are_read(tmp_pat
 def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them were listed, one after the other, for each replica that is gone."""
     storage, root, day = Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), 86_400
-    store, listed = RecordStore(storage, root, "sales"), list[str]()
+    store, listed = RecordStore(storage, root, "sales", PAIR), list[str]()
     for ago, window in enumerate(("bootstrap-90", "20-30", *["10-20"] * 20)):
         token = f"{int((time.time() - ago * day) * 1000):013d}{'0' * 8}"
         store.keep(replace(record("bootstrap" if ago == 0 else "window", window), id=token, outcome="failed"))
@@ -170,16 +200,16 @@ def test_one_day_tells_that_there_was_a_replica(tmp_path: Path, monkeypatch: pyt
 
 def test_what_cannot_be_kept_fails_no_load(tmp_path: Path) -> None:
     (tmp_path / ".reports").write_text("in the way")
-    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales")
+    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "sales", PAIR)
     assert store.keep(record(), LoadReport("dir", "sales", 1, 9)).report == ""
 
 
 def test_names_of_databases_stay_below_their_place(tmp_path: Path) -> None:
-    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "a/../../b")
+    store = RecordStore(Storage((Root(uri=tmp_path.as_uri()),)), tmp_path.as_uri(), "a/../../b", PAIR)
     kept = store.keep(record(database="a/../../b"), LoadReport("dir", "b", 1, 9))
     assert store.newest() == [kept]
     assert sorted(one.name for one in (tmp_path / ".reports").iterdir()) == [".by-day", ".by-hand"]
-    assert [one.name for one in (tmp_path / ".reports/.by-day").iterdir()] == ["a%2F..%2F..%2Fb"]
+    assert [one.name for one in (tmp_path / ".reports/.by-day").iterdir()] == [f"a%2F..%2F..%2Fb-{pair_hash(PAIR)}"]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ from hive_replication.load.layout.directories import new_token
 from hive_replication.load.records import Record, RecordStore, last_asked
 from hive_replication.load.records.record import Action
 from hive_replication.policy import Root
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.storage import FileStatus, Storage
 from sensors.notification_log import operator_actions
 from sensors.notification_log.operator_actions import unobserved
+from tests.lags import POLICY
 
 DATABASES = {"sales": "sales_dr", "hr": "hr", "logs": "logs"}
 
@@ -38,20 +40,22 @@ class Site:
 
     def __init__(self, root: Path) -> None:
         self.storage, self.root = CountingStorage(root), root.as_uri()
-        policy = SimpleNamespace(databases=DATABASES)
+        self.policy = POLICY.model_copy(update={"databases": DATABASES})
         fake: Any = SimpleNamespace(
-            target=SimpleNamespace(policy=policy), store=SimpleNamespace(storage=self.storage, root=self.root)
+            target=SimpleNamespace(policy=self.policy), store=SimpleNamespace(storage=self.storage, root=self.root)
         )
         self.connection = cast("Connection", fake)
         self.asked, self.checked = 0.0, time.time() - 600
 
     def act(self, target: str, action: Action) -> None:
         time.sleep(0.01)
-        RecordStore(self.storage, self.root, target).keep(Record(new_token(), action, target, "ann@gate", time.time()))
+        RecordStore.of(self.policy, self.connection.store, target).keep(
+            Record(new_token(), action, target, "ann@gate", time.time())
+        )
 
     def look(self) -> list[tuple[str, str]]:
         """As a tick does."""
-        marks = last_asked(self.storage, self.root, DATABASES.values())
+        marks = last_asked(self.policy, self.connection.store)
         self.storage.listed.clear()
         found = unobserved(self.connection, marks, self.checked, self.asked, ())
         self.asked, self.checked = max(marks.values(), default=0.0), time.time()
@@ -70,7 +74,8 @@ def test_one_mark_is_one_listing(site: Site) -> None:
     site.act("sales_dr", "resume")
     assert site.look() == [("sales", "pause"), ("sales", "resume")]  # the first one is in what the cursor has
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    assert site.storage.listed == [".by-day/sales_dr", f".by-day/sales_dr/{today}"]
+    own = f".by-day/sales_dr-{pair_hash(POLICY.pair)}"
+    assert site.storage.listed == [own, f"{own}/{today}"]
     assert site.look() == []
     assert site.storage.listed == []
 

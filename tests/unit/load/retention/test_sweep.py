@@ -400,9 +400,9 @@ def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkey
 def test_reports_are_kept_for_as_long_as_the_policy_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     root = target.policy.dump_root
     store = TreeStore(Storage((Root(uri=root),)), root)
-    records = RecordStore(store.storage, root, "sales")
+    records = RecordStore.of(target.policy, store, "sales")
     kept = records.keep(Record(new_token(), "window", "sales", "ann@gate", 1.0, window="1-9"), LoadReport("d", "sales", 1, 9))
-    files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/.by-day/sales", hidden=True)}
+    files = {one.uri: one.size for one in store.storage.files(f"{root}/.reports/.by-day", hidden=True)}
     assert set(files) == {kept.report, f"{kept.report.removesuffix('.parquet')}.json"}
     after(monkeypatch, 2)
     assert sweep(target, "sales", store) == []  # the policy keeps all
