@@ -16,7 +16,7 @@ from repl_assets.checks.not_held import record_held
 from repl_assets.recording.metadata import dump_materializations, dump_metadata, load_metadata, text_of
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.steps.repair import NOT_REPAIRED
+from repl_assets.steps.repair import NOT_REPAIRED, Failures
 from repl_assets.typed import MaterializeResult
 
 
@@ -32,14 +32,16 @@ def dump_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
         backfill_policy=dg.BackfillPolicy.single_run(),
     )
     def dump_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
-        engine = connected_engine(context, names)
+        engine, failures = connected_engine(context, names), Failures(context.op_execution_context)
         for table in _selected(context, specs, database, "dump"):
-            result = _dump(engine, database.name, table, _partitions(context, specs.table(database, table, "dump")))
-            yield dg.MaterializeResult(
-                asset_key=names.table(database.name, table.name, "dump"),
-                metadata=dump_metadata(result),
-                data_version=dg.DataVersion(str(result.last_evid)),
-            )
+            with failures.of(table.name):
+                result = _dump(engine, database.name, table, _partitions(context, specs.table(database, table, "dump")))
+                yield dg.MaterializeResult(
+                    asset_key=names.table(database.name, table.name, "dump"),
+                    metadata=dump_metadata(result),
+                    data_version=dg.DataVersion(str(result.last_evid)),
+                )
+        failures.raise_any()
 
     return dump_tables
 
@@ -60,38 +62,43 @@ def load_tables_asset(specs: Specs, database: CatalogDatabase) -> dg.AssetsDefin
         pool=names.load_pool(database.name),
     )
     def load_tables(context: dg.AssetExecutionContext) -> Iterator[MaterializeResult]:
-        engine = connected_engine(context, names)
-        recorder = Recorder(context.op_execution_context, names, database.name, database.partitioned_tables)
-        failed: list[str] = []
-        for table in _selected(context, specs, database, "load"):
-            key = names.table(database.name, table.name, "dump")
-            partitions = _partitions(context, specs.table(database, table, "load"))
-
-            def dump(key: dg.AssetKey = key, table: CatalogTable = table, partitions: tuple[str, ...] | None = partitions) -> str:
-                return _dump_first(context, key, _dump(engine, database.name, table, partitions))
-
-            keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
-            directory, events, report = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
-            if report.held:
-                reasons = "; ".join(held.reason for held in report.held)
-                failed.append(f"{table.name} {NOT_REPAIRED} {reasons}")
-                context.log.error(failed[-1])
-            else:
-                yield dg.MaterializeResult(
-                    asset_key=names.table(database.name, table.name, "load"),
-                    metadata=load_metadata(report, names, database.name),
-                    data_version=dg.DataVersion(str(report.to_evid)),
-                )
-            # After the result: Dagster looks up the run's partitions for it, and recording may delete some.
-            for done in events:
-                recorder.record(done if report.held else _without_repaired(done, table.name, keys), done.directory)
-            if table.partition_keys and partitions is None and not report.held:
-                recorder.record(report, directory)
-        record_held(context.op_execution_context, engine, specs, database, repaired=True)
-        if failed:
-            raise dg.Failure("; ".join(failed))
+        engine, failures = connected_engine(context, names), Failures(context.op_execution_context)
+        try:
+            for table in _selected(context, specs, database, "load"):
+                with failures.of(table.name):
+                    yield from _repair(context, engine, specs, database, table)
+        finally:
+            record_held(context.op_execution_context, engine, specs, database, repaired=True)
+        failures.raise_any()
 
     return load_tables
+
+
+def _repair(
+    context: dg.AssetExecutionContext, engine: Engine, specs: Specs, database: CatalogDatabase, table: CatalogTable
+) -> Iterator[MaterializeResult]:
+    names, key = specs.names, specs.names.table(database.name, table.name, "dump")
+    recorder = Recorder(context.op_execution_context, names, database.name, database.partitioned_tables)
+    partitions = _partitions(context, specs.table(database, table, "load"))
+
+    def dump() -> str:
+        return _dump_first(context, key, _dump(engine, database.name, table, partitions))
+
+    keys = set(context.partition_keys) if _has_partitions(context) else set[str]()
+    directory, events, report = engine.repair(database.name, table.name, _dump_of_run(context, key) or dump(), dump)
+    if not report.held:
+        yield dg.MaterializeResult(
+            asset_key=names.table(database.name, table.name, "load"),
+            metadata=load_metadata(report, names, database.name),
+            data_version=dg.DataVersion(str(report.to_evid)),
+        )
+    # After the result: Dagster looks up the run's partitions for it, and recording may delete some.
+    for done in events:
+        recorder.record(done if report.held else _without_repaired(done, table.name, keys), done.directory)
+    if report.held:
+        raise dg.Failure(f"{table.name} {NOT_REPAIRED} {'; '.join(held.reason for held in report.held)}")
+    if table.partition_keys and partitions is None:
+        recorder.record(report, directory)
 
 
 def _selected(context: dg.AssetExecutionContext, specs: Specs, database: CatalogDatabase, stage: Stage) -> Iterator[CatalogTable]:

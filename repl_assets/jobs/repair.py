@@ -15,7 +15,7 @@ from repl_assets.checks.findings import EvaluationKey, last_failure, with_failed
 from repl_assets.checks.not_held import record_held
 from repl_assets.checks.table_checks import TableCheck, enabled_checks
 from repl_assets.steps.engine import Engine, as_dagster_failure, connected_engine
-from repl_assets.steps.repair import repair_table
+from repl_assets.steps.repair import Failures, repair_table
 from repl_assets.typed import log_evaluation, single_op_job
 
 
@@ -64,14 +64,11 @@ def _repair_held(context: dg.OpExecutionContext, engine: Engine, names: Names, d
         context.log.info(
             "no table of %s is held: name a table in the job's configuration to repair it all the same", database.name
         )
-    errors: list[str] = []
+    failures = Failures(context)
     for table in held:
-        try:
+        with failures.of(table):
             repair_table(context, engine, names, database, table)
-        except dg.Failure as failure:
-            errors.append(str(failure.description))
-    if errors:
-        raise dg.Failure("; ".join(errors))
+    failures.raise_any()
 
 
 def repair_job(specs: Specs, database: CatalogDatabase) -> dg.JobDefinition:

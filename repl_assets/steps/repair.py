@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import dagster as dg
 
+from hive_replication.errors import Unreachable
 from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplDump
 from repl_assets.catalog.catalog import CatalogDatabase
@@ -14,6 +18,37 @@ from repl_assets.steps.engine import Engine, as_dagster_failure
 
 #: What a failure says of a table that was not loaded, after its name: where it was held, its release mends it.
 NOT_REPAIRED = "is not repaired:"
+
+
+class Failures:
+    """What fails of single tables in a step: the others have their turn all the same, then the step fails.
+
+    Args:
+        context: the step's.
+    """
+
+    def __init__(self, context: dg.OpExecutionContext) -> None:
+        self._log, self._reasons = context.log, list[str]()
+
+    @contextmanager
+    def of(self, table: str) -> Generator[None]:
+        """Around the work on a table; servers that do not answer fail the step at once."""
+        try:
+            yield
+        except dg.Failure as failure:
+            if isinstance(failure.__context__, Unreachable):
+                raise
+            reason = str(failure.description)
+            self._reasons.append(reason if reason.startswith(f"{table} ") else f"{table}: {reason}")
+            self._log.error(self._reasons[-1])
+
+    def raise_any(self) -> None:
+        """Fails the step where a table failed."""
+        if not self._reasons:
+            return
+        if all(NOT_REPAIRED in one for one in self._reasons):
+            raise dg.Failure("; ".join(self._reasons))
+        raise dg.Failure("; ".join(one.replace(NOT_REPAIRED, "is held:") for one in self._reasons))
 
 
 def repair_table(

@@ -1,0 +1,84 @@
+"""Tables that an operator materializes together: one that cannot be repaired leaves the others their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from hive_replication import DumpResult
+from hive_replication.dump.format.record_types import DumpHeader, Scope
+from hive_replication.errors import BadRequest, ReplicationError, Unreachable
+from hive_replication.load.report import Held, LoadReport
+from hive_replication.metastore.types import Database
+from hive_replication.statements import ReplDump
+from repl_assets.assets import tables
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.specs import Specs
+from tests.lags import POLICY
+from tests.unit.repl_assets.test_dagster_definitions import table
+
+SPECS = Specs(POLICY)
+SALES = CatalogDatabase("sales", "", "", "", tuple(map(table, "abc")), ())
+GONE = BadRequest("the source has no table sales.b")
+
+
+class Run:
+    """A step over the tables a, b and c, of which b cannot be dumped, or is held."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: ReplicationError | None, held: str = "") -> None:
+        self.error, self.held, self.recorded = error, held, 0
+        engine = SimpleNamespace(dump=self.dump, repair=self.repair)
+        monkeypatch.setattr(tables, "connected_engine", lambda *_: engine)
+        monkeypatch.setattr(tables, "record_held", self.record_held)
+
+    def dump(self, statement: ReplDump, _: object) -> DumpResult:
+        if statement.table == "b" and self.error is not None:
+            raise self.error
+        header = DumpHeader("bootstrap", Scope("sales", statement.table), "uuid", Database(name="sales"), 9, 9, 0, "", 1.0)
+        return DumpResult(f"hdfs://d/{statement.table}", 9, header, 1, 0, 0, 0)
+
+    def repair(self, _: str, name: str, directory: str, __: Callable[[], str]) -> tuple[str, list[LoadReport], LoadReport]:
+        held = (Held((name,), 5, 8, "no space"),) if name in self.held else ()
+        return directory, [], LoadReport(directory, "sales", 1, 9, held=held)
+
+    def record_held(self, *_: object, **__: object) -> None:
+        self.recorded += 1
+
+    def of(self, asset: dg.AssetsDefinition) -> tuple[list[str], str]:
+        """The tables that were materialized, and why the step failed."""
+        resources: dict[str, Any] = dict.fromkeys(SPECS.names.resources, "none")
+        with dg.DagsterInstance.ephemeral() as instance:
+            done = dg.materialize([asset], instance=instance, resources=resources, raise_on_error=False)
+        made = [event.step_materialization_data.materialization for event in done.get_asset_materialization_events()]
+        failures = [event.step_failure_data for event in done.all_events if event.is_step_failure]
+        why = "".join(str(one.user_failure_data.description) if one.user_failure_data else str(one.error) for one in failures)
+        return [one.asset_key.path[-1] for one in made if one.asset_key in asset.keys], why
+
+
+def test_a_table_that_cannot_be_repaired_leaves_the_others_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, GONE)
+    assert run.of(tables.load_tables_asset(SPECS, SALES)) == (["a", "c"], "b: the source has no table sales.b")
+    assert run.recorded == 1  # else the checks of a stay red
+
+
+def test_a_table_that_cannot_be_dumped_leaves_the_others_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, GONE)
+    assert run.of(tables.dump_tables_asset(SPECS, SALES)) == (["a__dump", "c__dump"], "b: the source has no table sales.b")
+
+
+def test_a_failure_is_one_of_held_tables_where_nothing_else_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alarm of held tables ends where none is held any more; that of others needs a repair."""
+    asset = tables.load_tables_asset(SPECS, SALES)
+    assert Run(monkeypatch, None, held="ac").of(asset) == (["b"], "a is not repaired: no space; c is not repaired: no space")
+    reasons = "a is held: no space; b: the source has no table sales.b"
+    assert Run(monkeypatch, GONE, held="a").of(asset) == (["c"], reasons)
+
+
+def test_servers_that_do_not_answer_fail_all_tables_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, Unreachable("nobody answers"))
+    assert run.of(tables.load_tables_asset(SPECS, SALES)) == (["a"], "nobody answers")
+    assert run.recorded == 1
