@@ -19,6 +19,7 @@ from hive_replication.cli.main import run
 from hive_replication.load.records import RecordStore
 from hive_replication.load.report import LoadReport
 from hive_replication.metastore.types import copy_of
+from hive_replication.policy import load_policy
 from resources.embedded.policy import save_policy
 from tests.policy_sensor import Sensor
 from tests.warehouse import Warehouse
@@ -237,9 +238,12 @@ def test_a_side_that_is_down_is_told_at_once_beside_the_other(warehouse: Warehou
     name = warehouse.database
     filled(warehouse)
     whole = yaml.safe_load(shell.config.read_text())
+    store = warehouse.connection.store
+    (loaded,) = RecordStore.of(warehouse.connection.target.policy, store, name).newest()
     for side, other in (("source", "target"), ("target", "source")):
         down = {**whole, side: {**whole[side], "metastore": "thrift://127.0.0.1:1"}}
         shell.config.write_text(yaml.safe_dump(down), encoding="utf-8")
+        RecordStore.of(load_policy(shell.config), store, name).keep(loaded)  # with this address it has another history
         began = time.monotonic()
         findings = {(one["side"], one["check"]): one["verdict"] for one in shell("doctor", code=1)["findings"]}
         assert (findings[side, "metastore"], findings[other, "metastore"], findings["dump root", "write"]) == (
