@@ -11,6 +11,7 @@ from typing import Final
 
 from hive_replication.dump.beginnings import UnnamedAborts
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
+from hive_replication.dump.database_homes import with_homes
 from hive_replication.dump.format.record_types import Scope
 from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, source_boundary
@@ -91,6 +92,10 @@ class Source:
         if is_remote(database):
             raise BadRequest(f"the source database {name!r} is not replicated: {REMOTE}")
         return database
+
+    def with_homes(self, database: Database) -> Database:
+        """A database as dumps name it; see :func:`~hive_replication.dump.database_homes.with_homes`."""
+        return with_homes(database, self.metastore.config_value)
 
     def require_included(self, database: str, table: str) -> None:
         """Makes sure that the policy replicates a table, as far as its name says.

@@ -132,6 +132,7 @@ class Session:
             databases=renamed_databases(policy.databases, header.scope.database, self.database),
             owners=policy.owners,
             metadata_only=header.metadata_only,
+            source_managed=(header.source_database.managedLocationUri or "").rstrip("/"),
         )
 
     def includes(self, table: str) -> bool:

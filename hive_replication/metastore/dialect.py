@@ -43,6 +43,8 @@ CAPABILITIES = [
     "EXTWRITE",
     "HIVEBUCKET2",
 ]
+# Without this, Hive 4 shows a database in its warehouse at another directory than it has, and an ALTER would write that back.
+RAW = "MANAGE_RAW_METADATA"
 
 # Statistics come from the source with the object; counting files of the target again would only replace them.
 KEEP_STATISTICS = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
@@ -98,10 +100,10 @@ class Dialect:
         return self._first((name, call), ("", lambda: otherwise))
 
     def database(self, client: Client, name: str) -> Database:
-        """A database; raises what the server raises."""
+        """A database with the directories that it has; raises what the server raises."""
         # Hive 4.2 does not find any database where the catalog is left out.
         request = GetDatabaseRequest(
-            name=name, catalogName="hive", processorCapabilities=CAPABILITIES, processorIdentifier=PROCESSOR
+            name=name, catalogName="hive", processorCapabilities=[*CAPABILITIES, RAW], processorIdentifier=PROCESSOR
         )
         return self._first(
             ("get_database_req", lambda: client.get_database_req(request)),

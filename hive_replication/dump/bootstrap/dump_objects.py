@@ -78,7 +78,7 @@ def dump_objects(source: Source, scope: Scope, writer: DumpWriter, progress: Pro
         "bootstrap",
         scope,
         source.identity,
-        fold.source_database,
+        source.with_homes(fold.source_database),
         begin,
         end,
         to_time,

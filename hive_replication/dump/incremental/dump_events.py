@@ -101,7 +101,8 @@ def dump_events(
         if writer.due():
             writer.keep(Checkpoint(event.eventId, message_hash(event.message)))
     to_time, to_hash = (last.eventTime, message_hash(last.message)) if last else source.reach(end)
-    header = DumpHeader("incremental", scope, source.identity, database, from_evid, end, to_time, to_hash, time.time())
+    homes = source.with_homes(database)
+    header = DumpHeader("incremental", scope, source.identity, homes, from_evid, end, to_time, to_hash, time.time())
     header = replace(header, from_hash=from_hash, metadata_only=policy.metadata_only, acid=source.acid)
     if whole:
         before = made_with.scope if made_with else ""

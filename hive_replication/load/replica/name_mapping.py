@@ -49,6 +49,7 @@ class NameMapping:
         databases: databases that have another name on the target, by their names at the source.
         owners: the policy's setting.
         metadata_only: whether no data is replicated; then nothing of what statistics tell of it is true of the replica.
+        source_managed: the source database's directory for managed tables, where it has another one for them.
     """
 
     source: str
@@ -65,6 +66,7 @@ class NameMapping:
     databases: Mapping[str, str] = field(default_factory=dict[str, str])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
     metadata_only: bool = False
+    source_managed: str = ""
 
     def why_held(self, table: Table) -> str:
         """Why a view cannot be replicated, "" for any other and where the policy only warns."""
@@ -113,7 +115,7 @@ class NameMapping:
         plain = f"{self.target_location}/{table_directory(self.table(name))}"
         if is_reserved(location):  # of a replica that is a source itself: its names below .repl are not ours
             return plain
-        below = _below(location, self.source_location)
+        below = self._in_database(location)
         if below and self.table(name) == name:
             return f"{self.target_location}/{below}"
         if location and not below and table.tableType == "EXTERNAL_TABLE" and self.external_root:
@@ -133,8 +135,13 @@ class NameMapping:
         location = partition.sd.location or ""
         if not location or of.tableType != "EXTERNAL_TABLE" or not self.external_root or is_reserved(location):
             return ""
-        homes = (of.sd.location or "", self.source_location)
-        return "" if any(_below(f"{location}/", home) is not None for home in homes) else self._beside(location.rstrip("/"))
+        inside = _below(f"{location}/", of.sd.location or "") is not None or self._in_database(f"{location}/") is not None
+        return "" if inside else self._beside(location.rstrip("/"))
+
+    def _in_database(self, uri: str) -> str | None:
+        """The path of ``uri`` below a directory of the source's database, or None if it lies in none."""
+        found = (_below(uri, home) for home in (self.source_location, self.source_managed))
+        return next((below for below in found if below is not None), None)
 
     def _beside(self, uri: str) -> str:
         """The place of a path of the source that lies outside of its database's directory."""
@@ -237,7 +244,7 @@ class NameMapping:
         value = whole
         if old and new and _below(value + "/", old) is not None:
             return new + value[len(old) :]
-        below = _below(value + "/", self.source_location)
+        below = self._in_database(value + "/")
         if below is not None and not is_reserved(below):
             return f"{self.target_location}/{below}".rstrip("/")
         return self._beside(value)

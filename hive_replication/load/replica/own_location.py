@@ -18,17 +18,22 @@ def own_location(database: Database, metastore: Metastore | None) -> str:
         database: of the source.
         metastore: the source's, which knows its warehouse; where it cannot be asked, ``<name>.db`` counts as its choice.
     """
-    location, name = (database.locationUri or "").rstrip("/"), database.name.lower()
-    if not location or name == "default":
+    name = database.name.lower()
+    locations = [one.rstrip("/") for one in (database.locationUri, database.managedLocationUri) if one]
+    if name == "default":
         return ""
     chosen = f"{name}.db"
     try:
         defaults = _defaults(metastore.config_value, chosen) if metastore else ()
     except ReplicationError:
         defaults = ()
-    if not defaults:
-        return "" if paths.name(location) == chosen else location
-    return "" if location in {qualified(one, location) for one in defaults} else location
+
+    def is_own(location: str) -> bool:
+        if not defaults:
+            return paths.name(location) != chosen
+        return location not in {qualified(one, location) for one in defaults}
+
+    return next(filter(is_own, locations), "")
 
 
 def _defaults(setting: Callable[[str, str], str], directory: str) -> tuple[str, ...]:

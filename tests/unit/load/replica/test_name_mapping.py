@@ -79,6 +79,15 @@ def test_where_a_new_table_goes(mapping: NameMapping, location: str, expected: s
     assert mapping.table_location(table(location=location)) == expected
 
 
+def test_a_source_database_may_have_a_directory_for_managed_tables_and_one_for_external_ones() -> None:
+    mapping = replace(MAPPING, external_root="hdfs://dst:8020/ext", source_managed="hdfs://src:8020/m/sales.db")
+    for home in ("w", "m"):
+        for kind in ("EXTERNAL_TABLE", "MANAGED_TABLE"):
+            found = table(location=f"hdfs://src:8020/{home}/sales.db/deep/t", tableType=kind)
+            assert mapping.table_location(found) == "hdfs://dst:8020/t/copy.db/deep/t"
+        assert mapping.value(f"hdfs://src:8020/{home}/sales.db/a") == "hdfs://dst:8020/t/copy.db/a"
+
+
 def test_external_data_keeps_its_path_below_the_external_root() -> None:
     mapping = replace(MAPPING, external_root="hdfs://dst:8020/ext/")
     outside = table(location="hdfs://src:8020/lake/x", tableType="EXTERNAL_TABLE")

@@ -1,0 +1,47 @@
+"""Directories of source databases whose metastore keeps managed and external tables apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_replication.dump.database_homes import with_homes
+from hive_replication.load.replica.own_location import own_location
+from hive_replication.metastore.types import Database
+
+APART = {"hive.metastore.warehouse.dir": "/wh/managed", "hive.metastore.warehouse.external.dir": "/wh/external/"}
+
+
+def homes(location: str | None, managed: str | None = None, settings: dict[str, str] = APART) -> tuple[str | None, str | None]:
+    database = Database(name="x", locationUri=location, managedLocationUri=managed)
+    found = with_homes(database, lambda key, default: settings.get(key, default))
+    assert (database.locationUri, database.managedLocationUri) == (location, managed)
+    return found.locationUri, found.managedLocationUri
+
+
+@pytest.mark.parametrize(
+    ("location", "managed", "wanted"),
+    [
+        ("hdfs://s/wh/external/x.db", None, ("hdfs://s/wh/external/x.db", "hdfs://s/wh/managed/x.db")),
+        ("hdfs://s/custom/x", None, ("hdfs://s/custom/x", "hdfs://s/wh/managed/x.db")),
+        ("hdfs://s/custom/x", "hdfs://s/m/x", ("hdfs://s/custom/x", "hdfs://s/m/x")),
+        ("hdfs://s/wh/managed/x.db", None, ("hdfs://s/wh/external/x.db", "hdfs://s/wh/managed/x.db")),
+        ("hdfs://s/wh/managed/own/x", None, ("hdfs://s/wh/external/x.db", "hdfs://s/wh/managed/own/x")),
+        (None, None, (None, None)),
+    ],
+)
+def test_a_database_has_a_directory_for_each_kind_of_tables(
+    location: str | None, managed: str | None, wanted: tuple[str | None, str | None]
+) -> None:
+    assert homes(location, managed) == wanted
+
+
+def test_where_there_is_one_warehouse_it_has_the_one_that_it_has() -> None:
+    """Hive 4 shows one in the warehouse at its default place."""
+    for external in ("", "/wh/managed"):
+        settings = APART | {"hive.metastore.warehouse.external.dir": external}
+        assert homes("hdfs://s/wh/managed/own/x", None, settings) == ("hdfs://s/wh/managed/own/x", None)
+
+
+def test_a_chosen_directory_in_the_managed_warehouse_is_told() -> None:
+    found = with_homes(Database(name="x", locationUri="hdfs://s/wh/managed/own/x"), lambda key, _: APART.get(key, ""))
+    assert own_location(found, None) == "hdfs://s/wh/managed/own/x"
