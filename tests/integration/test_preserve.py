@@ -138,7 +138,7 @@ def test_private_tables_stay_private(pair: Pair, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as patch:
         patch.setenv("HADOOP_USER_NAME", "eve")
         for one in hidden:
-            with pytest.raises(PermissionError):
+            with pytest.raises(RuntimeError, match="Permission denied: user=eve"):
                 list(pair.target.list_status(one))
     assert pair.shown(moved)[1:] == ("finance", "750")
     assert pair.shown(posixpath.dirname(pair.replica("later", "1"))) == ("etl", "finance", "700")
