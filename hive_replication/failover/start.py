@@ -18,6 +18,7 @@ from hive_replication.events.event_records import is_function
 from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.drain import drain
 from hive_replication.failover.finish import open_target
+from hive_replication.failover.grants import replicate_grants
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.promised import Promised, stays_left
 from hive_replication.failover.sides import Sides, mark_replica, require_replica_still, set_parameters
@@ -81,8 +82,8 @@ def start(
 
     Raises:
         BadRequest: there is no finished replica.
-        Refused: transactions do not end, tables are held or differ, writers go on, the failover is done already, one to
-            another target is, or the source is a replica itself or was opened and its own failback is not done.
+        Refused: transactions do not end, tables are held or differ, grants differ, writers go on, the failover is done already,
+            one to another target is, or the source is a replica itself or was opened and its own failback is not done.
         Unreachable: a side does not answer.
     """
     sides, acid = Sides.now(connection, name), connection.source.policy.acid
@@ -111,6 +112,7 @@ def start(
         )
     _require_equal(connection, name, progress)
     clock.took("compared")
+    replicate_grants(sides)
     _mark_target(sides, evid)
     return FailoverStart(status(connection, name), tuple(sorted(aborted)), tuple(loads), tuple(clock.spent.items()))
 

@@ -96,5 +96,6 @@ def connected(source: Side, target: Side, conflicts: ConflictPolicy = "refuse") 
 def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else loads: no lock of a metastore is asked for."""
     lock = nullcontext(SimpleNamespace(check=lambda: None))
-    for module in ("failover.sides", "failover.finish", "failover.reverse", "load.replica.parameter_lock", "load.undo.undo"):
+    commands = ("sides", "finish", "grants", "reverse")
+    for module in (*(f"failover.{one}" for one in commands), "load.replica.parameter_lock", "load.undo.undo"):
         monkeypatch.setattr(import_module(f"hive_replication.{module}"), "MetastoreLock", lambda *_, **__: lock)
