@@ -10,7 +10,7 @@ from hive_replication.load.replica.fingerprint import FINGERPRINT
 from hive_replication.load.replica.state import CHECKPOINT, LAST_ID, SOURCE
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.table_kinds import is_partitioned
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of
 
 _BATCH = 500
@@ -58,7 +58,7 @@ def stamp(
     """
     metastore = target.metastore
     for table in list(taken(source, target, database, aside)):
-        for batch in batches(_names(target, database, table), _BATCH):
+        for batch in batches(_names(target, database, table), at_once(table.sd.cols, _BATCH)):
             found = metastore.partitions(database, table.tableName, batch)
             if new := [_stamped(part, identity, evid) for part in found if not _is_stamped(part, identity, evid)]:
                 check()

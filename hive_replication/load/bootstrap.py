@@ -44,6 +44,7 @@ from hive_replication.load.untrusted_dump import (
 from hive_replication.load.window import database_image
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_partitioned
+from hive_replication.metastore.tables import at_once
 from hive_replication.metastore.types import Function, Partition, Table
 
 _MOST = 20_000  # tables, partitions and files of a batch
@@ -217,7 +218,8 @@ def _present(session: Session, table: Table | None) -> TargetPartitions:
         session.tally.found_changed(changed_on_target(view, database))
         return found
 
-    return TargetPartitions(session.reader.header.scope.partitions or metastore.partition_names(database, name), read)
+    names = session.reader.header.scope.partitions or metastore.partition_names(database, name)
+    return TargetPartitions(names, read, at_once(table.sd.cols))
 
 
 def _functions(session: Session, *, repair: bool) -> list[LanePlan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from itertools import islice
 from typing import Self
 
 from hive_metastore.ttypes import AddPartitionsRequest, DropPartitionsRequest, RequestPartsSpec
@@ -12,7 +13,7 @@ from hive_replication.metastore.dialect import KEEP_STATISTICS
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.names import partition_name
 from hive_replication.metastore.partition_filters import FilterOf, inside
-from hive_replication.metastore.tables import Tables, batches, carries, stands
+from hive_replication.metastore.tables import Tables, at_once, batches, carries, stands
 from hive_replication.metastore.types import Partition, Table
 
 _SEVERAL_EVENTS = "overwrite a read-only parameter"  # in its words
@@ -156,8 +157,11 @@ class Partitions(Tables):
         )
 
     def _read(self, db: str, table: str, names: Iterable[str]) -> Iterator[Partition]:
-        for batch in batches(names, self._batch):
-            yield from self._named(db, table, batch)
+        rest, size = iter(names), self._batch
+        while batch := list(islice(rest, size)):
+            found = self._named(db, table, batch)
+            size = min([at_once(part.sd.cols, self._batch) for part in found[:1]], default=size)
+            yield from found
 
     def _shown(self, db: str, table: str, names: Iterable[str]) -> Iterable[str]:
         found = self.filter_of(db, table) if self.filter_of else None

@@ -16,7 +16,7 @@ from hive_metastore.ttypes import (
 
 from hive_replication.metastore.connection import Connections
 from hive_replication.metastore.faults import NotFound
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
 #: How many files a table or partition has, those in its sub-directories included.
@@ -48,7 +48,7 @@ class Statistics(Connections):
     ) -> dict[str, list[ColumnStatisticsObj]]:
         """Statistics of partitions, by partition name; of those that have some."""
         found: dict[str, list[ColumnStatisticsObj]] = {}
-        for batch in batches(names, _BATCH):
+        for batch in batches(names, at_once(columns, _BATCH)):
             request = PartitionsStatsRequest(
                 dbName=db, tblName=table, colNames=list(columns), partNames=batch, catName=_CATALOG, engine=ENGINE
             )
@@ -64,7 +64,8 @@ class Statistics(Connections):
             MetastoreError: there is no such table, partition or column.
         """
         own = {name: found for name, found in statistics.items() if not name}
-        for batch in (list(own), *batches(filter(None, statistics), _BATCH)):
+        most = at_once(max(statistics.values(), key=len, default=()), _BATCH)
+        for batch in (list(own), *batches(filter(None, statistics), most)):
             described = [_described(db, table, name, statistics[name]) for name in batch if statistics[name]]
             if described:
                 self._set(db, table, described)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from hive_replication.metastore.server import Calls
 from hive_replication.metastore.spark_tables import at_its_data
 from hive_replication.metastore.types import Partition, Table
 
+_AT_ONCE = 200_000  # descriptions of columns in memory: each partition, and each of its statistics, has its own
 _NOTED = ("repl.", "hive.repl.", "hive_replication.")
 D = TypeVar("D", Table, Partition)
 T = TypeVar("T")
@@ -21,6 +22,11 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
+
+
+def at_once(columns: Collection[object] | None, most: int = 500) -> int:
+    """How many partitions with such columns are read or written at once: fewer than ``most`` where they are many."""
+    return max(1, min(most, _AT_ONCE // max(1, len(columns or ()))))
 
 
 def carries(actual: D, wanted: D) -> bool:

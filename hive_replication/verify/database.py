@@ -27,7 +27,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError, NotFound
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional, is_view
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Function, Table, directory_of
 from hive_replication.progress import Progress, Silent
 from hive_replication.storage import Denied, Storage
@@ -236,7 +236,8 @@ class _Comparison:
         names = self._partitions
         if names is None:
             names = {*self._source.partition_names(source), *self._target.partition_names(target)}
-        for batch in batches(sorted(names), _BATCH):
+        columns = max((table.sd.cols or [] for table in (source, target) if table), key=len, default=())
+        for batch in batches(sorted(names), at_once(columns, _BATCH)):
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)
             pairs = (Pair(name, ours.get(name), theirs.get(name)) for name in batch)
             yield from self._storages[0].threads.map(self._with_access, pairs)

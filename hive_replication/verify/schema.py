@@ -9,7 +9,7 @@ from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import is_partitioned
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Table
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, shape_differences, table_shape
 
@@ -42,7 +42,7 @@ def schema_differences(
     databases = renamed_databases(source.policy.databases, database, name)
     expected = expected_shape(ours, databases, source.policy.owners)
     yield from (("", text) for text in shape_differences(expected, table_shape(theirs), roots))
-    for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), _BATCH):
+    for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), at_once(ours.sd.cols, _BATCH)):
         left = by_name(ours, source.metastore.partitions(database, table, batch))
         right = by_name(theirs, target.metastore.partitions(name, table, batch))
         for partition in sorted(left.keys() & right.keys()):

@@ -17,7 +17,7 @@ from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.marked_external import restored
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.table_kinds import has_files, is_external, is_partitioned, is_transactional, is_view
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Table
 from hive_replication.progress import Progress, Silent
 
@@ -156,7 +156,7 @@ class ObjectReader:
         """Partitions, a batch at a time, each with the name up to which it goes."""
         name, metastore = table.tableName.lower(), self.source.metastore
         columns, kept = [column.name for column in table.sd.cols], not is_external(table)
-        for batch in batches(wanted, _BATCH):
+        for batch in batches(wanted, at_once(table.sd.cols, _BATCH)):
             found = by_name(table, metastore.partitions(self.scope.database, name, batch))
             names = sorted(found)
             statistics = metastore.partition_statistics(self.scope.database, name, columns, names)

@@ -34,7 +34,7 @@ from hive_replication.load.report import Skipped
 from hive_replication.metastore.partition_filters import inside, why_unfit
 from hive_replication.metastore.statistics import ACCURATE
 from hive_replication.metastore.table_kinds import has_files, is_transactional, is_view
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy.model import ConflictPolicy
 from hive_replication.policy.scope import PartitionFilters
@@ -184,7 +184,7 @@ class ObjectPlanner:
         self, staging: str, of: Table, existing: Table | None, partitions: Iterable[PartitionRecord]
     ) -> Iterator[op.Operation]:
         table = self.mapping.table(of.tableName.lower())
-        for batch in batches(partitions, _BATCH):
+        for batch in batches(partitions, at_once(of.sd.cols, _BATCH)):
             present = self.present.named(record.name for record in batch) if existing else {}
             for record in batch:
                 yield from self._make_room(table, record, present)

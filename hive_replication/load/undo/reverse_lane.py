@@ -25,7 +25,7 @@ from hive_replication.metastore.names import partition_values
 from hive_replication.metastore.partitions import by_name
 from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.table_kinds import is_transactional
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
 from hive_replication.storage import Storage
 
@@ -197,7 +197,7 @@ class LaneReverser:
         current = self._metastore.table(self._database, table)
         if current is None:
             return  # a foreign table
-        for names in batches(sorted(parts), _BATCH):
+        for names in batches(sorted(parts), at_once(current.sd.cols, _BATCH)):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
             for name in found.keys() & wanted.keys():

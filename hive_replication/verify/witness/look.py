@@ -21,7 +21,7 @@ from hive_replication.load.replica.state import has_left, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.view_rewriting import renamed_databases
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
-from hive_replication.metastore.tables import batches
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.verify.acid import Seen
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, table_shape
@@ -170,7 +170,7 @@ class Look:
     def _described(self, tables: Tables, names: Collection[str], listed: Collection[str], part: _Part) -> _Found:
         """Compares partitions as they are described, and the files of those of them that are to be listed."""
         found, table = _Found([]), tables[0]
-        for batch in batches(sorted(names), _BATCH):
+        for batch in batches(sorted(names), at_once(table.sd.cols, _BATCH)):
             theirs, ours = self._target.partitions(tables[1], batch), self._source.partitions(table, batch)
             found += _Found([], Counts(described=len(ours)))
             both = [name for name in batch if name in listed and name in ours and name in theirs]
