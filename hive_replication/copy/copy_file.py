@@ -283,7 +283,7 @@ class _Copying:
         self._attempts += 1
         mode = self._mode = self._task.place.first_mode(self._access) if self._task.place and self._access else None
         if not (self._at_once and status.size <= _SMALL):
-            return self._target.create(temporary, chunks, block_size=block_size, mode=mode)
+            return self._target.create(temporary, chunks, block_size=block_size, mode=mode, expected=status.size)
         data = b"".join(chunks)
         self._target.write(temporary, data, block_size=block_size, overwrite=False, mode=mode)
         return len(data)

@@ -136,7 +136,8 @@ class Root(Settings):
     )
     options: Annotated[dict[str, str], AfterValidator(only_references)] = Field(
         default_factory=dict[str, str],
-        description="Options of the file system (Hadoop's or fsspec's names); secrets as ${env:NAME} or ${file:/path}",
+        description="Options of the file system (Hadoop's names, or fsspec's with values in JSON where they are no texts); "
+        "secrets as ${env:NAME} or ${file:/path}",
     )
 
     @property

@@ -53,8 +53,12 @@ class Backend(Protocol):
         replication: int | None,
         overwrite: bool,
         mode: int | None = None,
+        expected: int | None = None,
     ) -> int:
-        """Writes a file, making its directories; bytes written. A file that could not be written whole is removed."""
+        """Writes a file, making its directories; bytes written. A file that could not be written whole is removed.
+
+        ``expected`` is how many there will be, where it is known.
+        """
         ...
 
     def write(self, path: str, data: bytes, *, block_size: int | None, overwrite: bool, mode: int | None = None) -> None:

@@ -125,6 +125,7 @@ class HdfsBackend:
         replication: int | None,
         overwrite: bool,
         mode: int | None = None,
+        expected: int | None = None,  # noqa: ARG002
     ) -> int:
         """Writes a file; HDFS's own block size, replication and mode where None.
 

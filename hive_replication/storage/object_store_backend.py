@@ -6,6 +6,7 @@ fsspec's ``rm``, ``mv`` and ``copy`` would expand ``*``, ``?`` and ``[`` in name
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import time
@@ -17,6 +18,7 @@ from typing import IO, Any, Protocol, cast
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTypeStubs]
 
+from hive_replication.policy.secrets import names_secret
 from hive_replication.storage.azure_copies import settled_copy
 from hive_replication.storage.client_errors import Answers, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
@@ -28,6 +30,9 @@ _AZURE = frozenset({"abfs", "abfss", "az"})
 # Stores whose only directories are buckets: makedirs would ask for the bucket, and make one where it gets no answer.
 _OF_BUCKETS = _AZURE | {"s3", "s3a", "gs", "gcs", "oss"}
 
+_BLOCK = 8 << 20  # bytes; S3 takes parts of 5 MiB and more
+_MOST_PARTS = 9_000  # S3 takes 10,000, and a file may have grown
+
 
 class _FileSystem(Protocol):
     """The part of fsspec's interface in use (fsspec has no types of its own)."""
@@ -35,7 +40,7 @@ class _FileSystem(Protocol):
     def info(self, path: str) -> dict[str, Any]: ...
     def ls(self, path: str, detail: bool = True) -> list[dict[str, Any]]: ...
     def find(self, path: str, *, withdirs: bool = False, detail: bool = True) -> dict[str, dict[str, Any]]: ...
-    def open(self, path: str, mode: str) -> IO[bytes]: ...
+    def open(self, path: str, mode: str, **options: int) -> IO[bytes]: ...
     def exists(self, path: str) -> bool: ...
     def makedirs(self, path: str, exist_ok: bool = False) -> None: ...
     def cp_file(self, path1: str, path2: str) -> None: ...
@@ -48,7 +53,7 @@ class FsspecBackend:
     Args:
         scheme: fsspec's protocol, e.g. ``file`` or ``s3``.
         authority: the bucket, "" for local files; Azure's container, perhaps with ``@`` and the account's host.
-        options: of the fsspec class, e.g. ``endpoint_url`` for S3.
+        options: of the fsspec class, e.g. ``endpoint_url`` for S3; what is JSON is read so.
     """
 
     access = None
@@ -57,13 +62,15 @@ class FsspecBackend:
 
     def __init__(self, scheme: str, authority: str, options: Mapping[str, str]) -> None:
         self._url = f"{scheme}://{authority}"
+        self._sizes_blocks = scheme in _OF_BUCKETS and "default_block_size" not in options
         self._of_buckets, self._on_azure = scheme in _OF_BUCKETS, scheme in _AZURE
         # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
         self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
         if account and "connection_string" not in options:
             options = {"account_name": account.partition(".")[0], **options}
         make = cast("Any", fsspec).filesystem
-        files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **options)
+        typed = {name: _typed(name, value) for name, value in options.items()}
+        files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **typed)
         self._files = cast("_FileSystem", files if scheme == "file" else Answers(files))
 
     def status(self, path: str) -> FileStatus:
@@ -88,18 +95,20 @@ class FsspecBackend:
 
     def stream(self, path: str, size: int) -> Iterator[bytes]:
         """Content in pieces."""
-        with self._files.open(self._key(path), "rb") as file:
+        with self._files.open(self._key(path), "rb", **self._blocks(0)) as file:
             read = answered()(file.read)  # not around the yield: what the caller does is not the store's
             while piece := read(size):
                 yield piece
 
-    def create(self, path: str, chunks: Iterable[bytes], *, overwrite: bool, **_hdfs_only: int | None) -> int:
+    def create(
+        self, path: str, chunks: Iterable[bytes], *, overwrite: bool, expected: int | None = None, **_hdfs_only: int | None
+    ) -> int:
         """Writes a file; block size and replication mean nothing here."""
         key = self._key(path)
         told = written if self._of_buckets else answered
         if not self._of_buckets:
             self._files.makedirs(key.rpartition("/")[0], exist_ok=True)
-        file = told()(self._files.open)(key, "wb" if overwrite else "xb")
+        file = told()(self._files.open)(key, "wb" if overwrite else "xb", **self._blocks(expected))
         write, close = told()(file.write), told()(file.close)  # not around the chunks, which come from elsewhere
         try:
             size = sum(write(chunk) for chunk in chunks)
@@ -126,7 +135,7 @@ class FsspecBackend:
 
     def write(self, path: str, data: bytes, *, overwrite: bool, **_hdfs_only: int | None) -> None:
         """Writes a small file; block size means nothing here."""
-        self.create(path, [data], overwrite=overwrite)
+        self.create(path, [data], overwrite=overwrite, expected=len(data))
 
     def rename(self, source: str, target: str) -> None:
         """Moves a file or directory to a free name."""
@@ -194,6 +203,12 @@ class FsspecBackend:
         for child in self._files.find(key, detail=True):
             self._files.rm_file(child)
 
+    def _blocks(self, size: int | None) -> dict[str, int]:
+        """In which blocks a file is read or written: a file system has two or three in memory, of 50 MiB each with s3fs."""
+        if size is None or not self._sizes_blocks:
+            return {}
+        return {"block_size": max(_BLOCK, ((size // _MOST_PARTS >> 20) + 1) << 20)}
+
     def _key(self, path: str) -> str:
         return self._prefix + path
 
@@ -201,6 +216,16 @@ class FsspecBackend:
         is_dir = info["type"] == "directory"
         uri = self._url + cast("str", info["name"]).removeprefix(self._prefix).rstrip("/")
         return FileStatus(uri, 0 if is_dir else int(info["size"] or 0), is_dir, _modified(info))
+
+
+def _typed(option: str, value: str) -> object:
+    """An option's value: a policy has texts only, and for fsspec ``false`` as a text is true."""
+    try:
+        found: object = json.loads(value)
+    except ValueError:
+        return value
+    digits = names_secret(option) and not value.lstrip().startswith("{")
+    return value if digits else found  # a password of digits stays a text
 
 
 def _is_marker(info: Mapping[str, Any]) -> bool:

@@ -156,6 +156,7 @@ class Storage:
         replication: int | None = None,
         overwrite: bool = False,
         mode: int | None = None,
+        expected: int | None = None,
     ) -> int:
         """Writes a file and makes its directories; a file that could not be written whole is removed.
 
@@ -166,14 +167,15 @@ class Storage:
             replication: copies HDFS keeps; the store's default where None.
             overwrite: replace an existing file, else :class:`~hive_replication.storage.AlreadyExists`.
             mode: permission bits from the first moment on, on HDFS; the store's default where None.
+            expected: bytes that there will be; None where nobody knows.
 
         Returns:
             Bytes written.
         """
         _, path, root = self._roots.of(uri)
         with translated(uri, root.uri):
-            store = self._backend(uri, root)
-            return store.create(path, chunks, block_size=block_size, replication=replication, overwrite=overwrite, mode=mode)
+            create = partial(self._backend(uri, root).create, path, chunks, overwrite=overwrite, mode=mode)
+            return create(block_size=block_size, replication=replication, expected=expected)
 
     def write(
         self, uri: str, data: bytes, *, block_size: int | None = None, overwrite: bool = True, mode: int | None = None

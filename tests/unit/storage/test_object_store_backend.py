@@ -14,7 +14,10 @@ import pytest
 from fsspec.asyn import get_loop
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
+from hive_replication.copy.copy_file import copy_file
+from hive_replication.copy.tasks import CopyTask
 from hive_replication.errors import Refused, ReplicationError
+from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
 from hive_replication.storage import AlreadyExists, Storage, object_store_backend
 from hive_replication.storage.object_store_backend import FsspecBackend
@@ -266,3 +269,65 @@ def test_a_directory_that_lists_itself_is_not_in_itself(store: FsspecBackend, mo
     told = [{"name": "bucket/t", "size": 0, "type": "directory"}, {"name": "bucket/t/a", "size": 1, "type": "file"}]
     monkeypatch.setattr(store._files, "ls", lambda *_, **__: told)
     assert [one.uri for one in store.ls("/t")] == ["memory://bucket/t/a"]
+
+
+def test_options_arrive_with_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``anon: "false"`` was true, a block size as a text ended in a TypeError, and ``client_kwargs`` could not be written."""
+    made: dict[str, Any] = {}
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda _, **options: made.update(options) or _Bucket())
+    options = {
+        "anon": "false",
+        "default_block_size": "8388608",
+        "client_kwargs": '{"region_name": "eu-west-1"}',
+        "endpoint_url": "http://store:9000",
+        "project": '"12"',
+        "secret": "0123",
+        "key": "4567",
+        "token": '{"type": "service_account"}',
+    }
+    FsspecBackend("s3", "bucket", options)
+    assert {name: made[name] for name in options} == options | {
+        "anon": False,
+        "default_block_size": 8388608,
+        "client_kwargs": {"region_name": "eu-west-1"},
+        "project": "12",
+        "token": {"type": "service_account"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({}, [8 << 20, 8 << 20, 59 << 20, None]), ({"default_block_size": "6000000"}, [None] * 4)],
+)
+def test_blocks_of_objects_are_as_small_as_their_size_allows(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], expected: list[int | None]
+) -> None:
+    """With s3fs each file in flight took 100 MiB of memory, and none of more than 500 GB could be written."""
+    asked: list[int | None] = []
+
+    class Asked(_Bucket):
+        def open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
+            asked.append(block_size)
+            return super().open(path, mode)
+
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda *_, **__: Asked())
+    storage = Storage((Root(uri="s3://bucket/", options=options),))
+    storage.create("s3://bucket/f", [b"1"], expected=1)
+    assert storage.read("s3://bucket/f") == b"1"
+    storage.create("s3://bucket/large", [b"1"], expected=550 * 10**9)
+    storage.create("s3://bucket/unknown", [b"1"])
+    assert asked == expected
+
+
+def test_a_copy_says_how_large_its_replica_will_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[object] = []
+
+    class Told(Storage):
+        def create(self, uri: str, chunks: Any, **options: Any) -> int:
+            told.append(options["expected"])
+            return super().create(uri, chunks, **options)
+
+    (tmp_path / "f").write_bytes(b"123")
+    storage = Told((Root(uri=tmp_path.as_uri()),))
+    copy_file(CopyTask(FileRef(f"{tmp_path.as_uri()}/f"), f"{tmp_path.as_uri()}/g", 1, "db.t"), storage, storage)
+    assert told == [3]
