@@ -87,8 +87,12 @@ def drift_sensor(policy: Policy, drift: Drift, database: str, jobs: Iterable[dg.
     def scan_for_drift(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         with in_tick(context.log):
             try:
-                return tick(context, connect_for_tick(context, names), names, drift, database, time.time())
+                connection = connect_for_tick(context, names)
             except (Unreachable, Refused) as error:  # an outage has an alarm of its own
+                return dg.SkipReason(f"nothing is scanned: {error}")
+            try:
+                return tick(context, connection, names, drift, database, time.time())
+            except ReplicationError as error:  # such as no replica before the first load, or a database that the source dropped
                 return dg.SkipReason(f"nothing is scanned: {error}")
 
     return scan_for_drift

@@ -12,7 +12,7 @@ import pytest
 from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.drift import Drifted, TableDrift, unread
-from hive_replication.errors import ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, MetastoreError, ReplicationError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
@@ -62,17 +62,20 @@ class Ticks:
             raise Unreachable("not now")
         return self.partitions.get(table, 0)
 
-    def tick(self, now: float, budget: float = 1e-6) -> list[dg.RunRequest]:
-        """One tick, with time for one table unless a budget says otherwise: the runs that it requests."""
+    def connection(self) -> Any:
+        """Both sides."""
         metastore = SimpleNamespace(
             database=lambda _: SimpleNamespace(name="db", parameters=self.parameters),
             partition_count=self.partition_count,
         )
         storage = SimpleNamespace(roots=())
         target = SimpleNamespace(policy=self.policy, metastore=metastore, storage=storage)
-        connection: Any = SimpleNamespace(source=target, target=target)
+        return SimpleNamespace(source=target, target=target)
+
+    def tick(self, now: float, budget: float = 1e-6) -> list[dg.RunRequest]:
+        """One tick, with time for one table unless a budget says otherwise: the runs that it requests."""
         context = dg.build_sensor_context(self.instance, cursor=self.cursor)
-        self.said = said = sensor.tick(context, connection, NAMES, Drift(every=100, budget=budget), "db", now)
+        self.said = said = sensor.tick(context, self.connection(), NAMES, Drift(every=100, budget=budget), "db", now)
         self.cursor = context.cursor
         return list(said.run_requests or ()) if isinstance(said, dg.SensorResult) else []
 
@@ -267,3 +270,29 @@ def test_nothing_is_repaired_in_a_database_that_was_undone(ticks: Ticks) -> None
     assert isinstance(ticks.said, dg.SkipReason)
     assert ticks.said.skip_message == "db: undone to event 90; hive-repl undo db --release"
     assert ticks.seen == []
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        BadRequest("the target has no replica 'db': nothing can drift"),
+        BadRequest("the source has no database 'db'"),
+        MetastoreError("db: not allowed"),
+        Unreachable("not now"),
+    ],
+)
+def test_a_tick_with_nothing_to_scan_is_skipped(problem: Exception, ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scan(*_: object, begun: float) -> Any:
+        def names() -> list[str]:
+            raise problem
+
+        return SimpleNamespace(database="db", names=names)
+
+    @dg.job(name="repair_db")
+    def job() -> None: ...
+
+    monkeypatch.setattr(sensor, "DriftScan", scan)
+    monkeypatch.setattr(sensor, "connect_for_tick", lambda *_: ticks.connection())
+    made = sensor.drift_sensor(ticks.policy, Drift(), "db", [job])
+    said = made.evaluate_tick(dg.build_sensor_context(ticks.instance, resources={NAMES.connection: None}))
+    assert (said.skip_message, said.run_requests) == (f"nothing is scanned: {problem}", [])
