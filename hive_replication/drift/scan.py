@@ -19,7 +19,7 @@ from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.directories import difference, is_copy, observed, observed_or_not
 from hive_replication.drift.findings import Drifted, Scanned, TableDrift, Unread, unread
 from hive_replication.drift.objects import BATCH, Objects
-from hive_replication.drift.snapshots import Snapshots, snapshots_of
+from hive_replication.drift.snapshots import Snapshots, remove_snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.drift.under_way import BatchScan, TableScan
 from hive_replication.dump.source import Source, is_replica, why_skipped
@@ -68,8 +68,17 @@ class DriftScan:
 
     def finish(self) -> None:
         """Deletes the snapshots that no table needs any more; to be called when all tables were scanned."""
-        if self._drift.snapshots:
+        if self._drift.snapshots and not self._is_over():
             self.snapshots.finish(self._locations)
+
+    def _is_over(self) -> bool:
+        """Whether the database is no replica any more, as after a failover; snapshots of ours stay on no old source then."""
+        state = replica_state(self.target.metastore.database(self._replica))
+        is_over = bool(state.failed_over) or not state.source
+        if is_over:
+            _LOG.info("it is no replica any more: no drift is looked for", extra=about(self.database))
+            remove_snapshots(self.source, self.target, self.database)
+        return is_over
 
     def told(self, found: Iterable[TableDrift]) -> list[str]:
         """What snapshots spared in a scan, and why not more, in sentences; none where the policy asks for no snapshots."""
@@ -106,6 +115,8 @@ class DriftScan:
             return unread(name, error)
 
     def _scanned(self, name: str) -> TableDrift | None:
+        if self._is_over():
+            return None
         began = time.monotonic()
         table, replica = self.source.metastore.table(self.database, name), self.target.metastore.table(self._replica, name)
         if table is None or replica is None or not self._is_replicated(table, replica):
@@ -124,6 +135,8 @@ class DriftScan:
         if run.changed or run.known:  # what is left of these is not there any more
             memory.write(name, run.kept)
         spared.recorded()
+        if self._drift.snapshots and self._is_over():  # meanwhile: a snapshot may be newer than the failover
+            return None
         waiting = run.unread() or run.found.waiting
         return replace(run.found, seconds=time.monotonic() - began, waiting=waiting, spared=spared.number, whole=spared.why)
 

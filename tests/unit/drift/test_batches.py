@@ -31,10 +31,12 @@ class Metastore:
     def __init__(self, location: str, names: Callable[[], Iterable[str]]) -> None:
         self._location, self._names = location, names
         self.events = 5
+        self.opened = False  # by a failover
         self.alive = self.most = 0
 
     def database(self, name: str) -> Any:
         parameters = {"hive_replication.source": "s/sales", "hive_replication.applied.id": "5", "repl.last.id": "5"}
+        parameters = {} if self.opened else parameters
         return SimpleNamespace(name=name, parameters=parameters, locationUri="hdfs://target:8020/")
 
     def table(self, db: str, name: str) -> Table:
@@ -284,6 +286,38 @@ def test_the_difference_to_a_snapshot_is_asked_for_once(monkeypatch: pytest.Monk
     assert (first.spared, first.listings, first.whole) == (0, 20, f"no snapshot of {OURS} is left of an earlier scan")
     found = sides.scan()
     assert (found.spared, found.listings, found.whole, len(asked)) == (9, 1, "", 1)
+
+
+@pytest.mark.parametrize("during", [True, False], ids=["during a table", "between two tables"])
+def test_a_scan_that_a_failover_overtakes_leaves_no_snapshot(during: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides, made, created = Sides(ten, Drift(snapshots=True)), list[str](), list[str]()
+
+    def about_webhdfs(_: str, ask: Callable[[Any, str], Any]) -> Any:
+        return ask(None, "/t")
+
+    def create(*values: str) -> None:
+        created.append(values[-1])
+        made.append(values[-1])
+        if during:
+            sides.theirs.opened = True
+
+    def delete(_: Snapshots, __: str, names: Iterable[str]) -> None:
+        for name in list(names):
+            made.remove(name)
+
+    sides.files.about_webhdfs = about_webhdfs  # type: ignore[attr-defined]
+    sides.files.holds = lambda _: True  # type: ignore[attr-defined]
+    sides.files.roots = (SimpleNamespace(uri="hdfs://source:8020/"),)  # type: ignore[assignment]
+    monkeypatch.setattr("hive_replication.drift.snapshots.create_snapshot", create)
+    monkeypatch.setattr(Snapshots, "_directories", lambda *_: {OURS: 1})
+    monkeypatch.setattr(Snapshots, "_present", lambda *_: list(made))
+    monkeypatch.setattr(Snapshots, "_delete", delete)
+    both = DriftScan(sides.source, sides.target, "sales", 1.0, lambda _: None)
+    assert (both.table("t") is None, len(created), len(made)) == (during, 1, 0 if during else 1)
+    sides.theirs.opened = True
+    assert both.table("t2") is None
+    both.finish()
+    assert (len(created), made) == (1, [])
 
 
 def test_no_more_than_a_few_partitions_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
