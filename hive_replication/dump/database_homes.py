@@ -1,4 +1,4 @@
-"""The directories of a source database whose metastore keeps managed and external tables apart, as that of Hive 4 may."""
+"""The two directories of a source database of Hive 4: one for external tables, and one for managed ones."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _MANAGED, _EXTERNAL = "hive.metastore.warehouse.dir", "hive.metastore.warehouse.
 def with_homes(database: Database, setting: Callable[[str, str], str]) -> Database:
     """A database with the directory of its external tables as its location, and with that of its managed ones beside it.
 
-    A database of before the warehouses were apart lies in that of managed tables: new external ones go to the other one, under
-    its name. Where there is one warehouse, and of a database that names no directory, nothing is changed.
+    Of one that lies in the warehouse of managed tables only these go to its directory; external ones go to the other warehouse,
+    or to the default place in the same one where there is no other. Where all go to one directory, nothing is changed.
 
     Args:
-        database: of the source, with the directories that it has in its metastore.
+        database: of a Hive 4 source, with the directories that it has in its metastore.
         setting: a setting of that metastore, by Hive's name, or the default.
     """
     location = (database.locationUri or "").rstrip("/")
     managed, external = (qualified(setting(key, ""), location).rstrip("/") for key in (_MANAGED, _EXTERNAL))
-    if not location or not managed or not external or managed == external:
+    if not location or not managed:
         return database
     name = database.name.lower()
     below = "" if name == "default" else f"/{name}.db"
     within, found = paths.is_under(location, managed), copy_of(database)
+    found.locationUri = f"{external or managed}{below}" if within else location
     found.managedLocationUri = database.managedLocationUri or (location if within else f"{managed}{below}")
-    found.locationUri = f"{external}{below}" if within else database.locationUri
-    return found
+    return database if found.locationUri == found.managedLocationUri == location else found

@@ -95,7 +95,7 @@ class Source:
 
     def with_homes(self, database: Database) -> Database:
         """A database as dumps name it; see :func:`~hive_replication.dump.database_homes.with_homes`."""
-        return with_homes(database, self.metastore.config_value)
+        return with_homes(database, self.metastore.config_value) if self.metastore.features.major >= 4 else database
 
     def require_included(self, database: str, table: str) -> None:
         """Makes sure that the policy replicates a table, as far as its name says.

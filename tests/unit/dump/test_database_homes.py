@@ -1,4 +1,4 @@
-"""Directories of source databases whose metastore keeps managed and external tables apart."""
+"""Directories of source databases of Hive 4."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def test_a_database_has_a_directory_for_each_kind_of_tables(
     assert homes(location, managed) == wanted
 
 
-def test_where_there_is_one_warehouse_it_has_the_one_that_it_has() -> None:
-    """Hive 4 shows one in the warehouse at its default place."""
-    for external in ("", "/wh/managed"):
-        settings = APART | {"hive.metastore.warehouse.external.dir": external}
-        assert homes("hdfs://s/wh/managed/own/x", None, settings) == ("hdfs://s/wh/managed/own/x", None)
+@pytest.mark.parametrize("external", ["", "/wh/managed"])
+def test_where_there_is_one_warehouse_external_tables_go_to_the_default_place(external: str) -> None:
+    settings = APART | {"hive.metastore.warehouse.external.dir": external}
+    default, own = "hdfs://s/wh/managed/x.db", "hdfs://s/wh/managed/own/x"
+    assert homes(default, None, settings) == (default, None)
+    assert homes(own, None, settings) == (default, own)
 
 
 def test_a_chosen_directory_in_the_managed_warehouse_is_told() -> None:
