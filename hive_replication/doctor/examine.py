@@ -28,7 +28,9 @@ from hive_replication.dump.source_boundary import not_its_own
 from hive_replication.errors import ReplicationError
 from hive_replication.lag import MOST_EVENTS, LagReader
 from hive_replication.load.operations.transactions import why_unable
+from hive_replication.load.replica.managed_location import elsewhere, without_external
 from hive_replication.load.replica.own_location import own_location
+from hive_replication.load.replica.target import Target
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 from hive_replication.storage import Storage
@@ -208,8 +210,10 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     target = connection.target
     yield from target_settings(target.metastore.config_value, target.metastore.features.major)
     yield _lock(target.metastore)
-    if source and connection.source.acid:
+    acid = source and connection.source.acid
+    if acid:
         yield _transactions(target.metastore)
+    yield from _homes(target, acid=acid)
     if storage:
         yield from webhdfs(target.storage, "target", None if target.policy.metadata_only else connection.source.storage)
         yield from defaults(target.storage, "target")
@@ -220,6 +224,18 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
         yield from preserved(target.storage, target.policy, warehouse)
         yield from _space(target.storage, warehouse)
         yield from _replicas(connection, warehouse)
+
+
+def _homes(target: Target, *, acid: bool) -> Iterator[Finding]:
+    """Whether the metastore takes tables in target databases' directories, transactional ones if they are replicated."""
+    for name in map(target.policy.target_of, target.policy.databases):
+        found = target.metastore.database(name)
+        if acid and found and (reason := elsewhere(found)):
+            yield error("target", f"directory of {name}", reason, "drop the database, so that the first load creates it")
+        if found and (reason := without_external(found, target.metastore.config_value)):
+            yield warning(
+                "target", f"directory of {name}", reason, "create it elsewhere, if external tables are to be replicated"
+            )
 
 
 def _replicas(connection: Connection, warehouse: str) -> Iterator[Finding]:

@@ -73,7 +73,7 @@ class Calls(Connections):
         )
 
     def alter_database(self, name: str, db: Database, before: Database | None = None) -> None:
-        """Replaces a database's description (owner, comment, parameters).
+        """Replaces a database's description (owner, comment, parameters, and directories where they are given).
 
         Args:
             name: the database.
@@ -109,11 +109,13 @@ class Calls(Connections):
         return True
 
     def _has(self, name: str, wanted: Database, removed: Set[str] = frozenset()) -> bool:
-        """Whether there is a database of that name with owner and all parameters as wanted, and none of those removed.
+        """Whether there is a database of that name with what is wanted, but none of the parameters that are removed.
 
         The metastore may add others, and so may somebody else at the same moment, who pauses the database.
         """
         made = self.database(name)
         if made is None or (wanted.ownerName and wanted.ownerName != made.ownerName):
+            return False
+        if wanted.managedLocationUri and wanted.managedLocationUri != made.managedLocationUri:
             return False
         return (wanted.parameters or {}).items() <= made.parameters.items() and removed.isdisjoint(made.parameters)

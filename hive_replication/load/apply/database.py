@@ -23,6 +23,7 @@ from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.drops import drop_table
 from hive_replication.load.replica.failover_marks import read_only
+from hive_replication.load.replica.managed_location import without_external
 from hive_replication.load.replica.owners import owned_on_target
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import LAST_ID, ReplicaState, database_with_state, is_ours, object_id, replica_state
@@ -97,7 +98,7 @@ class TargetDatabase:
             source: identity of the load's source.
 
         Raises:
-            Refused: the policy has it created in a directory of replication's own.
+            Refused: the policy has it created in a directory of replication's own, or that takes no external tables.
         """
         self.exists, self.state = True, state or self.state
         if self.dry:
@@ -107,6 +108,8 @@ class TargetDatabase:
         image.locationUri = self.target.policy.locations.get(self.name)
         if image.locationUri and is_reserved(image.locationUri):
             raise Refused(f"locations.{self.name} of the policy leads into {RESERVED}, replication's own: choose another")
+        if image.locationUri and (reason := without_external(image, self.target.metastore.config_value)):
+            raise Refused(f"locations.{self.name} of the policy: {reason}; choose another")
         end_left(self.target, self.name, policy_of(source, self.name))
         self.target.metastore.create_database(image if state is None else self._with(image, state))
         self._written = self.state

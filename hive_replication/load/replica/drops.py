@@ -11,6 +11,7 @@ import logging
 import time
 
 from hive_replication.load.layout.directories import HIDDEN, Layout, staging_name
+from hive_replication.load.replica.managed_location import open_location
 from hive_replication.load.replica.state import PREFIX, SOURCE
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
@@ -52,9 +53,9 @@ def vacate(metastore: Metastore, image: Table) -> None:
     database, name = image.dbName, image.tableName
     if not (is_transactional(image) and _keeps_write_ids(metastore) and metastore.max_write_id(database, name)):
         return
-    home, there = metastore.database(database), metastore.table(database, name)
-    if there is None and home is not None and home.locationUri:
-        there = _placeholder(image, _place(home.locationUri))
+    home, there = open_location(metastore, database), metastore.table(database, name)
+    if there is None and home is not None and (place := home.managedLocationUri or home.locationUri):
+        there = _placeholder(image, _place(place))
         metastore.create_table(there)
     if there is not None and is_placeholder(there):
         metastore.drop_table(database, name, delete_data=True)
