@@ -58,5 +58,10 @@ def undo(
         f"{what} {'would be' if dry_run else 'is'} back at event {to}, {done.loads} loads undone; "
         f"later events wait for: hive-repl undo {shlex.quote(name)} --release"
     )
+    if done.steps and connection.target.feeds(done.database):
+        chosen.output.remark(
+            "replicas of this one keep files that were appended here and are taken back: hive-repl verify finds them there, and "
+            "hive-repl repair brings their tables"
+        )
     left = dict.fromkeys(f"{step.kind} of {step.name}" for step in done.left)
     chosen.output.remark(*(f"not taken back: {one}" for one in left))
