@@ -164,6 +164,11 @@ class Dialect:
             ),
         )
 
+    def materialized_views(self, client: Client, db: str) -> list[str]:
+        """Names of a database's materialized views; none where the server does not know of any (Hive 2)."""
+        none: list[str] = []
+        return self.known("get_tables_by_type", lambda: client.get_tables_by_type(db, "*", "MATERIALIZED_VIEW"), none)
+
     def partitions(self, client: Client, db: str, table: str, names: list[str]) -> list[Partition]:
         """Those of the named partitions that exist."""
         request = GetPartitionsByNamesRequest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
@@ -128,6 +129,20 @@ class Tables(Calls):
         except NotFound:
             return False
         return True
+
+    def materialized_views_over(self, db: str) -> dict[str, list[str]]:
+        """Materialized views of all databases by the tables of one that they read; Hive 4 drops no table that one reads."""
+        found = defaultdict[str, list[str]](list)
+        for name in self.databases():
+            views = self.call(
+                f"get_tables_by_type {name}", lambda client, name=name: self._dialect.materialized_views(client, name)
+            )
+            for view in self.tables(name, views):
+                used = view.creationMetadata.tablesUsed if view.creationMetadata else None
+                for one in sorted(used or ()):
+                    if one.lower().split(".")[-2:-1] == [db.lower()]:
+                        found[one.lower().rpartition(".")[2]].append(f"{name}.{view.tableName}")
+        return dict(found)
 
     def _tables_named(self, db: str, names: list[str]) -> list[Table]:
         found = self.call(f"get_tables {db}", lambda client: self._dialect.tables(client, db, names))

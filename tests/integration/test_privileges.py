@@ -203,7 +203,7 @@ def test_a_table_that_is_made_anew_keeps_grants_of_the_target_and_foreign_keys_t
     pair.target.grant(pair.replica, [granted(user("dr"), on=Securable("plain"), option=True), granted(user("dr"))])
     source, target = pair.connection.source, pair.connection.target
     repaired = repair(source, target, pair.connection.store, pair.connection.copier, pair.database, "plain")
-    assert (repaired.report.held, repaired.report.skipped) == ((), ())
+    assert (repaired.load.held, repaired.load.skipped) == ((), ())
     found = pair.target.table(pair.replica, "plain")
     assert found is not None
     assert not found.partitionKeys

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.load.apply.taken_places import TakenPlaces
@@ -142,6 +143,8 @@ class TargetDatabase:
     def drop(self, evid: int, conflicts: Conflicts) -> bool:
         """Drops it, or only our replicas in it if it contains foreign objects or is ``default``; returns whether it was dropped.
 
+        It stays too with replicas that a materialized view of another database reads: the metastore does not drop them.
+
         Its directory goes to retention, or only those of its tables if another database lies in it. What the store does not let
         go, such as a directory with snapshots, is left where it is: with it a database of that name could never come again.
 
@@ -157,6 +160,7 @@ class TargetDatabase:
             metastore = self.target.metastore
             names = metastore.table_names(self.name)
             kept = conflicts.dropped_with(metastore.tables(self.name, names))
+            kept += self._read_by_views(names, kept)
             functions = metastore.functions(self.name)
             strange = foreign_functions(self.target, self.name, self.location, functions)
             code = conflicts.dropped_with_code([*strange, *metastore.procedures(self.name)])
@@ -188,6 +192,22 @@ class TargetDatabase:
         self.exists = False
         self.state = self._written = ReplicaState()
         return dropped
+
+    def _read_by_views(self, names: list[str], kept: list[str]) -> list[str]:
+        """Tables that the metastore does not drop, since materialized views read them that stay; sorts those that go first."""
+        found = self.target.metastore.materialized_views_over(self.name)
+        going = {f"{self.name}.{name}" for name in names if name not in kept}
+        stay = {name: views for name, all_ in found.items() if name in names and (views := sorted(set(all_) - going))}
+        for name in sorted(stay.keys() - kept):
+            shown = f"{self.name}.{name}"
+            why = (
+                f"{shown} stays, and {self.name} with it: the materialized view {stay[name][0]} reads it; drop that, then {shown}"
+            )
+            _LOG.warning("target database %s: %s", self.name, why, extra=about(self.name))
+            self.left.append(why)
+        views = set(chain(*found.values()))
+        names.sort(key=lambda name: f"{self.name}.{name}" not in views)  # which go before what they read
+        return sorted(stay.keys() - kept)
 
     def _drop_tables(self, evid: int, names: list[str], kept: list[str], others: list[str]) -> None:
         """Drops all tables but those that are kept; their directories are retired where nothing that stays lies.

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 
 from hive_replication.load.layout.directories import HIDDEN, Layout, staging_name
 from hive_replication.load.replica.managed_location import open_location
 from hive_replication.load.replica.state import PREFIX, SOURCE
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.metastore.marked_external import MANAGED, MARK
+from hive_replication.metastore.marked_external import MANAGED, MARK, restored
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import FieldSchema, SerDeInfo, StorageDescriptor, Table, copy_of, directory_of
 
@@ -38,7 +39,13 @@ def drop_table(metastore: Metastore, table: Table) -> None:
     forget = is_placeholder(table) or (
         _keeps_write_ids(metastore) and is_transactional(table) and _made_external(metastore, table)
     )
-    metastore.drop_table(table.dbName, table.tableName, delete_data=forget)
+    try:
+        metastore.drop_table(table.dbName, table.tableName, delete_data=forget)
+    except MetastoreError:  # a materialized view reads it, for one
+        if forget and not is_placeholder(table):
+            with suppress(MetastoreError):
+                metastore.alter_table(table.dbName, table.tableName, restored(table))
+        raise
 
 
 def vacate(metastore: Metastore, image: Table) -> None:

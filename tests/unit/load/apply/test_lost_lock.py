@@ -73,6 +73,9 @@ class _Metastore:
     def procedures(self, _: str) -> list[str]:
         return []
 
+    def materialized_views_over(self, _: str) -> dict[str, list[str]]:
+        return {}
+
     def drop_database(self, name: str, **_: object) -> None:
         self.calls.append(f"drop the database {name}")
 

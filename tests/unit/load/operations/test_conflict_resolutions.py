@@ -18,6 +18,7 @@ from hive_replication.load.journal.lane_record import LaneRecord
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepPartitionsAside, adopted_at
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.replica.state import LAST_ID, SOURCE
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.types import Database, FieldSchema, Function, Partition, ResourceUri, StorageDescriptor, Table
 from hive_replication.policy import Root
 from hive_replication.storage import Denied, Storage
@@ -35,6 +36,7 @@ class Metastore:
     def __init__(self, **databases: str) -> None:
         self.located = databases
         self.held: dict[str, Table] = {}
+        self.views: dict[str, list[str]] = {}
         self.parts: dict[str, dict[str, Partition]] = {}
         self.made: dict[str, Function] = {}
         self.code: list[str] = []
@@ -70,7 +72,10 @@ class Metastore:
 
     def drop_table(self, _: str, name: str, *, delete_data: bool) -> None:
         assert not delete_data
+        if self.views.get(name):
+            raise MetastoreError(f"Cannot drop table as it is used in the following materialized views {self.views[name]}")
         del self.held[name]
+        self.views = {one: views for one, left in self.views.items() if (views := [v for v in left if v != f"sales.{name}"])}
 
     def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         found = self.parts.get(table, {})
@@ -92,6 +97,9 @@ class Metastore:
 
     def procedures(self, _: str) -> list[str]:
         return self.code
+
+    def materialized_views_over(self, _: str) -> dict[str, list[str]]:
+        return self.views
 
     def drop_database(self, name: str, *, delete_data: bool, cascade: bool) -> None:
         assert (delete_data, cascade) == (False, True)
@@ -117,6 +125,35 @@ class Side:
     def drop(self, setting: Any = "refuse") -> bool:
         self.database = TargetDatabase(self.target, self.name, lambda: None, dry=False)
         return self.database.drop(170, Conflicts(setting, OURS[SOURCE], self.name))
+
+
+@pytest.mark.parametrize("others", [{}, {"reports": "sales.db/reports"}], ids=["alone", "another database in it"])
+def test_a_replica_that_a_materialized_view_of_the_target_reads_stays_and_is_named(
+    tmp_path: Path, others: dict[str, str]
+) -> None:
+    """All tables before it were dropped, and the load failed each time."""
+    side = Side(tmp_path, **others)
+    for name in ("items", "orders", "places"):
+        side.storage.write(f"{side.base}/{name}/f", b"1")
+        side.metastore.put(name, f"{side.base}/{name}", parameters=OURS)
+    side.metastore.views = {"orders": ["reports.mv"], "elsewhere": ["reports.mv"]}
+    assert not side.drop()
+    assert (list(side.metastore.held), "sales" in side.metastore.located) == (["orders"], True)
+    assert [why.partition(";")[0] for why in side.database.left] == [
+        "sales.orders stays, and sales with it: the materialized view reports.mv reads it"
+    ]
+    assert [file for file in side.files() if "retired" not in file] == ["sales.db/orders/f"]
+    side.metastore.views = {}
+    assert side.drop()
+
+
+def test_materialized_views_go_before_the_tables_that_they_read(tmp_path: Path) -> None:
+    side = Side(tmp_path)
+    side.metastore.put("a", f"{side.base}/a", parameters=OURS)
+    side.metastore.put("mv", f"{side.base}/mv")
+    side.metastore.views = {"a": ["sales.mv"]}
+    assert side.drop("replace")
+    assert side.metastore.held == {}
 
 
 @pytest.mark.parametrize("place", ["orders", "orders/below", ""])

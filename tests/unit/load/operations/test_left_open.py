@@ -127,6 +127,7 @@ def test_a_database_that_is_made_or_dropped_leaves_no_transactions_of_the_source
     side.metastore.database.return_value = Database("default", locationUri="hdfs://d/w", parameters={})
     side.metastore.databases.return_value = iter(())
     side.storage = Mock(ls=Mock(return_value=[]))
+    side.metastore.materialized_views_over.return_value = {}
     assert not TargetDatabase(side, "default", lambda: None, dry=False).drop(9, Conflicts("refuse", SOURCE, "default"))
     assert side.metastore.abort_replayed.call_args.args[0] == policy_of(SOURCE, "default")
 
