@@ -44,6 +44,9 @@ class GuardedFiles:
     def holds(self, uri: str) -> bool:
         return uri.startswith(ROOT)
 
+    def has_directories(self, _: str) -> bool:
+        return True
+
     def exists(self, uri: str) -> bool:
         return uri in self.access
 

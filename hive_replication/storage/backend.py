@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
 from hive_replication.storage.hdfs_access import HdfsAccess
+
+T = TypeVar("T")
 
 
 class Backend(Protocol):
@@ -84,3 +86,8 @@ class Backend(Protocol):
     def space(self, path: str) -> Space | None:
         """Room on the store of a path, which need not exist; None where it does not tell."""
         ...
+
+
+def about_access(call: Callable[[HdfsAccess, str], T], store: Backend, path: str) -> T | None:
+    """A call about owners, groups, modes or ACLs; None, where nothing is called, from a store without."""
+    return None if store.access is None else call(store.access, path)

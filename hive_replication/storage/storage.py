@@ -19,7 +19,7 @@ from hive_replication.policy.parallelism import Parallelism
 from hive_replication.policy.secrets import resolved_options
 from hive_replication.storage import paths
 from hive_replication.storage.access import Access
-from hive_replication.storage.backend import Backend
+from hive_replication.storage.backend import Backend, about_access
 from hive_replication.storage.backend_by_scheme import connect_backend
 from hive_replication.storage.delegation import Grants
 from hive_replication.storage.failures import translated
@@ -96,11 +96,13 @@ class Storage:
         """Whether there is a file or directory."""
         return self.status(uri) is not None
 
+    def has_directories(self, uri: str) -> bool:
+        """Whether the store has directories, each of which it moves at once; of an object store each file is copied."""
+        return self._store(uri).has_directories
+
     def lacks_directory(self, uri: str) -> bool:
         """Whether a directory is missing; never on stores that have none, where it cannot be told from an empty one."""
-        _, _, root = self._roots.of(uri)
-        with translated(uri, root.uri):
-            return self._backend(uri, root).has_directories and not self.exists(uri)
+        return self.has_directories(uri) and not self.exists(uri)
 
     def ls(self, uri: str) -> list[FileStatus]:
         """What a directory holds, one level, sorted by URI; for a file, itself; [] where there is none."""
@@ -232,7 +234,7 @@ class Storage:
 
     def about_access(self, uri: str, call: Callable[[HdfsAccess, str], T]) -> T | None:
         """A call about owner, group, mode or ACL; None from stores without, where nothing is called."""
-        return self._call(uri, partial(_about_access, call))
+        return self._call(uri, partial(about_access, call))
 
     def access_above(self, uri: str) -> Access | None:
         """What a directory above a root allows, of which nothing else can be asked; None from stores without access.
@@ -242,13 +244,11 @@ class Storage:
             FileNotFoundError: there is none.
         """
         normal, path, root = self._roots.above(uri)
-        return self._asked(normal, path, root, partial(_about_access, lambda store, path: store.read(path)))
+        return self._asked(normal, path, root, partial(about_access, lambda store, path: store.read(path)))
 
     def has_checksums(self, uri: str) -> bool:
         """Whether :meth:`checksum` gives one here: HDFS whose root names its WebHDFS address."""
-        _, _, root = self._roots.of(uri)
-        with translated(uri, root.uri):
-            return self._backend(uri, root).has_checksums
+        return self._store(uri).has_checksums
 
     def checksum(self, uri: str) -> FileChecksum | None:
         """The checksum that the store itself keeps, as Hive records it in events; None for stores without.
@@ -301,6 +301,11 @@ class Storage:
             after = store.after_attempt if isinstance(store, HdfsBackend) else after_nothing
             return repeated(call, store, path, uri, root, after)
 
+    def _store(self, uri: str) -> Backend:
+        _, _, root = self._roots.of(uri)
+        with translated(uri, root.uri):
+            return self._backend(uri, root)
+
     def _backend(self, uri: str, root: Root) -> Backend:
         scheme, authority, _ = paths.split(uri)
         url = f"{scheme}://{authority}"
@@ -312,7 +317,3 @@ class Storage:
                 local = [paths.split(prefix)[2] for prefix in self._roots.prefixes if prefix.startswith("file:")]
                 self._backends[key] = connect_backend(scheme, authority, known, local, self._grants.get(url))
             return self._backends[key]
-
-
-def _about_access(call: Callable[[HdfsAccess, str], T], store: Backend, path: str) -> T | None:
-    return None if store.access is None else call(store.access, path)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hive_replication.copy.proof import Crc32c
 from hive_replication.load.layout.live_locations import Locations
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.storage import AlreadyExists, Storage, paths
 
 What = Literal["old data", "retired", "journal", "staging", "temporary file", "dropped database", "dump", "report"]
+
+_BATCH = 256  # files between two looks at the time for which the lock is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,12 @@ class Removal:
     Args:
         swept: its report.
         is_due: whether it may still be removed; called under the lock.
-        carry_out: removes it and returns its bytes.
+        carry_out: removes it and returns its bytes; None as long as there is more to do, by further calls.
     """
 
     swept: Swept
     is_due: Callable[[InUse], bool]
-    carry_out: Callable[[], int]
+    carry_out: Callable[[], int | None]
 
 
 class Removals:
@@ -79,8 +83,11 @@ class Removals:
     def move(self, what: What, path: str, retired: str) -> Removal:
         """Moves a file or directory that no location points at."""
         size = self._size(path)
+        step = None if self._storage.has_directories(path) else self._by_file(path, lambda uri: self._retire(uri, path, retired))
 
-        def carry_out() -> int:
+        def carry_out() -> int | None:
+            if step:
+                return size if step() else None
             try:
                 self._moves.move(path, retired)
             except AlreadyExists:  # parts of it were retired before
@@ -106,7 +113,12 @@ class Removals:
         def is_due(in_use: InUse) -> bool:
             return (not unused or in_use.is_free(path)) and (not idle or self.is_idle(path))
 
-        def carry_out() -> int:
+        whole = known is not None or self._storage.has_directories(path)
+        step = None if whole else self._by_file(path, self._storage.delete)
+
+        def carry_out() -> int | None:
+            if step and not step():
+                return None
             self._storage.delete(path, recursive=True)
             return size
 
@@ -117,6 +129,34 @@ class Removals:
         status = self._storage.status(directory)
         found = [*filter(None, [status]), *self._storage.files(directory, hidden=True)]
         return max((one.modified for one in found), default=self._expiry) < self._expiry
+
+    def _by_file(self, path: str, remove: Callable[[str], object]) -> Callable[[], bool]:
+        """Removes the next files of a directory with each call, some at a time; whether all are removed."""
+        listed: list[deque[str]] = []
+
+        def step() -> bool:
+            if not listed:
+                files = self._storage.files(path, hidden=True)
+                listed.append(deque(file.uri for file in files if paths.is_usable(file.uri)))
+            (pending,) = listed
+            batch = [pending.popleft() for _ in range(min(_BATCH, len(pending)))]
+            deque(self._storage.threads.unordered(remove, batch), maxlen=0)
+            if not pending and not self._storage.files(path, hidden=True):
+                self._storage.delete(path, recursive=True)  # objects that stand for directories
+            return not pending
+
+        return step
+
+    def _retire(self, file: str, path: str, retired: str) -> None:
+        """Moves a file of a directory; one that was copied before, by a sweep that ended in between, is deleted."""
+        place = retired + file[len(path) :]
+        try:
+            self._moves.move(file, place)
+        except FileNotFoundError:
+            return
+        except AlreadyExists:
+            if Crc32c.of(self._storage.stream(file)).hex == Crc32c.of(self._storage.stream(place)).hex:
+                self._storage.delete(file)
 
     def _merge(self, directory: str, retired: str) -> None:
         """Moves what is not retired yet; what cannot be moved is left for the next sweep."""

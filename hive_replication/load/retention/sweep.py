@@ -155,18 +155,24 @@ class _Sweeper:
         live = live_locations(metastore, self._database) if found is not None else Locations(())
         in_use = InUse(live, replica_state(found))
         end = time.monotonic() + max(_HOLD, time.monotonic() - began)
+        begun: Removal | None = None
         while waiting:
             removal = waiting.popleft()
-            if removal.is_due(in_use):
+            if removal is begun or removal.is_due(in_use):
                 lock.check()
-                self.swept.append(self._carried_out(removal))
+                done = self._carried_out(removal)
+                if done is None:
+                    waiting.appendleft(begun := removal)
+                else:
+                    self.swept.append(done)
             if time.monotonic() > end:
                 break
 
-    def _carried_out(self, removal: Removal) -> Swept:
-        """What was done; a directory that cannot be removed, e.g. since it has snapshots, is left, and nothing else."""
+    def _carried_out(self, removal: Removal) -> Swept | None:
+        """What was done, None where there is more to do; what cannot be removed, e.g. since it has snapshots, is left alone."""
         try:
-            return replace(removal.swept, size=removal.carry_out())
+            size = removal.carry_out()
+            return None if size is None else replace(removal.swept, size=size)
         except Unreachable:
             raise
         except ReplicationError as error:

@@ -23,6 +23,7 @@ from hive_replication.load.records import Record, RecordStore
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target import Target
 from hive_replication.load.report import LoadReport
+from hive_replication.load.retention import removals
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
@@ -111,6 +112,8 @@ def written(target: Target, below: str, days: float = 0.0) -> str:
     """A file of so many days ago, in a directory of that time."""
     uri = f"{location(target)}/{below}"
     target.storage.write(uri, b"123")
+    if uri.startswith("memory:"):
+        return uri
     path = Path(uri.removeprefix("file://"))
     while path.name not in ("w", "sales.db"):
         os.utime(path, (time.time() - days * DAY,) * 2)
@@ -588,3 +591,48 @@ def test_old_data_of_loads_that_wait_for_the_load_before_them_is_kept_with_them(
     after(monkeypatch, target.policy.retention_seconds / DAY + 0.1)
     swept = {one.path for one in sweep(target, "sales")}
     assert f"{base}/.repl/retired/{repaired}" in swept
+
+
+def bucket(target: Target) -> Any:
+    return target.storage._backend("memory://bucket/", target.storage.roots[0])._files  # type: ignore[attr-defined]
+
+
+def test_a_directory_of_an_object_store_is_moved_and_deleted_in_parts(
+    on_objects: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loads were refused for as long as all its objects took to be copied, one after another."""
+    monkeypatch.setattr(removals, "_BATCH", 1)
+    base, files = location(on_objects), bucket(on_objects)
+    old = [written(on_objects, f"orders/ds={number}/f") for number in range(10)]
+    files.objects["bucket/w/sales.db/orders/"] = b"", 0.0
+    token = left(on_objects, f"{base}/orders")
+    past(monkeypatch, on_objects)
+    pauses: list[bool] = []
+    impatient(monkeypatch, lambda _: pauses.append(Lock.held))
+    (moved,) = sweep(on_objects, "sales")
+    place = Layout(base).retired(token, f"{base}/orders")
+    assert (moved.what, moved.moved_to, moved.size) == ("old data", place, 30)
+    assert (len(pauses) >= 3, any(pauses)) == (True, False)
+    assert [one.uri for one in on_objects.storage.files(place)] == [uri.replace(f"{base}/orders", place) for uri in old]
+    assert not on_objects.storage.exists(f"{base}/orders")
+    pauses.clear()
+    impatient(monkeypatch, lambda _: pauses.append(Lock.held))
+    after(monkeypatch, 365)
+    assert [one.what for one in sweep(on_objects, "sales") if one.size] == ["retired"]
+    assert (len(pauses) >= 3, any(pauses), on_objects.storage.exists(place)) == (True, False, False)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_what_a_sweep_that_was_killed_had_copied_is_moved_by_the_next(
+    on_objects: Target, monkeypatch: pytest.MonkeyPatch, *, same: bool
+) -> None:
+    """What was in both places stayed where it was, and nobody knew of it once the journal was gone."""
+    base, storage = location(on_objects), on_objects.storage
+    storage.write(f"{base}/orders/a", b"123")
+    storage.write(f"{base}/orders/b", b"456")
+    place = Layout(base).retired(left(on_objects, f"{base}/orders"), f"{base}/orders")
+    storage.write(f"{place}/a", b"123" if same else b"321")
+    past(monkeypatch, on_objects)
+    sweep(on_objects, "sales")
+    assert [one.uri for one in storage.files(f"{base}/orders")] == ([] if same else [f"{base}/orders/a"])
+    assert [storage.read(f"{place}/{name}") for name in "ab"] == [b"123" if same else b"321", b"456"]
