@@ -17,7 +17,7 @@ from hive_replication.load.command import plan_load, repl_load
 from hive_replication.load.layout.directories import Layout
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.retention.sweep import sweep
-from hive_replication.metastore.types import copy_of
+from hive_replication.metastore.types import Function, copy_of
 from hive_replication.policy import Root
 from hive_replication.repair import repair
 from hive_replication.statements import ReplDump, ReplLoad
@@ -447,6 +447,12 @@ def test_database_dropped(replicated: Warehouse) -> None:
         replicated.load(dump.directory)
     assert set(metastore.table_names(replicated.database)) >= {"mine"}
     metastore.drop_table(replicated.database, "mine")
+    theirs = Function("theirs", replicated.database, "C", "hive", 1, 0, 1, [])
+    metastore.create_function(theirs)
+    with pytest.raises(Refused, match="'theirs', a function, stored procedure or package, is not our replica"):
+        replicated.load(dump.directory)
+    assert metastore.function(replicated.database, "theirs") is not None
+    metastore.drop_function(replicated.database, "theirs")
     assert replicated.load(dump.directory).held == ()
     assert metastore.database(replicated.database) is None
     assert replicated.status() is None
