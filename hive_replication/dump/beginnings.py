@@ -2,7 +2,7 @@
 
 Hive notes what a transaction writes when it is written, and deletes that note when it is as old as an event may be: before the
 event of the commit. So a commit of which nothing is noted has written nothing only if the log reaches back to its beginning. Nor
-does an abort name the databases any more whose tables were dropped before it.
+does the end of a transaction name the databases any more whose tables were dropped before it.
 """
 
 from __future__ import annotations
@@ -44,16 +44,36 @@ class Beginnings:
     database: str
     replica: bool = False
     _noted: dict[int, int] = field(default_factory=dict[int, int])
+    _writing: set[int] = field(default_factory=set[int])
 
     def note(self, event: NotificationEvent) -> None:
-        """Keeps which transactions an event of the dump opens, until they are asked for or passed."""
+        """Keeps which transactions an event of the dump opens, or gives write ids of the database, until these are passed."""
+        if event.eventType == "ALLOC_WRITE_ID_EVENT" and (event.dbName or "").lower() == self.database:
+            said = _decoded(event)
+            self._writing.update(dict(said.write_ids) if isinstance(said, AllocateWriteIds) else ())
         opened = _opened(event) if event.eventType == "OPEN_TXN" else range(0)
         if opened.stop - opened.start <= _MOST:  # Hive opens no more at once
             self._noted.update(dict.fromkeys(opened, event.eventId))
 
     def passed(self, transaction: int) -> int:
         """A transaction ends: the event that opened it, as far as it is noted; else 0."""
+        self._writing.discard(transaction)
         return self._noted.pop(transaction, 0)
+
+    def may_be_of(self, ended: TransactionEvent, unnamed: UnnamedEnds) -> bool:
+        """Whether a transaction whose end does not name the database got write ids of it, before it is passed.
+
+        Nothing has to be looked for where the dump has its beginning. Of a commit it has to be known, of an abort not to be not:
+        one that is of another database does nothing.
+
+        Args:
+            ended: the end.
+            unnamed: looks for its beginning.
+        """
+        if ended.transaction in self._noted or ended.transaction in self._writing:
+            return ended.transaction in self._writing
+        begun = unnamed.begun(ended)
+        return begun.may_be_of(self.database) if isinstance(ended, AbortTransaction) else self.database in begun.databases
 
     def follow(self, event: NotificationEvent) -> None:
         """Takes an event of a log that is only looked through for what is missing.
@@ -121,11 +141,12 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class UnnamedAborts:
-    """Beginnings of aborted transactions of which the message names no database; for threads.
+class UnnamedEnds:
+    """Beginnings of transactions of which the message of the end does not name a database; for threads.
 
-    Such a one wrote nothing, or its tables were dropped since. Each failed statement is one, and every database asks for it: the
-    answer is kept. How far it is looked for is bounded: one that is taken for a database which it is not of does nothing there.
+    Such a one wrote nothing there, or its tables were dropped since. Each failed statement is one, and every database asks for
+    it: the answer is kept. How far it is looked for is bounded: an abort that is taken for one of a database which it is not of
+    does nothing there.
 
     Args:
         metastore: the source's.
@@ -134,7 +155,7 @@ class UnnamedAborts:
     metastore: Metastore
     _known: dict[int, Begun] = field(default_factory=dict[int, Begun])
 
-    def begun(self, event: AbortTransaction) -> Begun:
+    def begun(self, event: TransactionEvent) -> Begun:
         """What the log has of it before its end, as far as it was looked for."""
         found = self._known.get(event.evid)
         if found is None:

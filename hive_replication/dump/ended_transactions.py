@@ -1,7 +1,7 @@
 """Which databases the end of a transaction is an event of: in the log it is one of none.
 
 What a transaction wrote comes with its commit, and often nothing else in the log tells of it. Hive 4.1 and later name the
-databases in the message, but in an abort none whose tables were dropped before. Hive 4.0 does not: its metastore is asked, which
+databases in the message, but none whose tables were dropped before. Hive 4.0 does not: its metastore is asked, which
 knows of no commit without rows. Of transactions that stand for those of another source the names are wrong, but the load that
 ends them leaves an event of the database after them.
 """
@@ -31,10 +31,10 @@ def ended_in(source: Source, row: Notification, databases: Set[str]) -> Set[str]
     event = LogEvent(row).event
     if not isinstance(event, TransactionEvent):
         return databases  # it cannot be read, and may be of any
-    if isinstance(event, AbortTransaction) and event.is_unnamed:
-        begun = source.unnamed_aborts.begun(event)
-        return {name for name in databases if begun.may_be_of(name)}
     named = (event.databases or frozenset()) & databases
+    if isinstance(event, AbortTransaction) and event.databases is not None and named != databases:
+        begun = source.unnamed_ends.begun(event)
+        return named | {name for name in databases if begun.may_be_of(name)}
     if not isinstance(event, CommitTransaction):
         return named
     policy, told = source.policy, event.databases is not None

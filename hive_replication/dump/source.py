@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from hive_replication.dump.beginnings import UnnamedAborts
+from hive_replication.dump.beginnings import UnnamedEnds
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.dump.database_homes import with_homes
 from hive_replication.dump.format.record_types import Scope
@@ -66,9 +66,9 @@ class Source:
         return Threads(self.policy.parallelism.tables, "table")
 
     @cached_property
-    def unnamed_aborts(self) -> UnnamedAborts:
-        """Knows the beginnings of aborted transactions that name no database."""
-        return UnnamedAborts(self.metastore)
+    def unnamed_ends(self) -> UnnamedEnds:
+        """Knows the beginnings of transactions whose ends do not name a database."""
+        return UnnamedEnds(self.metastore)
 
     @property
     def identity(self) -> str:

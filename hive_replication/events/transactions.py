@@ -92,11 +92,6 @@ class CommitTransaction(TransactionEvent):
 class AbortTransaction(TransactionEvent):
     """ABORT_TXN."""
 
-    @property
-    def is_unnamed(self) -> bool:
-        """Whether the message names no database, where it could: it wrote nothing, or its tables were dropped before."""
-        return self.databases == frozenset()
-
 
 @dataclass(frozen=True, slots=True)
 class Compaction(r.Event):

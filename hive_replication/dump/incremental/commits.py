@@ -1,7 +1,8 @@
 """Transactions in an incremental dump: those that ended and wrote to the database, each commit with the files that it wrote.
 
 The log names for every end of a transaction the databases that it wrote to; ends of others are left out, and so are beginnings:
-a transaction that is about to write to a table allocates a write id of the table, which is an event of its own.
+a transaction that is about to write to a table allocates a write id of the table, which is an event of its own. Where the table
+was dropped since, the end does not name its database: it is of those whose write ids the transaction got.
 
 Of transactions that stand for those of another source the log does not name the right databases. Of a database that is a replica
 itself all ends are taken: ending a transaction that the target does not have does nothing.
@@ -75,11 +76,11 @@ class TransactionReader:
         """
         if not self.source.acid or event.row.type not in ENDS:
             return None
-        begun = self._beginnings.passed(event.event.transaction) if isinstance(event.event, TransactionEvent) else 0
-        named = ends_transaction(event, self.database, replica=self.replica)
+        named, begun = ends_transaction(event, self.database, replica=self.replica), 0
         untold = isinstance(event.event, CommitTransaction) and not event.event.databases
-        if not named and isinstance(event.event, AbortTransaction) and event.event.is_unnamed:
-            named = self.source.unnamed_aborts.begun(event.event).may_be_of(self.database)
+        if isinstance(event.event, TransactionEvent):
+            named = named or self._beginnings.may_be_of(event.event, self.source.unnamed_ends)
+            begun = self._beginnings.passed(event.event.transaction)
         if not named and not untold:
             return None
         row = replace(event.row, database=self.database)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication.dump.beginnings import UnnamedAborts
+from hive_replication.dump.beginnings import UnnamedEnds
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.present_location import Location, Lookup
@@ -87,8 +87,8 @@ def record(
         return found
 
     metastore = Metastore(writes, log)
-    storage, aborts = SimpleNamespace(ls=ls), UnnamedAborts(metastore)  # type: ignore[arg-type]
-    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_aborts=aborts)
+    storage, aborts = SimpleNamespace(ls=ls), UnnamedEnds(metastore)  # type: ignore[arg-type]
+    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_ends=aborts)
     locations: Any = Locations(place)
     reader = TransactionReader(source, locations, lambda name: name != "outside", replica)
     for one in noted:
@@ -213,7 +213,22 @@ def test_an_abort_has_no_writes() -> None:
 
 @pytest.mark.parametrize("kind", ["COMMIT_TXN", "ABORT_TXN"])
 def test_transactions_of_other_databases_are_left_out(kind: str) -> None:
-    assert record(ended(kind, ("other",))) is None
+    log = (opening(3, 3, 3), allocating(4, 3, "other"), allocating(5, 4), OTHER)
+    assert record(ended(kind, ("other",)), log=log) is None
+    assert record(ended(kind, ("other",)), noted=log) is None, "nothing is looked for"
+
+
+@pytest.mark.parametrize("noted", [False, True])
+@pytest.mark.parametrize("named", [(), ("other",)])
+@pytest.mark.parametrize("kind", ["COMMIT_TXN", "ABORT_TXN"])
+def test_an_end_that_names_other_databases_alone_is_of_those_whose_tables_were_dropped(
+    kind: str, named: tuple[str, ...], *, noted: bool
+) -> None:
+    """What stands for the transaction on the target was never ended, until Hive marked the database as incompatible."""
+    log = (opening(3, 3, 3), allocating(4, 3), allocating(5, 3, "other"), OTHER)
+    found = record(ended(kind, named), noted=log) if noted else record(ended(kind, named), log=log)
+    assert found is not None
+    assert (found.groups, found.writes) == ((), ())
 
 
 @pytest.mark.parametrize(

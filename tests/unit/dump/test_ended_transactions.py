@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hive_replication.dump.beginnings import UnnamedAborts
+from hive_replication.dump.beginnings import UnnamedEnds
 from hive_replication.dump.ended_transactions import ended_in
 from hive_replication.events.event_records import Notification
 from hive_replication.metastore.transactions import WriteEvent
@@ -37,24 +37,24 @@ def found(row: Notification, *known: str | NotificationEvent, acid: bool = True,
 
     metastore: Any = SimpleNamespace(write_events=write_events, events_left=events_left)
     source: Any = SimpleNamespace(acid=acid, policy=POLICY.model_copy(update=policy), metastore=metastore)
-    source.unnamed_aborts = UnnamedAborts(metastore)
+    source.unnamed_ends = UnnamedEnds(metastore)
     return set(ended_in(source, row, ASKED)), len(asked)
+
+
+OPENED = NotificationEvent(4, 0, "OPEN_TXN", message=json.dumps({"fromTxnId": 3, "toTxnId": 3}))
 
 
 @pytest.mark.parametrize("named", [["sales"], ["SALES", "other"]])
 @pytest.mark.parametrize(("kind", "key"), [("COMMIT_TXN", "databases"), ("ABORT_TXN", "dbsUpdated")])
 def test_the_message_names_the_databases(kind: str, key: str, named: list[str]) -> None:
-    assert found(ended(kind, **{key: named})) == ({"sales"}, 0)
+    assert found(ended(kind, **{key: named}), OPENED) == ({"sales"}, 0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "key", "named"),
-    [("COMMIT_TXN", "databases", ["other"]), ("COMMIT_TXN", "databases", []), ("ABORT_TXN", "dbsUpdated", ["other"])],
-)
-def test_transactions_of_others_are_of_none_and_cost_nothing(kind: str, key: str, named: list[str]) -> None:
+@pytest.mark.parametrize("named", [["other"], []])
+def test_commits_of_others_are_of_none_and_cost_nothing(named: list[str]) -> None:
     policies: tuple[dict[str, Any], ...] = ({}, {"exclude": ("left_*",)})
     for policy in policies:
-        assert found(ended(kind, **{key: named}), "sales.a", **policy) == (set(), 0)
+        assert found(ended(databases=named), "sales.a", **policy) == (set(), 0)
 
 
 def test_of_a_commit_without_names_the_metastore_is_asked_once() -> None:
@@ -76,12 +76,12 @@ def test_of_a_policy_that_leaves_out_tables_the_metastore_is_asked_which_were_wr
 
 def test_an_abort_without_names_is_of_the_databases_that_it_began_in() -> None:
     """Of tables that were dropped meanwhile Hive names no database."""
-    opened = NotificationEvent(4, 0, "OPEN_TXN", message=json.dumps({"fromTxnId": 3, "toTxnId": 3}))
     message = {"dbName": "stock", "tableName": "a", "txnIdList": [3], "writeIdList": [1]}
     allocated = NotificationEvent(5, 0, "ALLOC_WRITE_ID_EVENT", "stock", "a", json.dumps(message))
     aborted = ended("ABORT_TXN", dbsUpdated=[])
-    assert found(aborted, opened, allocated) == ({"stock"}, 0)
-    assert found(aborted, opened) == (set(), 0)
+    assert found(aborted, OPENED, allocated) == ({"stock"}, 0)
+    assert found(aborted, OPENED) == (set(), 0)
+    assert found(ended("ABORT_TXN", dbsUpdated=["sales"]), OPENED, allocated) == (set(ASKED), 0)
     assert found(aborted, allocated) == (set(ASKED), 0), "nothing tells of others"
 
 
@@ -94,7 +94,7 @@ def test_a_statement_that_failed_after_hours_is_not_looked_for_in_all_of_the_log
         return [NotificationEvent(evid, 0, "INSERT", "sales", "a", "{}") for evid in range(after + 1, until + 1)]
 
     metastore: Any = SimpleNamespace(events_left=events_left)
-    source: Any = SimpleNamespace(acid=True, policy=POLICY, metastore=metastore, unnamed_aborts=UnnamedAborts(metastore))
+    source: Any = SimpleNamespace(acid=True, policy=POLICY, metastore=metastore, unnamed_ends=UnnamedEnds(metastore))
     row = replace(ended("ABORT_TXN", dbsUpdated=[]), evid=100_000)
     assert ended_in(source, row, ASKED) == ASKED
     assert len(calls) <= 15
