@@ -86,12 +86,13 @@ def refuse_left_out(session: Session) -> None:
     Raises:
         Refused: neither the replica was made with it, nor does the policy take it: it would become stale without a word.
     """
-    name, made_with = session.table, session.state.scope
+    scope, made_with = session.reader.header.scope, session.state.scope
+    name = scope.table  # as at the source, whatever the target's is to be: both scopes are of those
     if name is None or session.state.applied is None or not made_with:
         return
     if not (PolicyScope.parse(made_with).includes(name) or session.target.policy.includes(name)):
         raise Refused(
-            f"tables and exclude of the policy leave out {session.database}.{name}: its replica would become stale; take it into "
+            f"tables and exclude of the policy leave out {scope.database}.{name}: its replica would become stale; take it into "
             "the policy, and it comes with the next window"
         )
 

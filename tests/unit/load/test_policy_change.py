@@ -22,6 +22,21 @@ def test_a_table_that_the_policy_leaves_out_is_not_loaded_alone() -> None:
     assert session.planned == []
 
 
+@pytest.mark.parametrize(("dumped", "taken"), [("orders", True), ("secret", False)])
+@pytest.mark.parametrize("named", ["orders", "secret", "x"])
+def test_the_name_under_which_a_table_is_loaded_does_not_matter(dumped: str, named: str, *, taken: bool) -> None:
+    """One of the policy was refused under a name that is not, and one that it leaves out was loaded under another name."""
+    session = loading(ReplicaState(SOURCE, 50, scope=PolicyScope(("orders",)).text), header(60, dumped), [], [record(dumped)])
+    session.table = named
+    session.target.policy = session.target.policy.model_copy(update={"tables": ("orders",), "exclude": ()})  # type: ignore[misc]
+    if taken:
+        load_objects(session, repair=False)
+        assert session.lanes.keys() == {named}
+    else:
+        with pytest.raises(Refused, match=r"the policy leave out db\.secret"):
+            load_objects(session, repair=False)
+
+
 @pytest.mark.parametrize(
     ("table", "scope"),
     [
