@@ -126,10 +126,12 @@ def tick(
 
 
 def _handed(handed: Sequence[FoundDrift], at: Round, names: Names, database: str) -> tuple[list[dg.RunRequest], Round]:
-    """Repairs of what runs have found, as far as they are not requested yet, and the cursor that says so."""
-    requests = [one.request(names, database) for one in handed]
-    taken = tuple(one.run_key or "" for one in requests)
-    return [one for one in requests if one.run_key not in at.taken], replace(at, taken=taken)
+    """Repairs of what runs have found, the next one of each table that is not requested yet, and the cursor that says so."""
+    of_tables = [one.requests(names, database) for one in handed]
+    taken = tuple(one.run_key for some in of_tables for one in some if one.run_key and one.run_key in at.taken)
+    left = ([one for one in some if one.run_key not in taken] for some in of_tables)
+    requests = [some[0] for some in left if some]
+    return requests, replace(at, taken=(*taken, *(one.run_key or "" for one in requests)))
 
 
 def _result(
@@ -177,7 +179,7 @@ class _Scan:
                         self.context.log.warning("%s.%s: %s", self.database, table, found.waiting)
                         at = replace(at, large=(*at.large, table))
                     if found is not None and found.drifted:
-                        requests.append(FoundDrift.of(found, at.begun).request(self.names, self.database))
+                        requests += FoundDrift.of(found, at.begun).requests(self.names, self.database)
                 if time.monotonic() > end:
                     break
             else:

@@ -17,7 +17,7 @@ from hive_replication.progress import LoggedProgress
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import AFTER_OTHERS, DATABASE_TAG, POLICY_TAG, Names
 from repl_assets.catalog.specs import Specs
-from repl_assets.jobs.found_drift import FoundDrift, Handover
+from repl_assets.jobs.found_drift import MOST_HANDED, FoundDrift, Handover
 from repl_assets.recording.metadata import markdown_table
 from repl_assets.steps.engine import as_dagster_failure, connected_engine, connection_resource
 from repl_assets.typed import single_op_job
@@ -76,6 +76,8 @@ class Looked:
         }
         if drifted:
             found["what has drifted"] = markdown_table(("table", "partition", "files"), drifted, len(drifted))
+        if left := sum(max(0, len(one.drifted) - MOST_HANDED) for one in self.tables):
+            found["not yet handed over"] = left
         if later:
             found["not told"] = markdown_table(("table", "why"), later, len(later))
         if self.absent:

@@ -11,10 +11,12 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.drift import TableDrift
+from hive_replication.metastore.tables import batches
 from repl_assets.catalog.keys import Names
 from repl_assets.jobs.repair import repair_request
 
-_MOST_PARTITIONS = 500  # in one run; the next round finds the rest
+_MOST_PARTITIONS = 500  # in one run
+MOST_HANDED = 50_000  # partitions of a table that are kept, some 3 MB; the next round finds the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,20 @@ class FoundDrift:
 
     @classmethod
     def of(cls, drift: TableDrift, begun: float) -> Self:
-        """As many of a table's partitions as one run repairs."""
-        return cls(drift.table, begun, tuple((one.partition, one.digest) for one in drift.drifted[:_MOST_PARTITIONS]))
+        """A table's partitions, as far as they are kept."""
+        return cls(drift.table, begun, tuple((one.partition, one.digest) for one in drift.drifted[:MOST_HANDED]))
 
-    def request(self, names: Names, database: str) -> dg.RunRequest:
-        """One run for the table. The run key holds the round, so that a failed repair is requested again in the next round."""
-        what = hashlib.sha256(repr(list(self.drifted)).encode()).hexdigest()[:16]
+    def requests(self, names: Names, database: str) -> list[dg.RunRequest]:
+        """Runs for the table, each for as many partitions as one repairs.
+
+        A run key holds the round, so that a failed repair is requested again in the next one.
+        """
+        return [self._request(names, database, some) for some in batches(self.drifted, _MOST_PARTITIONS)]
+
+    def _request(self, names: Names, database: str, drifted: Sequence[tuple[str, str]]) -> dg.RunRequest:
+        what = hashlib.sha256(repr(list(drifted)).encode()).hexdigest()[:16]
         run_key = f"{names.policy}:drift:{database}.{self.table}:{what}:{self.begun:.0f}"
-        partitions = (partition for partition, _ in self.drifted if partition)
+        partitions = (partition for partition, _ in drifted if partition)
         return repair_request(names, database, self.table, partitions, run_key=run_key)
 
 

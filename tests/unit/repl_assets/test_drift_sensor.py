@@ -18,6 +18,7 @@ from hive_replication.policy import Policy, Root
 from hive_replication.policy.checks import Drift
 from hive_replication.policy.model import Warehouse
 from repl_assets.catalog.keys import Names
+from repl_assets.jobs import found_drift
 from repl_assets.jobs.found_drift import FoundDrift, Handover
 from sensors import drift as sensor
 
@@ -211,7 +212,34 @@ def test_what_a_run_adds_at_its_end_is_not_cleared_with_the_rest(ticks: Ticks, m
     assert repaired(ticks.tick(1002.0)) == [("b", [])]
 
 
-def test_no_more_is_handed_over_than_a_run_repairs(ticks: Ticks) -> None:
+@pytest.mark.parametrize("by_a_run", [True, False])
+def test_all_that_was_found_of_a_large_table_is_repaired_without_another_look(ticks: Ticks, *, by_a_run: bool) -> None:
+    names = [f"p={number}" for number in range(1_201)]
+    found = TableDrift("a", len(names), tuple(Drifted(name, "x", "1 new") for name in names))
+    if by_a_run:
+        ticks.round(1000.0)
+        Handover(ticks.instance, NAMES, "db").add(FoundDrift.of(found, 1000.0))
+    else:
+        ticks.found["a"] = found
+    seen, repairs = len(ticks.seen), list[list[str]]()
+    for second in range(10, 14):
+        requests = ticks.tick(1000.0 + second)
+        repairs += [partitions for _, partitions in repaired(requests)]
+        assert len(requests) <= 1 or not by_a_run, "the next one when the last one has ended"
+        for run in [ticks.run(request, dg.DagsterRunStatus.STARTED) for request in requests]:
+            assert ticks.tick(1000.0 + second) == []
+            ended = ticks.instance.get_run_by_id(run)
+            assert ended
+            ticks.instance.report_run_failed(ended)
+        ticks.found.clear()
+    assert [len(some) for some in repairs] == [500, 500, 201]
+    assert [name for some in repairs for name in some] == names
+    assert Handover(ticks.instance, NAMES, "db").read() == ()
+    assert "a" not in ticks.seen[seen + (not by_a_run) :]
+
+
+def test_what_was_found_anew_takes_the_place_of_what_was_found_before(ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_drift, "MOST_HANDED", 500)
     handover = Handover(ticks.instance, NAMES, "db")
     drifted = tuple(Drifted(f"p={number}", "x", "1 new") for number in range(501))
     handover.add(FoundDrift.of(TableDrift("a", 501, drifted), 1000.0))
