@@ -16,12 +16,13 @@ from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
+from resources.as_loaded import AsLoaded
 from resources.engine_log import in_run
 from resources.heartbeat import heartbeat
 from resources.spark import Spark
 
 
-class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
+class ReplicationConnection(AsLoaded):
     """Connects to both sides of a policy.
 
     Args:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import dagster as dg
 
@@ -72,10 +72,20 @@ def connected_engine(context: StepContext, names: Names) -> Engine:
     if new := {name: value for name, value in tags.items() if value and run.tags.get(name) != value}:
         context.instance.add_run_tags(run.run_id, new)
     resource = connection_resource(context, names)
+    if (carried := _carried_policy(run.run_config, names)) and carried != getattr(resource, "policy", carried):
+        context.log.warning("the policy in this run's configuration is not used, but the policy as it is loaded now")
     with as_dagster_failure():
         spark: Spark = getattr(context.resources, names.spark)
         connection = resource.connect_with(spark)
         return Engine(connection, resource.copier(connection, spark), context.log, f"Dagster run {context.run.run_id}")
+
+
+def _carried_policy(run_config: Mapping[str, Any], names: Names) -> object:
+    """The policy in a run's configuration, as runs of earlier versions have it; None without one."""
+    found: object = run_config
+    for key in ("resources", names.connection, "config", "policy"):
+        found = cast("Mapping[str, object]", found).get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _databases(run: dg.DagsterRun, names: Names) -> str:

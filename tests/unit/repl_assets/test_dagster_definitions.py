@@ -35,6 +35,7 @@ from repl_assets.catalog.keys import DATABASE_TAG, PROCESS_TAG
 from repl_assets.components import ReplicationPolicy, reading, replication_policy
 from repl_assets.definitions import build_defs
 from resources.connection import ReplicationConnection
+from tests.integration.test_dagster_launchpad import prefilled
 
 ROOT = Path(__file__).parents[3]
 NOWHERE = "thrift://127.0.0.1:1"
@@ -262,9 +263,8 @@ def test_databases_that_fit_keep_the_assets_of_their_tables() -> None:
 
 
 def test_the_policy_is_shown_since_it_has_no_secrets() -> None:
-    """A value that Dagster hides is prefilled as asterisks in the Launchpad, and a run cannot start with them."""
     resources = build_defs(policy()).resources or {}
-    assert type(resources["connection"]).model_fields["policy"].json_schema_extra is None
+    assert "dump_root: hdfs://target:8020/dumps" in str(resources["connection"].get_resource_definition().description)
     assert Policy.model_validate(resources["connection"].policy) == policy()
     assert resources["spark"].settings == policy().spark
 
@@ -593,6 +593,31 @@ def test_errors_of_a_policy_in_defs_yaml_are_one_line_with_their_places() -> Non
     assert message.startswith("the policy is not valid: schedule: Value error, '61 * * * *' is not a cron expression")
     assert "; checks.schedule: Value error, 'weekly' is not" in message
     assert "\n" not in message
+
+
+def test_a_run_that_is_executed_again_has_the_policy_as_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It carried the whole policy of then: it copied tables that were excluded since, to a target of before."""
+    used: list[Policy] = []
+
+    def refuse(resource: ReplicationConnection) -> None:
+        used.append(resource.settings())
+        raise BadRequest("there are no servers")
+
+    monkeypatch.setattr(ReplicationConnection, "connect", refuse)
+    now = policy().model_copy(update={"exclude": ("orders",), "excluded": "drop", "files_in_flight": 7})
+    job = build_defs(now, CATALOG).resolve_job_def("repair_sales")
+    of_before = {"policy": policy().model_dump(mode="json", exclude_defaults=True)}
+    with dg.DagsterInstance.ephemeral() as instance:
+        for config in ({}, {"connection": {"config": of_before}, "spark": {"config": {"settings": {}, "threads": 128}}}):
+            job.execute_in_process(run_config={"resources": config}, instance=instance, raise_on_error=False)
+        said = [entry.user_message for run in instance.get_runs() for entry in instance.all_logs(run.run_id)]
+    assert used == [now, now]
+    assert sum("the policy in this run's configuration is not used" in one for one in said) == 1
+
+
+def test_the_launchpad_offers_no_policy() -> None:
+    config = prefilled(build_defs(policy(), CATALOG).resolve_job_def("repair_sales"))
+    assert config["resources"] == {"connection": {"config": {}}, "spark": {"config": {}}}
 
 
 @pytest.mark.parametrize("asset", ["lookup", "lookup__dump"])
