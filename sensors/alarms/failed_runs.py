@@ -185,6 +185,7 @@ def _done(one: Lag, names: Names) -> Iterator[str]:
         yield f"windows of {one.database}"
     if not one.in_source:
         yield from (*_repairs(one, names), f"job {find_drift_job_name(names, one.database)}")
+        yield from (f"job {names.local(f'{what}_{one.database}')}" for what in ("rebuild", "plan", "pause", "resume"))
 
 
 def _repairs(one: Lag, names: Names) -> tuple[str, str]:

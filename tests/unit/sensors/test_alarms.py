@@ -451,6 +451,19 @@ def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
     assert notified(web) == [("ends", "run failure", "job find_drift_sales")]
 
 
+@pytest.mark.parametrize("job", ["rebuild_sales", "plan_sales", "pause_sales", "resume_sales"])
+def test_a_failed_job_of_a_database_that_the_source_dropped_ends(job: str, web: WebServer, watch: Watch) -> None:
+    """No later run of it can succeed."""
+    watch.tick(WELL)
+    watch.run(success=False, job_name=job, tags=OF_SALES)
+    watch.tick(WELL)
+    watch.now += 3600
+    assert watch.tick(WELL) == f"1 alarm: run failure: job {job}"
+    web.take()
+    watch.tick(replace(WELL, applied=None, in_source=False))
+    assert ("ends", "run failure", f"job {job}") in notified(web)
+
+
 @pytest.mark.parametrize(("drift", "lag"), [(None, WELL), (Drift(), replace(WELL, applied=None, in_source=False))])
 def test_a_failed_look_for_drift_ends_where_no_other_one_comes(
     drift: Drift | None, lag: Lag, web: WebServer, watch: Watch
