@@ -3,10 +3,11 @@
 # No postponed annotations here: Dagster reads those of a resource as they stand.
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import dagster as dg
+import yaml
 from pydantic import Field
 
 from hive_replication.connect import Connection, connect
@@ -16,14 +17,16 @@ from hive_replication.copy.threshold_copier import ThresholdCopier
 from hive_replication.metastore.connection import CALL_ATTEMPTS, CALL_TIMEOUT
 from hive_replication.parallel import ParallelCalls, ThresholdCalls
 from hive_replication.policy import Policy
-from resources.as_loaded import AsLoaded
 from resources.engine_log import in_run
 from resources.heartbeat import heartbeat
 from resources.spark import Spark
 
 
-class ReplicationConnection(AsLoaded):
+class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
     """Connects to both sides of a policy.
+
+    A run has the policy as its definitions were loaded, whatever its configuration holds: one that is executed again, or started
+    from a saved tab of the Launchpad, would act under the policy of then. Dagster shows it in the resource's description.
 
     Args:
         policy: the policy, as its file has it. It holds no secrets, only references to them, so Dagster may show and store it.
@@ -35,6 +38,17 @@ class ReplicationConnection(AsLoaded):
     def of(cls, policy: Policy) -> "ReplicationConnection":
         """The resource for a policy."""
         return cls(policy=policy.model_dump(mode="json", exclude_defaults=True))
+
+    def get_resource_definition(self) -> dg.ResourceDefinition:  # type: ignore[override]
+        """The resource with its own policy, which takes any configuration, as runs of earlier versions carry it."""
+        return self._definition
+
+    @cached_property  # Dagster compares resources by their identity
+    def _definition(self) -> dg.ResourceDefinition:
+        values = self.model_dump()
+        shown = yaml.safe_dump(self.policy, sort_keys=False, allow_unicode=True)
+        made = super().get_resource_definition()
+        return made.configured(lambda _: values, dg.Permissive(), f"Connects to both sides of the policy:\n\n```yaml\n{shown}```")
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Generator[ReplicationConnection]":

@@ -3,10 +3,10 @@
 # No postponed annotations here: Dagster reads those of a resource as they stand.
 from typing import TYPE_CHECKING
 
+import dagster as dg
 from pydantic import Field
 
 from hive_replication.policy import Policy
-from resources.as_loaded import AsLoaded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from resources.spark_copier import SparkCopier
 
 
-class Spark(AsLoaded):
+class Spark(dg.ConfigurableResource["Spark"]):
     """The Spark session of a policy.
 
     Neither pyspark nor a JVM is loaded before the first use: large copies, and checks that compare rows.

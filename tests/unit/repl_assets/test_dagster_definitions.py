@@ -608,7 +608,7 @@ def test_a_run_that_is_executed_again_has_the_policy_as_it_is_loaded(monkeypatch
     job = build_defs(now, CATALOG).resolve_job_def("repair_sales")
     of_before = {"policy": policy().model_dump(mode="json", exclude_defaults=True)}
     with dg.DagsterInstance.ephemeral() as instance:
-        for config in ({}, {"connection": {"config": of_before}, "spark": {"config": {"settings": {}, "threads": 128}}}):
+        for config in ({}, {"connection": {"config": of_before}}):
             job.execute_in_process(run_config={"resources": config}, instance=instance, raise_on_error=False)
         said = [entry.user_message for run in instance.get_runs() for entry in instance.all_logs(run.run_id)]
     assert used == [now, now]
@@ -617,7 +617,7 @@ def test_a_run_that_is_executed_again_has_the_policy_as_it_is_loaded(monkeypatch
 
 def test_the_launchpad_offers_no_policy() -> None:
     config = prefilled(build_defs(policy(), CATALOG).resolve_job_def("repair_sales"))
-    assert config["resources"] == {"connection": {"config": {}}, "spark": {"config": {}}}
+    assert config["resources"]["connection"] == {"config": {}}
 
 
 @pytest.mark.parametrize("asset", ["lookup", "lookup__dump"])
