@@ -1,8 +1,8 @@
 """Whether the source's log still has the beginning of a transaction, and so all that was noted of it since.
 
 Hive notes what a transaction writes when it is written, and deletes that note when it is as old as an event may be: before the
-event of the commit. So a commit of which nothing is noted has written nothing only if the log reaches back to its beginning. Nor
-does the end of a transaction name the databases any more whose tables were dropped before it.
+event of the commit. So all that a transaction has written is noted only if the log reaches back to its beginning. Nor does its
+end name the databases any more whose tables were dropped before it.
 """
 
 from __future__ import annotations
@@ -86,31 +86,29 @@ class Beginnings:
         self.note(event)
         said = _decoded(event) if event.eventType in ENDS else None
         begun = self.passed(said.transaction) if isinstance(said, TransactionEvent) else 0
-        if begun or not isinstance(said, CommitTransaction) or self._is_untold(said):
+        if begun or self.replica or not isinstance(said, CommitTransaction) or not said.concerns(self.database):
             return
-        if not self.metastore.write_events(said.transaction, self.database):
-            self.require(said)
+        self.require(said, some=bool(self.metastore.write_events(said.transaction, self.database)))
 
-    def _is_untold(self, commit: CommitTransaction) -> bool:
-        """Whether a commit does not tell that it is of the database."""
-        return self.replica or self.database not in (commit.databases or ())
-
-    def require(self, commit: CommitTransaction, begun: int = 0) -> None:
-        """Makes sure that what a transaction wrote would be noted, of which the metastore was asked and knows nothing.
+    def require(self, commit: CommitTransaction, begun: int = 0, *, some: bool = False) -> None:
+        """Makes sure that all that a transaction wrote would be noted, of which the metastore was asked.
 
         Args:
             commit: of it. One that does not name the database, as none of Hive 4.0 does, is taken for one that wrote nothing.
             begun: what :meth:`passed` has answered.
+            some: whether the metastore knows of something that it wrote to the database: what it wrote before may be forgotten.
 
         Raises:
-            MissingEvents: the log begins after the transaction, or after it got its write ids of the database.
+            MissingEvents: the log begins after the transaction, or, where nothing is known of, after it got its write ids of the
+                database.
         """
         transaction, evid = commit.transaction, commit.evid
-        if self._is_untold(commit):
+        if self.replica or not (some or self.database in (commit.databases or ())):
             return
-        if begun and self.metastore.event(begun) is not None:
+        if begun and (some or self.metastore.event(begun) is not None):
             return
-        if not begun_in(self.metastore, transaction, evid).may_be_purged_of(self.database):
+        found = begun_in(self.metastore, transaction, evid)
+        if found.opened or not (some or found.may_be_purged_of(self.database)):
             return
         raise MissingEvents(
             f"what transaction {transaction} wrote to {self.database!r}, which event {evid} commits, is no longer known: it was "

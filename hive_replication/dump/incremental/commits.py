@@ -89,8 +89,7 @@ class TransactionReader:
         found = self.source.metastore.write_events(event.event.transaction, self.database)
         if not named and not found:
             return None
-        if not found:
-            self._beginnings.require(event.event, begun)
+        self._beginnings.require(event.event, begun, some=bool(found))
         writes = [one for one in found if self.includes(one.table) and not one.view]
         return EventRecord(row, tuple(_groups(writes)), writes=self._written(writes, event.evid))
 

@@ -74,7 +74,7 @@ def record(
     existing: tuple[str, ...] = (),
     place: str | None = TABLE,
     problem: Exception | None = None,
-    log: tuple[NotificationEvent, ...] = (),
+    log: tuple[NotificationEvent, ...] | None = None,
     noted: tuple[NotificationEvent, ...] = (),
     replica: bool = False,
 ) -> EventRecord | None:
@@ -86,7 +86,7 @@ def record(
             raise FileNotFoundError(location)
         return found
 
-    metastore = Metastore(writes, log)
+    metastore = Metastore(writes, (opening(1, 3, 3),) if log is None else log)
     storage, aborts = SimpleNamespace(ls=ls), UnnamedEnds(metastore)  # type: ignore[arg-type]
     source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_ends=aborts)
     locations: Any = Locations(place)
@@ -170,13 +170,29 @@ def test_what_a_transaction_wrote_that_outlived_the_log_is_missing(log: tuple[No
         record(ended(), log=log, noted=(opening(2, 3, 3),))
 
 
+@pytest.mark.parametrize("databases", [None, ("db",)])
+def test_what_a_long_transaction_wrote_first_is_missing_also_where_what_it_wrote_last_is_known(
+    databases: tuple[str, ...] | None,
+) -> None:
+    """What it wrote last was taken for all of it."""
+    last, event = write("t", "", location=""), ended(databases=databases)
+    for log in ((), (allocating(5, 3), OTHER)):
+        with pytest.raises(MissingEvents, match="what transaction 3 wrote to 'db', which event 7 commits, is no longer known"):
+            record(event, last, log=log)
+    for log, noted in (((opening(2, 3, 3), allocating(5, 3)), ()), ((), (opening(2, 3, 3),))):
+        found = record(event, last, log=log, noted=noted)
+        assert found is not None
+        assert [one.table for one in found.writes] == ["t"]
+    assert record(event, last, log=(), replica=True) is not None
+
+
 @pytest.mark.parametrize("databases", [None, (), ("other",)])
 def test_a_long_transaction_that_may_be_of_others_is_no_gap_of_this_database(databases: tuple[str, ...] | None) -> None:
     """Hive 4.0 names none, and the log of a replica those of others: each database of the policy was compared in full."""
-    found = record(ended(databases=databases))
+    found = record(ended(databases=databases), log=())
     assert (found is not None) == (databases is None)
     for names in (databases, ("db",)):
-        found = record(ended(databases=names), replica=True)
+        found = record(ended(databases=names), replica=True, log=())
         assert found is not None
         assert (found.groups, found.writes) == ((), ())
 

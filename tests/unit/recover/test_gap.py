@@ -57,7 +57,8 @@ def test_nothing_is_known_without_a_remembered_event() -> None:
     [
         ([], 3, True, "missing events"),
         ([], 1, True, ""),
-        (["t"], 3, True, ""),
+        (["t"], 3, True, "missing events"),
+        (["t"], 1, True, ""),
         ([], 3, False, ""),
     ],
 )
