@@ -157,7 +157,7 @@ def _settings(session: Session, segment: Segment, view: TargetView, only: str | 
         unable=why_unable(session.target.metastore) if header.acid and segment.lanes else "",
         rebuilt=session.rebuilt,
         newcomer=newcomer(session),
-        undumped=lambda name: header.joined.get(name) == "",
+        undumped=lambda names: "" in (found := [header.joined[name] for name in names if name in header.joined]) or not found,
         leaving=leaving(session) if whole and segment.lanes else (),
         filters=header.filters,
     )

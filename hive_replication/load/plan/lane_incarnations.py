@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
@@ -30,7 +30,7 @@ class LaneIncarnations:
         acid: whether the dump has transactional tables and transactions.
         left_out: whether a table is of a kind that is not replicated: one that is renamed goes.
         state_id: state id of the target's replica of a source table's name, None where there is none.
-        undumped: whether a source table that has to come whole has no dump: what the target has of it stays.
+        undumped: whether a table that has to come whole, under one of these names, has no dump: what the target has of it stays.
 
     Attributes:
         tables: by event id.
@@ -50,11 +50,11 @@ class LaneIncarnations:
         acid: bool,
         left_out: Callable[[Table], object] = lambda _: False,
         state_id: Callable[[str], int | None] = lambda _: None,
-        undumped: Callable[[str], bool] = lambda _: False,
+        undumped: Callable[[Collection[str]], bool] = lambda _: False,
     ) -> None:
         self._mapping, self._includes, self._filters, self._acid = mapping, includes, filters, acid
         self._left_out, self._state_id = left_out, state_id
-        self._undumped = any(map(undumped, lane.names))  # by its last name, which is known at the end alone
+        self._undumped = undumped(lane.names)  # by its last name, which is known at the end alone
         self.tables: dict[int, Incarnation] = {}
         self.written: dict[tuple[int, str], Incarnation] = {}
         self.partitions: dict[tuple[int, str], Incarnation] = {}

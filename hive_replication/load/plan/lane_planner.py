@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 
 from hive_replication.dump.source import why_skipped
@@ -54,7 +54,7 @@ class LaneSettings:
         unable: why the target cannot hold such, or "".
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the window.
         newcomer: whether a source table's name belongs to the dump's scope, and was not of what the replica was made with.
-        undumped: whether a source table that has to come whole could not be dumped beside the window.
+        undumped: whether a table that has to come whole, under one of these source names, has no dump beside the window.
         leaving: target tables that the policy includes no longer from the dump on, which are marked at its end.
         filters: which partitions belong to the dump's scope.
     """
@@ -70,7 +70,7 @@ class LaneSettings:
     unable: str = ""
     rebuilt: Container[str] = ()
     newcomer: Callable[[str], bool] = lambda _: False
-    undumped: Callable[[str], bool] = lambda _: False
+    undumped: Callable[[Collection[str]], bool] = lambda _: False
     leaving: Container[str] = ()
     filters: PartitionFilters = field(default_factory=PartitionFilters)
 

@@ -7,14 +7,20 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from hive_replication.load import window
 from hive_replication.load.operations.kinds import DropTable
+from hive_replication.load.plan.lane_planner import LaneSettings
+from hive_replication.load.plan.lanes import Segment
 from hive_replication.load.plan.load_plan import LanePlan, Stop
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import Held
 from tests.bootstraps import SOURCE, header, loading
 
+settings: Callable[..., LaneSettings] = window._settings  # pyright: ignore[reportPrivateUsage]
 after: Callable[..., ReplicaState] = window._state_after  # pyright: ignore[reportPrivateUsage]
 REASON = f"{LEFT_OUT_REASON}it is an Iceberg table"
 
@@ -68,3 +74,13 @@ def test_a_table_that_is_joined_to_one_that_is_left_out_goes_on_without_it() -> 
     assert (stopped.why_left_out("b") != "", stopped.why_left_out("c")) == (True, "")
     caught_up = state_after(stopped, 65, 70)
     assert (dict(caught_up.held), dict(caught_up.at)) == ({"b": REASON}, {"b": 70})
+
+
+@pytest.mark.parametrize(
+    ("joined", "undumped"),
+    [({}, True), ({"c": "a dump"}, True), ({"b": ""}, True), ({"a": "a dump", "b": ""}, True), ({"b": "a dump"}, False)],
+)
+def test_a_table_of_which_the_dump_says_nothing_has_no_dump(joined: dict[str, str], *, undumped: bool) -> None:
+    """Another writer of the dump had gone on with it: the replica was dropped, and nothing was there to make it from."""
+    session = loading(ReplicaState(SOURCE, 60), replace(header(70), kind="incremental", joined=joined), ())
+    assert settings(session, Segment((), (), None), TargetView(ReplicaState()), None, None).undumped(("a", "b")) == undumped

@@ -231,7 +231,7 @@ def test_what_was_rebuilt_already_or_has_no_dump_is_not_dropped_for_its_new_name
     (lane,) = segment.lanes
     target = Target.replica(source_of(*before[:stands]), lambda: stands)
     view = target.view(ReplicaState("uuid/db", 2))
-    plan, _ = LanePlanner(lane, LaneSettings(view, MAPPING, includes, undumped=undumped.__contains__)).plan()
+    plan, _ = LanePlanner(lane, LaneSettings(view, MAPPING, includes, undumped=undumped.intersection)).plan()
     assert (kinds(plan), plan.stop and plan.stop.evid, plan.coming) == (([], 3, ()) if undumped else (["RenameTable"], None, ()))
 
 
