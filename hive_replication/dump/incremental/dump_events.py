@@ -18,7 +18,7 @@ from hive_replication.dump.incremental.shared_directories import SharedDirectori
 from hive_replication.dump.incremental.table_redumps import DumpTable, TableRedumps
 from hive_replication.dump.outside_filters import OutsideFilters
 from hive_replication.dump.source import Source, is_replica, message_hash
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, MissingEvents
 from hive_replication.events.events_of_policy import LogEvent, of_policy
 from hive_replication.events.transactions import ENDS
 from hive_replication.events.unpack import unpacked_size
@@ -59,7 +59,7 @@ def dump_events(
 
     Raises:
         BadRequest: ``to_evid`` or ``from_evid`` lies beyond the source's log, or the database does not exist.
-        MissingEvents: the log no longer holds all of the window.
+        MissingEvents: the log no longer holds all of the window that the dump does not have yet.
     """
     current = source.metastore.current_event_id()
     end = current if to_evid is None else to_evid
@@ -82,9 +82,13 @@ def dump_events(
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
-    for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know
-        taken = outside.count_event(decoded) or _is_taken(decoded, source, scope.database, includes)
-        joined.follow(decoded, shared.beside(decoded) if taken else "")
+    try:
+        for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know
+            taken = outside.count_event(decoded) or _is_taken(decoded, source, scope.database, includes)
+            joined.follow(decoded, shared.beside(decoded) if taken else "")
+    except MissingEvents as error:
+        text = "the dump goes on without looking at what it has already: tables that have to come whole by it are held: %s"
+        _LOG.warning(text, error, extra=about(scope.database))
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
     for event, decoded, record in _records(source, events, locations, transactions, files):
         last = event

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, Scope
 from hive_replication.dump.incremental.dump_events import dump_events
+from hive_replication.errors import MissingEvents
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments, window_event
@@ -113,3 +115,39 @@ def test_a_dump_that_is_gone_on_with_takes_in_the_same_tables(before: model.Acti
     second.done, second.events = killed.done, killed.events
     assert dump(second).joined == dump(whole).joined
     assert second.events == whole.events
+
+
+class Purged:
+    """The log of a source that begins after an event."""
+
+    def __init__(self, metastore: Any, begin: int) -> None:
+        self._metastore, self._begin = metastore, begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metastore, name)
+
+    def events(self, after: int, until: int) -> Any:
+        if after < self._begin:
+            raise MissingEvents(f"the log begins after event {self._begin}")
+        return self._metastore.events(after, until)
+
+
+def test_a_dump_is_gone_on_with_where_the_log_has_no_more_than_what_it_lacks(caplog: pytest.LogCaptureFixture) -> None:
+    """It was thrown away, with all that the log does not have any more."""
+    source = model.Source(unique=True)
+    for action in (("create", 0, 0, 0), *[("insert", 0, 0, 0)] * 6):
+        source.act(*action)
+
+    def dump(draft: Draft, purged: int) -> DumpHeader:
+        side = moving_source(source, [], [])
+        side = replace(side, metastore=cast("Any", Purged(side.metastore, purged)))
+        return dump_events(side, Scope("db"), 1, None, 0, draft, Silent()).header
+
+    killed, second, whole = Killed(4), Draft(), Draft()
+    with pytest.raises(KeyboardInterrupt):
+        dump(killed, 0)
+    second.done, second.events = killed.done, killed.events
+    assert (dump(second, 4).to_evid, second.events) == (dump(whole, 0).to_evid, whole.events)
+    assert "the dump goes on without looking at what it has already" in caplog.text
+    with pytest.raises(MissingEvents):
+        dump(second, 5)
