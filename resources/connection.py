@@ -45,10 +45,12 @@ class ReplicationConnection(dg.ConfigurableResource["ReplicationConnection"]):
 
     @cached_property  # Dagster compares resources by their identity
     def _definition(self) -> dg.ResourceDefinition:
-        values = self.model_dump()
+        def as_loaded(_: object) -> dict[str, Any]:
+            return {"policy": self.policy}
+
         shown = yaml.safe_dump(self.policy, sort_keys=False, allow_unicode=True)
-        made = super().get_resource_definition()
-        return made.configured(lambda _: values, dg.Permissive(), f"Connects to both sides of the policy:\n\n```yaml\n{shown}```")
+        description = f"Connects to both sides of the policy:\n\n```yaml\n{shown}```"
+        return super().get_resource_definition().configured(as_loaded, dict, description)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> "Generator[ReplicationConnection]":
