@@ -31,7 +31,7 @@ from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Held, Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import require_same_history
-from hive_replication.load.window_events import decoded_events
+from hive_replication.load.window_events import decoded_events, without_late
 from hive_replication.metastore.types import Database, Table, copy_of
 
 
@@ -63,7 +63,7 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
     untouched: set[str] = set()
     plans: list[LanePlan] = []
     for segment in segments(events):
-        plans += _load_segment(session, segment, only, untouched)
+        plans += _load_segment(session, without_late(session, segment), only, untouched)
     session.held.extend(awaited(session, plans, whole=only is None and session.table is None))
     for event in events:
         if not event.row.table and isinstance(event.event, r.OtherEvent):

@@ -10,7 +10,7 @@ from hive_replication.errors import Refused
 from hive_replication.events.described_objects import elsewhere
 from hive_replication.events.partition_filters import Entered, Outside, within
 from hive_replication.load.missing_directories import without_missing
-from hive_replication.load.plan.lanes import WindowEvent, refused, window_event
+from hive_replication.load.plan.lanes import Segment, WindowEvent, refused, window_event
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.report import Skipped
 from hive_replication.load.session import Session
@@ -36,6 +36,20 @@ def decoded_events(session: Session) -> Iterator[WindowEvent]:
             session.skipped.append(Skipped(event.evid, f"{event.row.type} {event.row.table}", reason))
         else:
             yield _within(session, _checked(session, event))
+
+
+def without_late(session: Session, segment: Segment) -> Segment:
+    """A segment of a window, without what is logged between the database's drop and its creation.
+
+    That is what ends then, transactions (the drop's own among them) and compactions: the target has ended its own with the drop.
+    Of one table's load neither drop nor creation is carried out.
+    """
+    if session.table is not None or session.state.applied is not None:
+        return segment
+    late = (event for lane in segment.lanes for event in lane.events)
+    reason = "the database was dropped before"
+    session.skipped += [Skipped(event.evid, f"{event.row.type} {event.names[0]}", reason) for event in late]
+    return replace(segment, lanes=())
 
 
 def _in_scope(session: Session, record: EventRecord) -> EventRecord:
