@@ -34,6 +34,8 @@ UNRECORDED_TAG = "hive_replication/unrecorded"
 PROCESS_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/process"
 #: The run's own id, of runs that log signs of life (``resources.heartbeat``).
 HEARTBEAT_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/heartbeat"
+#: The policy of a run that loads databases; beside it stands, for each, the event after which it loads (:func:`loading_tag`).
+LOADING_TAG = f"{HIDDEN_TAG_PREFIX}hive_replication/loading"
 #: Name of the check that a replica is fresh, which windows and the lag sensor answer.
 UP_TO_DATE = "up_to_date"
 #: Name of the check that no alarm of a database is open, which the sensor ``alarms`` answers.
@@ -56,6 +58,14 @@ _HEX = re.compile(r"\.([0-9a-f]{2})")
 def metastore_tags(policy: Policy) -> dict[str, str]:
     """Source and target of a run, as the policy names them."""
     return {SOURCE_TAG: policy.source.metastore[:TAG_LENGTH], TARGET_TAG: policy.target.metastore[:TAG_LENGTH]}
+
+
+def loading_tag(database: str) -> str:
+    """Name of a run's tag that says that it loads a database, and has not recorded yet what the load changed.
+
+    Names of databases may hold what tags do not; steps of one run that load at the same time each have their own.
+    """
+    return f"{LOADING_TAG}-{hashlib.sha256(database.encode()).hexdigest()[:8]}"
 
 
 @lru_cache(maxsize=10_000)  # definitions ask for each table's a dozen times

@@ -8,6 +8,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.statements import ReplLoad
 from repl_assets.catalog.catalog import CatalogDatabase
 from repl_assets.catalog.keys import Names
+from repl_assets.recording.interrupted import until_recorded
 from repl_assets.recording.metadata import text_of
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps.engine import Engine
@@ -22,16 +23,18 @@ def load_dump(
     """
     directory, kind = text_of(dump.metadata, "directory"), text_of(dump.metadata, "kind")
     repair = engine.repairs(database.name, kind)
-    report = engine.load(ReplLoad(directory, engine.target_name(database.name)), repair=repair)
-    new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
-    partitioned = database.partitioned_tables
-    recorder = Recorder(context, names, database.name, partitioned | engine.partitioned(database.name, new))
-    source, read = names.database(database.name, "source"), report.to_evid
-    context.log_event(dg.AssetMaterialization(source, metadata={"evid": read}, description=f"Read up to event {read}"))
-    recorder.record(report, directory)
-    if database.overflow:
-        recorder.sync_tables(engine.tables(database.name))
-    if kind == "bootstrap" and not report.held:
-        for table in sorted(partitioned):
-            recorder.sync(table, engine.partition_names(database.name, table))
+    begin = dump.metadata.get("from_evid") if kind == "incremental" else None
+    with until_recorded(context, names, database.name, begin.value if isinstance(begin, dg.IntMetadataValue) else None):
+        report = engine.load(ReplLoad(directory, engine.target_name(database.name)), repair=repair)
+        new = {touched.source_table for touched in report.touched} - {table.name for table in database.tables}
+        partitioned = database.partitioned_tables
+        recorder = Recorder(context, names, database.name, partitioned | engine.partitioned(database.name, new))
+        source, read = names.database(database.name, "source"), report.to_evid
+        context.log_event(dg.AssetMaterialization(source, metadata={"evid": read}, description=f"Read up to event {read}"))
+        recorder.record(report, directory)
+        if database.overflow:
+            recorder.sync_tables(engine.tables(database.name))
+        if kind == "bootstrap" and not report.held:
+            for table in sorted(partitioned):
+                recorder.sync(table, engine.partition_names(database.name, table))
     return report

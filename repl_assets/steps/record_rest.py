@@ -3,27 +3,32 @@
 A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
 the newest first, and logs those objects of these tables whose ``repl.last.id``, or whose commit in the observation, is
 later than what Dagster shows. A retried or interrupted run logs nothing twice, because Dagster shows what is logged.
+
+Of a run that ended before it recorded its load (see :mod:`repl_assets.recording.interrupted`), nothing says what the load
+changed: the replica is compared with what Dagster shows, in tables that changed since the load began, and those whose partitions
+are others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
 import dagster as dg
 
 from hive_replication.load.replica.state import object_id
-from hive_replication.load.report import Commit
+from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.names import partition_name as hive_partition_name
 from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import UNRECORDED_TAG, Names, database_of, partition_key, partition_name
+from repl_assets.catalog.keys import LOADING_TAG, UNRECORDED_TAG, Names, database_of, partition_key, partition_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES
 from repl_assets.dagster_private import DATA_VERSION_TAG
+from repl_assets.recording.interrupted import interrupted_loads, interrupted_runs
 from repl_assets.recording.metadata import commits_metadata
-from repl_assets.recording.recorder import COMMITS, UNRECORDED, Recorder
+from repl_assets.recording.recorder import COMMITS, DROPPED, MOST_PARTITIONS, UNRECORDED, Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
 MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s: other runs of the queue wait no longer
@@ -38,18 +43,20 @@ def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) ->
     """Logs what the tagged runs left out, at most :data:`MOST_OBJECTS` objects."""
     left = MOST_OBJECTS
     for run_id in unrecorded_runs(context.instance, names):
+        left -= _record_interrupted(context, engine, names, run_id, left)
         left -= _record_run(context, engine, names, run_id, left)
         if left <= 0:
             context.log.info("%d objects are recorded; the next run continues", MOST_OBJECTS)
             return
-        context.instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
+        context.instance.add_run_tags(run_id, {UNRECORDED_TAG: "", LOADING_TAG: ""})
     context.log.info("%d objects are recorded; nothing is left", MOST_OBJECTS - left)
 
 
 def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
-    """Ids of finished runs whose loads left objects out, the newest first."""
+    """Ids of finished runs whose loads left objects out, the newest first; before them those that did not record their loads."""
     wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=FINISHED_STATUSES)
-    return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
+    left = [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
+    return list(dict.fromkeys((*interrupted_runs(instance, names), *left)))
 
 
 def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
@@ -57,14 +64,75 @@ def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, ru
     done = 0
     for database, table, commits in _tables(context.instance, engine.connection.target.policy, run_id):
         recorder = Recorder(context, names, database, ())
-        for name, partition, evid, commit in islice(
-            _later(context.instance, engine, names, database, table, commits), most - done
-        ):
-            metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
-            recorder.sources([(name, evid)] if partition is None and database not in names.overflow else ())
-            recorder.materialize(name, partition, evid, metadata)
-            done += 1
+        found = _later(context.instance, engine, names, database, table, commits)
+        done += _log(recorder, islice(found, most - done))
     return done
+
+
+def _log(recorder: Recorder, found: Iterable[Later]) -> int:
+    """Logs objects; returns how many."""
+    done = 0
+    for name, partition, evid, commit in found:
+        metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
+        recorder.sources([(name, evid)] if partition is None and recorder.database not in recorder.names.overflow else ())
+        recorder.materialize(name, partition, evid, metadata)
+        done += 1
+    return done
+
+
+def _record_interrupted(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
+    """Logs what loads changed that a run did not record; returns of how many objects."""
+    run, done = context.instance.get_run_by_id(run_id), 0
+    for database, after in interrupted_loads(run) if run else ():
+        if database in engine.connection.target.policy.databases:
+            recorder = Recorder(context, names, database, ())
+            changed = _compare(context.instance, engine, recorder, after)
+            found = (one for table in changed for one in _later(context.instance, engine, names, database, table, {}))
+            done += _log(recorder, islice(found, most - done))
+    return done
+
+
+def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, after: int) -> list[str]:
+    """Makes known which tables and partitions a replica has, and logs the drops of others.
+
+    Returns:
+        The tables that have changed since an event, "" for all of a database in overflow.
+    """
+    names, database = recorder.names, recorder.database
+    metastore, target = engine.connection.target.metastore, engine.target_name(database)
+    with as_dagster_failure():
+        present = set(metastore.table_names(target)) if metastore.database(target) else set[str]()
+        tables = metastore.tables(target, sorted(filter(engine.connection.target.policy.includes, present)))
+    evid = engine.state(database).applied or after
+    touched = [Touched(name, name, evid, dropped=True) for name in sorted(_shown_tables(instance, names, database) - present)]
+    changed = [table.tableName for table in tables if object_id(table) > max(after, 0)]  # a stranger's has none
+    new: dict[str, list[str]] = {}
+    for table in tables if database not in names.overflow else ():
+        if is_partitioned(table) and object_id(table):
+            name = table.tableName
+            known = set(map(partition_name, instance.get_dynamic_partitions(str(names.partitions(database, name).name))))
+            found = engine.partition_names(database, name)
+            if gone := known.difference(found):
+                touched.append(Touched(name, name, evid, dropped_partitions=tuple(sorted(gone))))
+            if not known.issuperset(newest := sorted(found)[-MOST_PARTITIONS:]):
+                new[name] = newest
+    recorder.record(LoadReport("", target, after, evid, touched=tuple(touched)), "")
+    for name, partitions in new.items():
+        recorder.sync(name, partitions)
+    if database in names.overflow:
+        recorder.sync_tables([table.tableName for table in tables])
+        return [""]
+    return sorted({*changed, *new})
+
+
+def _shown_tables(instance: dg.DagsterInstance, names: Names, database: str) -> set[str]:
+    """The tables of a database that Dagster shows as replicas, not as dropped ones."""
+    if database in names.overflow:
+        return set(map(partition_name, instance.get_dynamic_partitions(str(names.table_partitions(database).name))))
+    keys = instance.get_asset_keys(prefix=names.table(database, "", "load").path[:2])
+    replicas = [key for key in keys if len(key.path) == _OF_A_TABLE and not key.path[2].endswith(("__source", "__dump"))]
+    shown = {Names.hive_table(key): _data_version(instance, key) for key in replicas}
+    return {table for (own, table), version in shown.items() if own == database and version and not version.startswith(DROPPED)}
 
 
 def _tables(instance: dg.DagsterInstance, policy: Policy, run_id: str) -> Iterator[tuple[str, str, Commits]]:
@@ -114,7 +182,7 @@ def _later_objects(
         if found is None:
             return
         if not is_partitioned(found):
-            if (evid := _newest(found, commits.get(""))) > _shown(instance, key):
+            if (evid := _newest(found, commits.get(""))) > _evid(_data_version(instance, key)):
                 yield table, None, evid, commits.get("")
             return
         known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
@@ -148,10 +216,11 @@ def _newest(thing: Table | Partition, commit: Commit | None) -> int:
     return max(object_id(thing), commit.evid if commit else -1)
 
 
-def _shown(instance: dg.DagsterInstance, key: dg.AssetKey) -> int:
+def _data_version(instance: dg.DagsterInstance, key: dg.AssetKey) -> str | None:
+    """The data version that Dagster shows of an asset; None without one."""
     entry = instance.get_latest_materialization_event(key)
     made = entry.asset_materialization if entry else None
-    return _evid((made.tags or {}).get(DATA_VERSION_TAG)) if made else -1
+    return (made.tags or {}).get(DATA_VERSION_TAG) if made else None
 
 
 def _evid(data_version: str | None) -> int:

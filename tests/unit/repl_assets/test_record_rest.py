@@ -7,17 +7,20 @@ from typing import Any, cast
 
 import dagster as dg
 import pytest
+from dagster._core.test_utils import create_run_for_test
 
-from hive_replication.load.replica.state import LAST_ID
+from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Commit, LoadReport, Touched
-from hive_replication.metastore.types import FieldSchema, Partition, Table
-from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names
+from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
+from repl_assets.catalog.catalog import CatalogDatabase
+from repl_assets.catalog.keys import POLICY_TAG, UNRECORDED_TAG, Names, loading_tag
 from repl_assets.catalog.specs import Specs
 from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.jobs.record_rest import record_job
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps import record_rest as module
 from repl_assets.steps.engine import Engine
+from repl_assets.steps.load import load_dump
 from repl_assets.steps.record_rest import record_rest, unrecorded_runs
 from tests.unit.repl_assets.test_dagster_definitions import policy
 
@@ -27,6 +30,17 @@ TABLES = {
     **{name: Table(tableName=name, dbName="db", parameters={LAST_ID: "7"}, partitionKeys=[]) for name in ("a", "b", "c")},
     "days": Table(tableName="days", dbName="db", parameters={LAST_ID: "7"}, partitionKeys=[FieldSchema("ds", "string", "")]),
 }
+REPORT = LoadReport(
+    "dir",
+    "db",
+    6,
+    9,
+    touched=(
+        Touched("a", "a", 7),
+        Touched("days", "days", 7, partitions=tuple(DAYS), dropped_partitions=("ds=9",)),
+        Touched("old", "old", 8, dropped=True),
+    ),
+)
 
 
 def partitions(_database: str, _table: str, names: Iterable[str]) -> list[Partition]:
@@ -34,17 +48,34 @@ def partitions(_database: str, _table: str, names: Iterable[str]) -> list[Partit
 
 
 METASTORE = SimpleNamespace(
+    database=lambda name: Database(name=name),
+    table_names=lambda _database: sorted(TABLES),
     table=lambda _database, name: TABLES.get(name),
     tables=lambda _database, names: [TABLES[name] for name in names],
     partitions=partitions,
 )
-TARGET = SimpleNamespace(policy=SimpleNamespace(databases={"db": "db"}), metastore=METASTORE)
+TARGET = SimpleNamespace(policy=SimpleNamespace(databases={"db": "db"}, includes=lambda _table: True), metastore=METASTORE)
 ENGINE = cast(
     "Engine",
     SimpleNamespace(
-        connection=SimpleNamespace(target=TARGET), target_name=lambda name: name, tables=lambda _database: sorted(TABLES)
+        connection=SimpleNamespace(target=TARGET),
+        target_name=lambda name: name,
+        tables=lambda _database: sorted(TABLES),
+        partitioned=lambda _database, tables: {"days"}.intersection(tables),
+        partition_names=lambda _database, table: DAYS if table == "days" else [],
+        repairs=lambda _database, _kind: False,
+        state=lambda _database: ReplicaState(applied=9),
+        load=lambda _statement, repair: REPORT,
     ),
 )
+
+
+def killed(*_: object) -> None:
+    raise RuntimeError
+
+
+def ignored(_: object) -> None:
+    """An op that yields nothing returns nothing."""
 
 
 @pytest.fixture
@@ -55,7 +86,9 @@ def instance(monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
         yield made
 
 
-def run(instance: dg.DagsterInstance, work: Callable[[dg.OpExecutionContext], None]) -> list[tuple[str, str | None, str]]:
+def run(
+    instance: dg.DagsterInstance, work: Callable[[dg.OpExecutionContext], None], *, raises: bool = True
+) -> list[tuple[str, str | None, str]]:
     """Does something in a run; returns the replicas that it logged: asset, partition, data version."""
 
     @dg.op(out=dg.Out(dg.Nothing))
@@ -66,7 +99,8 @@ def run(instance: dg.DagsterInstance, work: Callable[[dg.OpExecutionContext], No
     def job() -> None:
         step()
 
-    events = job.execute_in_process(instance=instance).filter_events(lambda event: event.is_step_materialization)
+    result = job.execute_in_process(instance=instance, raise_on_error=raises)
+    events = result.filter_events(lambda event: event.is_step_materialization)
     made = [event.step_materialization_data.materialization for event in events]
     shown = [(one.asset_key.path[-1], one.partition, str((one.tags or {}).get(DATA_VERSION_TAG))) for one in made]
     return [one for one in shown if not one[0].endswith(("__source", "__dump"))]
@@ -107,6 +141,49 @@ def test_a_database_that_stayed_as_it_is(instance: dg.DagsterInstance, names: Na
     assert len(load(instance, names, Touched("a", "a", 7), Touched("b", "b", 7))) == 1
     assert {partition or asset for asset, partition, _ in rest(instance, names)} >= {"b"}
     assert [run.tags[UNRECORDED_TAG] for run in instance.get_runs() if UNRECORDED_TAG in run.tags] == [""]
+
+
+def load_window(instance: dg.DagsterInstance, names: Names, *, raises: bool = True) -> list[tuple[str, str | None, str]]:
+    """A step that loads and records a window."""
+    known = CatalogDatabase("db", "", "", "", (), (), overflow=4 if names.overflow else 0)
+    metadata = {"directory": "dir", "kind": "incremental", "from_evid": 6}
+    dump = dg.AssetMaterialization(names.database("db", "dump"), metadata=metadata)
+    logged = run(instance, lambda context: ignored(load_dump(context, ENGINE, names, known, dump)), raises=raises)
+    return [one for one in logged if one[0] != "db"]
+
+
+@pytest.mark.parametrize("names", [APART, OVERFLOW])
+def test_a_run_that_ends_between_the_load_and_its_recording(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, names: Names
+) -> None:
+    """The next load touches none of what it changed."""
+    old = (Touched("old", "old", 5), Touched("days", "days", 5, partitions=("ds=0", "ds=9")))
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 20)
+    load(instance, names, *old, *(Touched(name, name, 7) for name in ("b", "c")))
+    run(instance, lambda context: Recorder(context, names, "db", ()).sync_tables(["a", "b", "c", "days", "old"]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "record", killed)
+        assert load_window(instance, names, raises=False) == []
+    assert len(unrecorded_runs(instance, names)) == 1
+    logged = sorted(rest(instance, names), key=str)
+    if names.overflow:
+        assert logged == [("db__tables", "a", "7"), ("db__tables", "days", "7"), ("db__tables", "old", "dropped at 9")]
+        assert instance.get_dynamic_partitions(str(names.table_partitions("db").name)) == ["a", "b", "c", "days"]
+    else:
+        days = [("days", day, "7") for day in DAYS]
+        assert logged == [("a", None, "7"), *days, ("days", "ds=9", "dropped at 9"), ("old", None, "dropped at 9")]
+        assert sorted(instance.get_dynamic_partitions(str(names.partitions("db", "days").name))) == DAYS
+    assert rest(instance, names) == []
+
+
+def test_a_load_that_is_recorded_leaves_nothing(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails in its run later, and though a run that executes it again is given its tags."""
+    monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 20)
+    load_window(instance, APART)
+    (done,) = instance.get_runs()
+    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=done.tags)
+    create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags={**done.tags, loading_tag("db"): "another 6 db"})
+    assert rest(instance, APART) == []
 
 
 def test_its_runs_are_of_the_policy() -> None:

@@ -1,0 +1,48 @@
+"""Runs that ended between a load and the recording of what it changed: killed, canceled, or failed midway.
+
+The next load finds done what theirs did, and touches none of it. So a load marks its run before it begins, and takes the mark
+away once all is recorded; the job ``record`` compares the marked databases with what Dagster shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from repl_assets.catalog.keys import LOADING_TAG, Names, loading_tag
+from repl_assets.catalog.run_statuses import FAILED_STATUSES
+
+_ALL = -1  # before any event
+
+
+@contextmanager
+def until_recorded(context: dg.OpExecutionContext, names: Names, database: str, after: int | None) -> Generator[None]:
+    """Around a load and its recording: the run is marked until both are done.
+
+    Args:
+        context: the step's.
+        names: of the policy.
+        database: source database.
+        after: the load changes tables by later events; None where by any.
+    """
+    tag, run_id = loading_tag(database), context.run_id  # the id: runs that execute this one again are given its tags
+    mark = f"{run_id} {_ALL if after is None else after} {database}"
+    context.instance.add_run_tags(run_id, {LOADING_TAG: names.policy, tag: mark})
+    yield
+    context.instance.add_run_tags(run_id, {tag: ""})
+
+
+def interrupted_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
+    """Ids of runs that failed, or were canceled, after a load began in them, the newest first, until they are recorded."""
+    wanted = dg.RunsFilter(tags={LOADING_TAG: names.policy}, statuses=FAILED_STATUSES)
+    return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
+
+
+def interrupted_loads(run: dg.DagsterRun) -> Iterator[tuple[str, int]]:
+    """The databases whose loads in a run are not recorded, and the events after which they began."""
+    for name, mark in sorted(run.tags.items()):
+        if name.startswith(f"{LOADING_TAG}-") and mark.startswith(f"{run.run_id} "):
+            _, after, database = mark.split(" ", 2)
+            yield database, int(after)
