@@ -115,6 +115,11 @@ class Layout:
             raise AssertionError(f"{directory} does not lie in {self.location}")
         return f"{self.retired_root}/{token}/{directory[len(self.location) + 1 :].removeprefix(f'{HIDDEN}/')}"
 
+    def half_retired(self, token: str, directory: str = "") -> str:
+        """What the names of files begin with that name directories of which only a part is moved or deleted yet; that of one."""
+        mark = hashlib.sha256(directory.encode()).hexdigest()[:16] if directory else ""
+        return f"{self.retired_root}/{token}/.unfinished-{mark}"
+
     def retired_from_outside(self, token: str, file: str) -> str:
         """The place of an old file from outside the database's directory; nothing else is retired for that token."""
         return f"{self.retired_root}/{token}/external{paths.split(file)[2]}"

@@ -80,14 +80,21 @@ class Removals:
     def __init__(self, storage: Storage, expiry: float) -> None:
         self._storage, self._expiry, self._moves = storage, expiry, ProtectedMoves(storage)
 
-    def move(self, what: What, path: str, retired: str) -> Removal:
-        """Moves a file or directory that no location points at."""
+    def move(self, what: What, path: str, retired: str, mark: str = "") -> Removal:
+        """Moves a file or directory that no location points at.
+
+        Args:
+            what: its kind.
+            path: where it is.
+            retired: where it goes.
+            mark: a file that says, while a part of it is where it was and a part is not, that this is so.
+        """
         size = self._size(path)
         step = None if self._storage.has_directories(path) else self._by_file(path, lambda uri: self._retire(uri, path, retired))
 
         def carry_out() -> int | None:
             if step:
-                return size if step() else None
+                return size if self._marked(step, path, mark) else None
             try:
                 self._moves.move(path, retired)
             except AlreadyExists:  # parts of it were retired before
@@ -98,7 +105,9 @@ class Removals:
             Swept(what, path, retired, size), lambda in_use: in_use.is_free(path) and self._storage.exists(path), carry_out
         )
 
-    def deletion(self, what: What, path: str, *, unused: bool = False, idle: bool = False, known: int | None = None) -> Removal:
+    def deletion(
+        self, what: What, path: str, *, unused: bool = False, idle: bool = False, known: int | None = None, mark: str = ""
+    ) -> Removal:
         """Deletes a file or directory.
 
         Args:
@@ -107,6 +116,7 @@ class Removals:
             unused: whether only while no location points at it.
             idle: whether only while nothing in it was written since the expiry.
             known: its bytes, where a listing told them already.
+            mark: see :meth:`move`.
         """
         size = self._size(path) if known is None else known
 
@@ -114,10 +124,10 @@ class Removals:
             return (not unused or in_use.is_free(path)) and (not idle or self.is_idle(path))
 
         whole = known is not None or self._storage.has_directories(path)
-        step = None if whole else self._by_file(path, self._storage.delete)
+        step = None if whole else self._by_file(path, self._storage.delete, mark)
 
         def carry_out() -> int | None:
-            if step and not step():
+            if step and not self._marked(step, path, mark):
                 return None
             self._storage.delete(path, recursive=True)
             return size
@@ -130,14 +140,23 @@ class Removals:
         found = [*filter(None, [status]), *self._storage.files(directory, hidden=True)]
         return max((one.modified for one in found), default=self._expiry) < self._expiry
 
-    def _by_file(self, path: str, remove: Callable[[str], object]) -> Callable[[], bool]:
+    def _marked(self, step: Callable[[], bool], path: str, mark: str) -> bool:
+        """A step, while a mark names what it is of: others may look at it until the next one, or after a crash."""
+        if mark:
+            self._storage.write(mark, path.encode())
+        done = step()
+        if mark and done:
+            self._storage.delete(mark)
+        return done
+
+    def _by_file(self, path: str, remove: Callable[[str], object], mark: str = "") -> Callable[[], bool]:
         """Removes the next files of a directory with each call, some at a time; whether all are removed."""
         listed: list[deque[str]] = []
 
         def step() -> bool:
             if not listed:
                 files = self._storage.files(path, hidden=True)
-                listed.append(deque(file.uri for file in files if paths.is_usable(file.uri)))
+                listed.append(deque(file.uri for file in files if paths.is_usable(file.uri) and file.uri != mark))
             (pending,) = listed
             batch = [pending.popleft() for _ in range(min(_BATCH, len(pending)))]
             deque(self._storage.threads.unordered(remove, batch), maxlen=0)

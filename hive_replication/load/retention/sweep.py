@@ -184,7 +184,8 @@ class _Sweeper:
         for place, entry in self._progress.over(list(left.items()), "old directories"):
             if entry in over and self._layout.holds(place) and self._storage.exists(place):
                 for part in live.unused_parts(self._storage, place):
-                    yield self._removals.move("old data", part, self._layout.retired(entry.token, part))
+                    retired, mark = self._layout.retired(entry.token, part), self._layout.half_retired(entry.token, part)
+                    yield self._removals.move("old data", part, retired, mark)
 
     def _is_over(self, entry: Entry) -> bool:
         """Whether a load or its undo ended before the grace time; object stores know of files only when they were written."""
@@ -272,10 +273,12 @@ class _Sweeper:
     def _unused(self, what: What, directories: Iterable[str], live: Locations, needed: Locations) -> Iterator[Removal]:
         """The parts of directories that no location points at and no undo needs."""
         for directory in directories:
-            idle = not is_token(paths.name(directory))  # only the name of a load says how old all is that it names
+            token = paths.name(directory)
+            idle = not is_token(token)  # only the name of a load says how old all is that it names
             for free in live.unused_parts(self._storage, directory):
                 for part in needed.unused_parts(self._storage, free):
-                    yield self._removals.deletion(what, part, unused=True, idle=idle)
+                    mark = "" if idle else self._layout.half_retired(token, part)
+                    yield self._removals.deletion(what, part, unused=True, idle=idle, mark=mark)
 
 
 def old_directories(loads: Iterable[tuple[Entry, list[LaneFile]]]) -> dict[str, Entry]:

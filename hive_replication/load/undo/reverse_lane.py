@@ -27,7 +27,7 @@ from hive_replication.metastore.statistics import with_claims
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of, directory_of
-from hive_replication.storage import Storage
+from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
 _BATCH = 500
@@ -48,6 +48,7 @@ class OldDataLocator:
     def __init__(self, storage: Storage, location: str, loads: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
         self._storage, self._layout, self._moves = storage, Layout(location), ProtectedMoves(storage)
         self._left: dict[str, list[str]] = {}
+        self._halves: dict[str, list[str]] = {}
         for entry, lanes in loads:
             for place in {place for lane in lanes for place in (*lane.record.left, *lane.record.placed)}:
                 self._left.setdefault(place, []).append(entry.token)
@@ -68,6 +69,28 @@ class OldDataLocator:
             if self._storage.exists(kept):
                 return kept
         return place
+
+    def is_whole(self, place: str, found: str) -> bool:
+        """Whether all of a directory is at its present path: retention may have moved or deleted a part of it.
+
+        Args:
+            place: its path before the load.
+            found: its present path.
+        """
+        root = f"{self._layout.retired_root}/"
+        if not found.startswith(root):
+            return True
+        token = found[len(root) :].partition("/")[0]
+        return not any(
+            any(paths.is_under(part, one) or paths.is_under(one, part) for one in (place, found)) and self._storage.exists(part)
+            for part in self._half_retired(token)
+        )
+
+    def _half_retired(self, token: str) -> list[str]:
+        if token not in self._halves:
+            marks, files = self._layout.half_retired(token), self._storage.ls(paths.parent(self._layout.half_retired(token)))
+            self._halves[token] = [self._storage.read(one.uri).decode() for one in files if one.uri.startswith(marks)]
+        return self._halves[token]
 
     def retire(self, token: str, file: str) -> None:
         """Retires a file at once, for a token of its directory's own."""

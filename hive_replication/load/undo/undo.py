@@ -166,8 +166,11 @@ class _Undo:
     def _require_data(self, chosen: Iterable[tuple[Entry, list[LaneFile]]], locator: OldDataLocator) -> None:
         for entry, lanes in chosen:
             for place in sorted({place for lane in lanes for place in lane.record.kept}):
-                if not self._target.storage.exists(locator.locate(place, entry.token)):
-                    raise Refused(f"{place}, which event {entry.to_evid} replaced or dropped, is not kept any more")
+                found, shown = locator.locate(place, entry.token), f"{place}, which event {entry.to_evid} replaced or dropped,"
+                if not self._target.storage.exists(found):
+                    raise Refused(f"{shown} is not kept any more")
+                if not locator.is_whole(place, found):
+                    raise Refused(f"{shown} is in part moved or deleted: let retention end, then undo again")
 
     def _require_names(self, chosen: Iterable[tuple[Entry, list[LaneFile]]]) -> None:
         records, source = [lane.record for _, lanes in chosen for lane in lanes], self._state.source

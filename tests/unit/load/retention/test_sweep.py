@@ -26,6 +26,7 @@ from hive_replication.load.report import LoadReport
 from hive_replication.load.retention import removals
 from hive_replication.load.retention import sweep as retention
 from hive_replication.load.retention.sweep import sweep
+from hive_replication.load.undo.reverse_lane import OldDataLocator
 from hive_replication.metastore.types import Database, StorageDescriptor, Table
 from hive_replication.plans.approval import Approvals, PlannedWindow
 from hive_replication.policy import Policy, Root
@@ -620,6 +621,39 @@ def test_a_directory_of_an_object_store_is_moved_and_deleted_in_parts(
     after(monkeypatch, 365)
     assert [one.what for one in sweep(on_objects, "sales") if one.size] == ["retired"]
     assert (len(pauses) >= 3, any(pauses), on_objects.storage.exists(place)) == (True, False, False)
+
+
+@pytest.mark.parametrize("what", ["old data", "retired"])
+def test_what_is_in_part_moved_or_deleted_is_not_whole_for_an_undo(
+    on_objects: Target, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """An undo that came between two batches, or after a crash, pointed the table at a part of its files."""
+    monkeypatch.setattr(removals, "_BATCH", 1)
+    base, storage = location(on_objects), on_objects.storage
+    for number in range(3):
+        written(on_objects, f"orders/ds={number}/f")
+    token = left(on_objects, f"{base}/orders")
+    past(monkeypatch, on_objects)
+    if what == "retired":
+        sweep(on_objects, "sales")
+        after(monkeypatch, 365)
+    journal, seen = Journal(storage, base), set[tuple[int, bool]]()
+
+    def look(_: float = 0.0) -> None:
+        locator = OldDataLocator(storage, base, journal.lanes_of(journal.entries()))
+        for place in (f"{base}/orders", f"{base}/orders/ds=2"):
+            found = locator.locate(place, token)
+            if storage.exists(found):
+                whole = {f"{base}/orders": 3}.get(place, 1)
+                seen.add((len(storage.files(found)) - whole, locator.is_whole(place, found)))
+
+    impatient(monkeypatch, look)
+    assert what in {one.what for one in sweep(on_objects, "sales")}
+    assert {whole for missing, whole in seen if missing < 0} == {False}
+    if what == "old data":
+        look()
+        assert (0, True) in seen
+    assert not [one for one in storage.files(f"{base}/.repl/retired", hidden=True) if ".unfinished" in one.uri]
 
 
 @pytest.mark.parametrize("same", [True, False])
