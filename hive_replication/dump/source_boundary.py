@@ -23,6 +23,7 @@ Setting = Callable[[str, str], str]
 
 #: Parameters of tables and serdes that name data or schemas to read, in lower case.
 _PATHS = frozenset({PATH, SCHEMA_URL})
+_LOCATION = "the location of "
 _WAREHOUSES = ("hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir")
 _CM_ROOTS = ("hive.repl.cmrootdir", "hive.repl.cm.nonencryptionzone.rootdir")
 _ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
@@ -47,7 +48,11 @@ class SourceBoundary:
     def why_outside(self, thing: Table | Partition | Function) -> str:
         """Why an object may not be read, or "" where it may."""
         for what, uri in _paths(thing):
-            if reason := self.data.why_outside(qualified(uri, self.beside)):
+            whole = qualified(uri, self.beside)
+            reason = self.data.why_outside(whole)
+            if not reason and whole != uri and what.startswith(_LOCATION) and not self.data.everywhere:
+                reason = f"{uri} names no store, and is not listed: set it to {whole} at the source (SET LOCATION)"
+            if reason:
                 return f"{what}: {reason}"
         return ""
 
@@ -190,7 +195,7 @@ def _paths(thing: Table | Partition | Function) -> Iterator[tuple[str, str]]:
     ):
         return
     if thing.sd.location:
-        yield f"the location of {owner}", thing.sd.location
+        yield f"{_LOCATION}{owner}", thing.sd.location
     for name, value in _named(thing.parameters, thing.sd):
         yield f"the parameter {name} of {owner}", value
 

@@ -24,6 +24,9 @@ def at_its_data(table: Table) -> Table:
     if not (path and location.endswith(_NOWHERE) and PROVIDER in (table.parameters or {})):
         return table
     image = copy_of(table)
-    store = _STORE.match(location)
-    image.sd.location = f"{store.group() if store else ''}{path}" if path.startswith("/") else path
+    found = _STORE.match(location)
+    store = found.group() if found else ""
+    if store and not store.endswith((":", "/")):  # a store with a name, on which hdfs:///x lies too
+        path = re.sub(rf"^{re.escape(store.partition(':')[0])}:(//)?(?=/(?!/))", "", path, flags=re.IGNORECASE)
+    image.sd.location = f"{store}{path}" if path.startswith("/") else path
     return image

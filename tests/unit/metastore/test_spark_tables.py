@@ -18,7 +18,12 @@ def table(location: str | None, path: str | None, parameters: dict[str, str] | N
 
 @pytest.mark.parametrize(
     ("path", "found"),
-    [("s3a://b/data/t", "s3a://b/data/t"), ("file:/data/t", "file:/data/t"), ("/data/t", "hdfs://s:8020/data/t")],
+    [
+        ("/data/t", "hdfs://s:8020/data/t"),
+        ("hdfs:///data/t", "hdfs://s:8020/data/t"),
+        ("HDFS:/data/t", "hdfs://s:8020/data/t"),
+        *((same, same) for same in ("s3a://b/data/t", "file:/data/t", "s3a:///data/t", "hdfs://other/data/t")),
+    ],
 )
 def test_a_table_without_a_directory_of_its_own_lies_where_spark_reads(path: str, found: str) -> None:
     made = table(NOWHERE, path, SPARKS)

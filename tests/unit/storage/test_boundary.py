@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from hive_replication.dump.functions import with_stores
+from hive_replication.dump.listing import Lister
 from hive_replication.dump.source_boundary import SourceBoundary, not_its_own, source_boundary
 from hive_replication.events.files import FileRef
+from hive_replication.metastore.spark_tables import at_its_data
 from hive_replication.metastore.types import Database, Function, ResourceUri, SerDeInfo, StorageDescriptor, Table
 from hive_replication.policy import Policy
+from hive_replication.storage import FileChecksum, FileStatus
 from hive_replication.storage.boundary import EVERYWHERE, Boundary, qualified
 
 WAREHOUSE = "hdfs://src:8020/warehouse"
@@ -140,6 +146,28 @@ def test_resources_and_schemas_may_name_no_store(allowed: str) -> None:
     assert [source(allowed).why_outside(one) for one in (made, named)] == ["", ""]
     assert "hdfs://src:8020/udfs/a.avsc lies outside" in source().why_outside(named)
     assert [one.uri for one in with_stores(made, DB).resourceUris or ()] == ["hdfs://src:8020/udfs/f.jar", "/udfs/g.jar"]
+
+
+@pytest.mark.parametrize(("location", "path"), [(f"{DB}/t-__PLACEHOLDER__", "hdfs:///warehouse/sales.db/t"), (f"{DB}/t", "")])
+def test_the_data_of_a_table_of_spark_may_name_no_store(location: str, path: str) -> None:
+    """``LOCATION 'hdfs:///w/t'`` of a datasource table: the load took it, and its files were not listed."""
+    assert listed(at_its_data(table(location, {"spark.sql.sources.provider": "orc"}, path=path))) == ("", 1)
+
+
+@pytest.mark.parametrize("location", ["hdfs:///warehouse/sales.db/t", "/warehouse/sales.db/t", "hdfs:/lake/t"])
+def test_a_location_that_names_no_store_is_held_since_it_is_not_listed(location: str) -> None:
+    """As ``SET LOCATION`` may leave it: its replica was empty."""
+    reason, files = listed(table(location))
+    assert (f"set it to {qualified(location, DB)} at the source" in reason, files) == (True, 0)
+
+
+def listed(one: Table) -> tuple[str, int]:
+    """Why a table is held, and how many files a dump has of it."""
+    storage: Any = SimpleNamespace(
+        files=lambda at: [FileStatus(f"{at}/f", 1, False, 0)], checksum=lambda _: FileChecksum("MD5", "0a")
+    )
+    allowed = source("hdfs:///lake")
+    return allowed.why_outside(one), len(Lister(storage, boundary=allowed.data, holds=True).files(one.sd.location))
 
 
 def test_the_default_database_does_not_hold_the_other_ones() -> None:
