@@ -15,6 +15,7 @@ from resources.embedded.policy import policy
 from tests.integration.test_acid import FULL, rows
 from tests.ledger import Ledger, make
 from tests.warehouse import Warehouse
+from tests.writers import create
 
 pytestmark = pytest.mark.servers
 
@@ -116,3 +117,23 @@ def test_transactions_that_are_open_at_the_drop(
     for table in "ab":
         assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table) != {}
         assert ledger.write_ids(source=False, table=table) == ledger.write_ids(source=True, table=table)
+
+
+def test_a_table_that_is_dropped_without_a_lock_and_made_again_has_nothing_of_the_former(ledger: Ledger) -> None:
+    """A transaction goes on that has written to the former, and is committed when there is the next."""
+    source, target = ledger.connection.source, ledger.connection.target.metastore
+    before = target.open_transactions()
+    ledger.write("a", "1")
+    assert ledger.replicate().held == ()
+    writer = ledger.begin()
+    writer.insert("a", "2\n")
+    writer.insert("b", "2\n")
+    source.metastore.drop_table(ledger.database, "a", delete_data=True)
+    create(source.metastore, source.storage, ledger.database, "a")
+    ledger.write("a", "3")
+    writer.commit()
+    ledger.write("a", "4")
+    assert ledger.replicate().held == ()
+    for table in "ab":
+        assert ledger.files(source=False, table=table) == ledger.files(source=True, table=table) != {}
+    assert target.open_transactions() <= before

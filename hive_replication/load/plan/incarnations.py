@@ -44,6 +44,10 @@ class Incarnation:
         """Whether windows that begin after an event do not know any more that the incarnation ends."""
         return self.rebuilt and self.unclear_evid is not None and evid >= self.unclear_evid
 
+    def gone_by(self, evid: int) -> bool:
+        """Whether it ended before an event."""
+        return self.dropped is not None and bool(gate.applied(self.dropped, position=evid))
+
     def located(self, state_id: Callable[[str], int | None]) -> str | None:
         """The name under which the target has this very incarnation now, or None where it does not have it.
 

@@ -60,6 +60,7 @@ class LaneIncarnations:
         self.partitions: dict[tuple[int, str], Incarnation] = {}
         self._names = Incarnations()
         self._of_partitions: dict[int, Incarnations] = {}
+        self._begun: dict[tuple[int, str], Incarnation] = {}
         self._awaited = [self._names.of(name) for name in lane.names if mapping.table(name) in coming]
         for event in lane.events:
             self._follow(event)
@@ -81,6 +82,8 @@ class LaneIncarnations:
         if isinstance(event.event, PartitionEvent):
             for name, part in incarnations_of_partitions(self._partitions_of(incarnation), event.event):
                 self.partitions[event.evid, name] = part
+        elif isinstance(event.event, tx.AllocateWriteIds):
+            self._begun |= {(transaction, event.row.table): incarnation for transaction, _ in event.event.write_ids}
         elif isinstance(event.event, tx.TransactionEvent):
             self._follow_transaction(event, event.event)
 
@@ -102,7 +105,8 @@ class LaneIncarnations:
 
     def _follow_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
         for table in ended.tables:
-            self.written[event.evid, table] = self._names.of(table)
+            begun = self._begun.get((ended.transaction, table))  # who drops a table without a lock lets its writers go on
+            self.written[event.evid, table] = begun if begun and begun.dropped else self._names.of(table)
         for one in ended.writes if isinstance(ended, tx.CommitTransaction) else ():
             of_table = self._partitions_of(self.written[event.evid, one.table])
             self.partitions[event.evid, f"{one.table}/{one.partition}"] = of_table.of(one.partition)

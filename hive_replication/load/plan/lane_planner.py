@@ -250,7 +250,7 @@ class LanePlanner:
                 lane.skip(event.evid, f"{event.row.type} {name}", reason)
                 continue
             due = True
-            if incarnation.dropped is not None and (self._early or replica.passed or not replica.present):
+            if incarnation.dropped and (self._early or replica.passed or not replica.present or incarnation.gone_by(event.evid)):
                 lane.skip(event.evid, f"{event.row.type} {name}", _GONE.format(incarnation.dropped))
                 continue
             if event.error and incarnation.dropped is None:

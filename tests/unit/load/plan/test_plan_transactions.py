@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.events.event_records import DropTable, Notification
+from hive_replication.events.event_records import CreateTable, DropTable, Notification
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
@@ -23,6 +23,7 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Skipped
 from hive_replication.metastore.types import Partition, Table
+from tests import model
 from tests.model import Source
 from tests.replica import MAPPING, Target
 
@@ -130,6 +131,19 @@ def test_a_streaming_batch_into_a_table_that_is_dropped_holds_nothing() -> None:
     assert ([type(one) for one in plan.operations], plan.stop) == ([AllocateTargetWriteIds, ReplayCommit, op.DropTable], None)
     assert [content.files for one in plan.operations for _, content in one.contents] == [()]
     assert len(skipped) == 1
+
+
+def test_what_was_written_to_a_table_before_its_drop_does_not_come_into_the_next_of_its_name() -> None:
+    """Who drops a table without a lock lets its writers go on: the next was held, or had rows of the former."""
+    drop = window_event(EventRecord(Notification(4, 0, "DROP_TABLE", "db", "a", "{}")))
+    image = MAPPING.new_table(model.table_image("a", model.Tab(7, f"{model.ROOT}/a", partitioned=False)), 0)
+    row = Notification(6, 0, "CREATE_TABLE", "db", "a", "")
+    made = WindowEvent(row, CreateTable(6, 0, "CREATE_TABLE", "db", "a", image, ()), ())
+    of_next = allocated(5, "a", 8), made, ended(7, 8, "a")  # created by the transaction
+    ((plan, skipped),) = planned([allocated(3, "a", 7), drop, *of_next, ended(8, 7, "a")])
+    commits = [one for one in plan.operations if isinstance(one, ReplayCommit)]
+    assert [(one.transaction, len(one.written)) for one in commits] == [(8, 1), (7, 0)]
+    assert [one.reason for one in skipped if one.evid == 8] == ["the table is gone at event 4"]
 
 
 def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_side() -> None:
