@@ -15,11 +15,13 @@ from typing import Any
 
 import dagster as dg
 
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
 from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
 from repl_assets.jobs.drift import find_drift_job_name
+from repl_assets.jobs.rebuild import LANES_FAILED, rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
 from repl_assets.steps.repair import NOT_REPAIRED
 from sensors.alarms.alarm import Alarm, Open, SeenRuns
@@ -75,7 +77,7 @@ def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: fl
 def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Iterator[Outcome]:
     """A run by its purposes; nothing if it is not of this policy."""
     keys = [key for key in run.asset_selection or () if key.path[0] == names.policy]
-    if not keys and run.tags.get(POLICY_TAG) == names.policy:
+    if not keys and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
         reason = "" if run.is_success else _why(instance, run.run_id)
         yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, _configured(run))
     whole = {database_of(key) for key in keys if len(key.path) == 2}
@@ -85,6 +87,20 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Itera
     yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
     for name in sorted(in_tables & reasons.keys()):
         yield Outcome(f"repairs in {name}", run, name, reasons[name], _selected(keys, name))
+
+
+def _was_refused(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> bool:
+    """Whether it is a job that an operator watches, and that has told him at once that it does not do what he asked for."""
+    database = run.tags.get(DATABASE_TAG, "")
+    if run.is_success or run.job_name not in _of_database(names, database, "pause", "resume", "plan"):
+        return False
+    failures = [event.step_failure_data for event in _events(instance, run.run_id, dg.DagsterEventType.STEP_FAILURE)]
+    codes = [one.user_failure_data.metadata.get("exit_code") for one in failures if one.user_failure_data]
+    return any(code is not None and code.value in (BadRequest.exit_code, Refused.exit_code) for code in codes)
+
+
+def _of_database(names: Names, database: str, *jobs: str) -> list[str]:
+    return [names.local(f"{what}_{database}") for what in jobs]
 
 
 def _configured(run: dg.DagsterRun) -> tuple[str, ...]:
@@ -165,6 +181,7 @@ def mended(
     """
     since = {f"job {find_drift_job_name(names, name)}": begun for name, begun in looked.items()}
     since |= {subject: now for one in lags for subject in _done(one, names)}
+    level = {f"job {rebuild_job_name(names, one.database)}" for one in lags if _is_level(one)}
     none_held = {subject for one in lags if one.applied is not None and not one.held for subject in _repairs(one, names)}
 
     def ends(one: Open) -> float:
@@ -172,7 +189,8 @@ def mended(
         gone = alarm.tables and {*alarm.tables} <= {*dropped.get(alarm.database, ())}
         of_held = one.held and NOT_REPAIRED in alarm.title
         by_release = alarm.about in none_held and (of_held or not alarm.tables)  # of no table: all that were held, or not known
-        return now if gone or by_release else since.get(alarm.about, 0.0)
+        rebuilt = alarm.about in level and LANES_FAILED in alarm.title
+        return now if gone or by_release or rebuilt else since.get(alarm.about, 0.0)
 
     failures = {key: one for key, one in alarms.items() if one.alarm.kind == "run failure"}
     return [key for key, one in failures.items() if one.since <= min(ends(one), now - _RETRIED)]
@@ -180,12 +198,15 @@ def mended(
 
 def _done(one: Lag, names: Names) -> Iterator[str]:
     """The purposes of runs that have nothing to do in a database; an operator who stopped it knows that its windows wait."""
-    level = one.seconds_behind == 0 and one.complete and not (one.waiting or one.held or one.gap or one.changed)
-    if level or one.stopped or not one.in_source:
+    if _is_level(one) or one.stopped or not one.in_source:
         yield f"windows of {one.database}"
     if not one.in_source:
         yield from (*_repairs(one, names), f"job {find_drift_job_name(names, one.database)}")
-        yield from (f"job {names.local(f'{what}_{one.database}')}" for what in ("rebuild", "plan", "pause", "resume"))
+        yield from (f"job {job}" for job in _of_database(names, one.database, "rebuild", "plan", "pause", "resume"))
+
+
+def _is_level(one: Lag) -> bool:
+    return one.seconds_behind == 0 and one.complete and not (one.waiting or one.held or one.gap or one.changed)
 
 
 def _repairs(one: Lag, names: Names) -> tuple[str, str]:

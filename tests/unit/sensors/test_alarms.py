@@ -17,7 +17,7 @@ from dagster._core.test_utils import create_run_for_test
 
 from hive_replication.connect import Connection
 from hive_replication.doctor import Finding, short_retention
-from hive_replication.errors import BadRequest, MetastoreError, Unreachable
+from hive_replication.errors import BadRequest, MetastoreError, Refused, ReplicationError, Unreachable
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
 from hive_replication.policy.checks import Drift
@@ -27,6 +27,7 @@ from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
+from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
@@ -449,6 +450,40 @@ def test_a_failed_look_for_drift_ends_once_a_later_round_left_nothing_to_a_run(
     web.take()
     assert watch.tick(WELL) == "no alarms"
     assert notified(web) == [("ends", "run failure", "job find_drift_sales")]
+
+
+@pytest.mark.parametrize(("why", "ends"), [("2 lanes failed: no space", True), ("the target's metastore does not answer", False)])
+def test_a_rebuild_that_left_tables_held_ends_once_none_is(why: str, ends: bool, web: WebServer, watch: Watch) -> None:
+    watch.tick(WELL)
+    watch.fail(why, job_name="rebuild_sales", tags=OF_SALES)
+    watch.tick(HELD)
+    watch.now += 600
+    for lag in (HELD, replace(LATE, seconds_behind=5.0), replace(WELL, gap="purged", seconds_behind=None)):
+        assert "run failure: job rebuild_sales" in watch.tick(lag)
+    web.take()
+    assert watch.tick(WELL) == ("no alarms" if ends else "1 alarm: run failure: job rebuild_sales")
+    assert (("ends", "run failure", "job rebuild_sales") in notified(web)) == ends
+
+
+@pytest.mark.parametrize(
+    ("job", "error", "is_told"),
+    [
+        ("pause_sales", BadRequest("sales has no replica yet"), False),
+        ("plan_sales", Refused("sales is another's"), False),
+        ("resume_sales", Unreachable("nobody answers"), True),
+        ("rebuild_sales", Refused("sales is another's"), True),
+    ],
+)
+def test_what_an_operator_asks_for_in_vain_is_no_alarm(job: str, error: ReplicationError, is_told: bool, watch: Watch) -> None:
+    @dg.op(out=dg.Out(dg.Nothing))
+    def fails() -> None:
+        with as_dagster_failure():
+            raise error
+
+    watch.tick(WELL)
+    made = single_op_job(fails, name=job, description="", tags=OF_SALES)
+    made.execute_in_process(instance=watch.instance, raise_on_error=False)
+    assert watch.tick(WELL) == (f"1 alarm: run failure: job {job}" if is_told else "no alarms")
 
 
 @pytest.mark.parametrize("job", ["rebuild_sales", "plan_sales", "pause_sales", "resume_sales"])
