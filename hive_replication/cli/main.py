@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from importlib.metadata import version as metadata_version
 from typing import Annotated
@@ -41,12 +44,27 @@ def main() -> None:
     """The console script ``hive-repl``."""
     logging.getLogger().addHandler(logging.NullHandler())  # libraries log each lost attempt; the one error at the end says it
     code = ReplicationError.exit_code
+    atexit.register(lambda: _leave(code))  # first, so that it is called last
     try:
         code = run(sys.argv[1:])
         print(end="", flush=True)
     except BrokenPipeError:  # whoever reads the results has gone: Python would try again at its end, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """Ends the process with its exit code where a thread waits on, as for a store that hangs.
+
+    Such a thread may be in a library that is not Python: where it comes back from there, Python ends it in a way that lets the
+    process abort.
+    """
+    if any(thread.daemon for thread in threading.enumerate()):
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
 
 
 def run(argv: Sequence[str]) -> int:

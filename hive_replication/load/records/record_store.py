@@ -83,8 +83,8 @@ class RecordStore:
         return cls(store.storage, store.root, database, policy.pair)
 
     def prepare(self) -> None:
-        """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers."""
-        threading.Thread(target=import_module, args=("hive_replication.load.records.report_rows",), daemon=True).start()
+        """Begins to import what writes reports, which takes 0.3 s, while the load waits for servers; processes end after it."""
+        threading.Thread(target=import_module, args=("hive_replication.load.records.report_rows",)).start()
 
     def keep(self, record: Record, report: LoadReport | None = None) -> Record:
         """Writes a record, and the whole report of a load with it; what was done by hand makes sensors look again.

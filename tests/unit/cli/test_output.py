@@ -326,3 +326,22 @@ def test_names_do_not_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.count("evil\\x1b]0;owned\\x07\\x9b31m\\u202e") >= 3
     assert '"evil\\u001b]0;owned\\u0007\\u009b31m\\u202e' in shown
     assert "two\nlines\n" in shown
+
+
+def test_a_thread_that_waits_on_leaves_the_exit_code_as_it_is() -> None:
+    """It may be in a library that is not Python: where it comes back while Python ends, the process aborts."""
+    program = """
+import threading
+from hive_replication.cli import main
+
+class Torn:
+    def __del__(self):
+        print("Python ended below the thread")
+
+torn = Torn()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, "nothing"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "nothing" in ended.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +17,7 @@ from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
+from hive_replication.storage import Storage
 from tests.unit.failover.fakes import Side, log, policy, without_locks
 
 CREATE = ("create", 0, 0, 0)
@@ -38,17 +39,19 @@ class Lost(Side):
 
 @pytest.fixture
 def lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Policy, Lost]]:
-    """A policy with a pattern, whose source and dump root, on the source's HDFS, are gone; that one takes connections still."""
+    """A policy with a pattern, whose source and dump root, on the source's HDFS, are gone; who asks that one waits for ever."""
     target = Lost(dr_sales=ReplicaState("thrift://a:1/sales", 2), dr_hr=ReplicaState("thrift://a:1/people", 2))
     without_locks(monkeypatch)
     monkeypatch.setattr(reachable_servers, "reach", lambda _: Reachable(source="it is switched off"))
     monkeypatch.setattr(Metastore, "of", lambda *_, **__: target)
     for module, patience in ((reachable_servers, "_TIMEOUT"), (operate, "PATIENCE")):
         monkeypatch.setattr(module, patience, 0.2)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
-        root = f"hdfs://127.0.0.1:{server.getsockname()[1]}/"
-        made = policy().model_copy(update={"dump_root": f"{root}dumps", "databases": {"*": "dr_*"}})
-        yield made.model_copy(update={"source": made.source.model_copy(update={"roots": (Root(uri=root),)})}), target
+    over = threading.Event()
+    monkeypatch.setattr(Storage, "exists", lambda *_: over.wait())
+    root = "hdfs://127.0.0.1:1/"
+    made = policy().model_copy(update={"dump_root": f"{root}dumps", "databases": {"*": "dr_*"}})
+    yield made.model_copy(update={"source": made.source.model_copy(update={"roots": (Root(uri=root),)})}), target
+    over.set()
 
 
 def test_a_pattern_does_not_keep_a_database_from_being_opened_when_all_of_the_source_is_gone(
