@@ -20,8 +20,9 @@ from fsspec.spec import AbstractBufferedFile  # pyright: ignore[reportMissingTyp
 
 from hive_replication.policy.secrets import names_secret
 from hive_replication.storage.azure_copies import settled_copy
-from hive_replication.storage.client_errors import Answers, answered, written
+from hive_replication.storage.client_errors import Answers, Busy, answered, written
 from hive_replication.storage.file_status import FileChecksum, FileStatus, Space
+from hive_replication.storage.repeats import once_served
 
 _LOG = logging.getLogger(__name__)
 # Where file systems tell when an object was written: local files and gcsfs, s3fs, adlfs, webdav.
@@ -129,7 +130,9 @@ class FsspecBackend:
 
     def _remove(self, key: str) -> None:
         try:
-            self._files.rm_file(key)
+            once_served(self._files.rm_file, key)
+        except FileNotFoundError:
+            _LOG.debug("nothing was written of %s", key)
         except OSError as error:
             _LOG.warning("what was written of %s could not be removed: %s", key, error)
 
@@ -181,22 +184,24 @@ class FsspecBackend:
         try:
             for key, one in found.items():
                 if not key.endswith("/"):  # s3fs would look for an object without the slash
-                    self._copy(key, target + key[len(source) :], one["size"])
-                    copied.append(target + key[len(source) :])
+                    copied.append(target + key[len(source) :])  # a copy whose answer is lost is there, too
+                    self._copy(key, copied[-1], one["size"])
         except BaseException:
             for key in copied:
                 self._remove(key)
             raise
-        for key in found:
-            self._files.rm_file(key)
+        try:
+            for key in found:
+                once_served(self._files.rm_file, key)
+        except Busy as error:  # which would be repeated, and find its own copy in the way
+            raise ConnectionError(f"{source} is copied whole to {target}, and cannot be deleted: {error}") from error
 
     def _copy(self, source: str, target: str, size: int) -> None:
         """Copies an object and makes sure that it is whole: Azure may answer that a copy is pending, which can fail later."""
-        self._files.cp_file(source, target)
+        once_served(lambda name: self._files.cp_file(source, name), target)
         status = answered()(settled_copy)(self._files, target) if self._on_azure else "success"
-        if status == "success" and self._files.info(target)["size"] == size:
+        if status == "success" and once_served(self._files.info, target)["size"] == size:
             return
-        self._remove(target)
         raise OSError(errno.EIO, f"the store did not copy it whole to {target} ({status})")
 
     def _delete_directory(self, key: str) -> None:

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import RetryCallState, wait_random_exponential
+from tenacity import RetryCallState, stop_after_attempt, wait_random_exponential
 
 from hive_replication.logs import repeats
 from hive_replication.policy import Root
 from hive_replication.retries import with_retries
 from hive_replication.storage.backend import Backend
+from hive_replication.storage.client_errors import Busy
 from hive_replication.storage.failures import is_down, is_transient, is_unanswered
 
 _LOG = logging.getLogger(__name__)
@@ -50,6 +51,22 @@ def repeated(
         wait=wait_random_exponential(0.2, max=5),
         before_sleep=repeats(_LOG, "a call about %s", uri),
         after=after,
+    )
+
+
+def once_served(call: Callable[[str], T], name: str) -> T:
+    """Makes one of several calls for a change, up to four times where a store is busy: the change as a whole cannot be repeated.
+
+    Args:
+        call: gets the name; what it does may be done twice.
+        name: of an object.
+    """
+    return with_retries(
+        lambda: call(name),
+        lambda error: isinstance(error, Busy),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(0.2, max=5),
+        before_sleep=repeats(_LOG, "a call about %s", name),
     )
 
 

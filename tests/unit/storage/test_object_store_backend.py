@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,10 +17,11 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from hive_replication.copy.copy_file import copy_file
 from hive_replication.copy.tasks import CopyTask
-from hive_replication.errors import Refused, ReplicationError
+from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.events.files import FileRef
 from hive_replication.policy import Root
 from hive_replication.storage import AlreadyExists, Storage, object_store_backend
+from hive_replication.storage.client_errors import Answers
 from hive_replication.storage.object_store_backend import FsspecBackend
 from tests.bucket import _Bucket, bucket_storage
 
@@ -117,6 +119,81 @@ def test_what_is_not_copied_whole_keeps_its_source(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ReplicationError, match="did not copy it whole"):
         storage.rename(f"memory://bucket/{name}", "memory://bucket/u")
     assert files.objects == before
+
+
+@pytest.mark.parametrize("what", ["cp_file", "info", "rm_file"])
+def test_a_rename_meets_a_store_that_is_busy_once(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """It was repeated as a whole and found its own copy in the way: the name was taken, and the file was there twice."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage = bucket_storage(monkeypatch)
+    files, met = busy(monkeypatch, storage, what)
+    files.objects |= {f"bucket/t/{name}": (b"1", 0.0) for name in "ab"}
+    storage.rename("memory://bucket/t/a", "memory://bucket/a")
+    storage.rename("memory://bucket/t", "memory://bucket/u")
+    storage.write_once("memory://bucket/d/mark", b"1")
+    assert sorted(files.objects) == ["bucket/a", "bucket/d/mark", "bucket/u/b"]
+    assert len(met) >= 3
+
+
+@pytest.mark.parametrize(
+    ("what", "about", "said", "left"),
+    [
+        ("info", "bucket/b", "Slow down", ["bucket/a"]),
+        ("rm_file", "bucket/a", "is copied whole to bucket/b, and cannot be deleted", ["bucket/a", "bucket/b"]),
+    ],
+)
+def test_a_rename_says_so_where_the_store_stays_busy(
+    monkeypatch: pytest.MonkeyPatch, what: str, about: str, said: str, left: list[str]
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage = bucket_storage(monkeypatch)
+    files, _ = busy(monkeypatch, storage, what, about, times=100)
+    files.objects["bucket/a"] = b"1", 0.0
+    with pytest.raises(Unreachable, match=said):
+        storage.rename("memory://bucket/a", "memory://bucket/b")
+    assert sorted(files.objects) == left
+
+
+def test_a_copy_whose_answer_is_lost_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = bucket_storage(monkeypatch)
+    files = objects(storage)
+    files.objects["bucket/a"] = b"1", 0.0
+    copy = files.cp_file
+
+    def lost(source: str, target: str) -> None:
+        copy(source, target)
+        raise ConnectionResetError("nobody knows")
+
+    monkeypatch.setattr(files, "cp_file", lost)
+    with pytest.raises(Unreachable):
+        storage.rename("memory://bucket/a", "memory://bucket/b")
+    assert list(files.objects) == ["bucket/a"]
+
+
+def objects(storage: Storage) -> Any:
+    """The bucket of a storage."""
+    backend: Any = storage._backend("memory://bucket/", storage.roots[0])  # type: ignore[attr-defined]
+    return backend._files
+
+
+def busy(
+    monkeypatch: pytest.MonkeyPatch, storage: Storage, what: str, about: str = "", *, times: int = 1
+) -> tuple[Any, list[str]]:
+    """A bucket that asks for fewer requests at the first calls about each object, or one, though it may do what is asked."""
+    files, met = objects(storage), list[str]()
+    call = getattr(files, what)
+    backend: Any = storage._backend("memory://bucket/", storage.roots[0])  # type: ignore[attr-defined]
+    backend._files = Answers(files)
+
+    def asked(*names: str, **options: Any) -> Any:
+        answer = call(*names, **options) if what != "rm_file" else None
+        if met.count(names[-1]) < times and about in ("", names[-1]) and names[-1] in files.objects:
+            met.append(names[-1])
+            raise OSError(errno.EBUSY, "Slow down")
+        return answer if what != "rm_file" else call(*names)
+
+    monkeypatch.setattr(files, what, asked)
+    return files, met
 
 
 @pytest.fixture
