@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +13,14 @@ from hive_replication.errors import ReplicationError
 
 # How s3fs tells 503 (slow down) and 500.
 _BUSY = frozenset({errno.EBUSY, getattr(errno, "EREMOTEIO", errno.EBUSY)})
+# What a network answers. Python makes ConnectionErrors of some of these; aiohttp's errors, which gcsfs lets through, are none.
+_NETWORK = frozenset(
+    {
+        *(errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT),
+        *(errno.EHOSTUNREACH, errno.EHOSTDOWN, errno.ENETUNREACH, errno.ENETDOWN),
+    }
+)
+_AIOHTTPS = re.compile(r"Client\w*Error")
 _DENIED, _NOT_NOW = 403, frozenset({401, 408, 429})
 # What Python raises where a client can do nothing with a name or an option; their own classes tell of the store.
 _OF_THE_CALL = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, ArithmeticError)
@@ -67,6 +77,8 @@ def _as_os_error(error: BaseException) -> OSError:
     if isinstance(error, OSError):
         if error.errno in _BUSY:
             return Busy(str(error))
+        if _is_of_network(error):
+            return ConnectionError(text)
         forbidden = error.errno is None and str(error).startswith("Forbidden")  # as gcsfs tells 403
         return PermissionError(errno.EACCES, str(error)) if forbidden else error
     if isinstance(error, RuntimeError) and error.__cause__ is not None:  # adlfs wraps Azure's
@@ -77,6 +89,13 @@ def _as_os_error(error: BaseException) -> OSError:
     if isinstance(error, (*_OF_THE_CALL, RuntimeError)) or (400 <= status < 500 and status not in _NOT_NOW):
         return OSError(errno.EIO, text)
     return Busy(text) if status >= 500 or status in _NOT_NOW - {401} else ConnectionError(text)
+
+
+def _is_of_network(error: OSError) -> bool:
+    """Whether an error, which Python's own classes do not tell so, means that a store was not reached."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return False
+    return isinstance(error, socket.gaierror) or error.errno in _NETWORK or bool(_AIOHTTPS.fullmatch(type(error).__name__))
 
 
 def _http_status(error: BaseException) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import socket
 from typing import Any
 
 import pytest
@@ -20,6 +21,14 @@ ROOT = "memory://bucket/"
 
 class EndpointConnectionError(Exception):
     """As botocore has it, whose errors are no OSErrors."""
+
+
+class ClientConnectorError(OSError):
+    """As aiohttp has it, which gcsfs lets through: Python makes no ConnectionError of its number."""
+
+
+class OtherError(OSError):
+    """As another client may have it."""
 
 
 class HttpError(Exception):
@@ -54,6 +63,11 @@ def storage(monkeypatch: pytest.MonkeyPatch, files: _Bucket) -> Storage:
     ("error", "asked"),
     [
         (EndpointConnectionError("Could not connect to the endpoint URL"), 1),
+        (ClientConnectorError(errno.ECONNREFUSED, "Cannot connect to host storage.googleapis.com:443"), 1),
+        (ClientConnectorError(-3, "Temporary failure in name resolution"), 1),
+        (OtherError(errno.EHOSTUNREACH, "No route to host"), 1),
+        (socket.gaierror(-2, "Name or service not known"), 1),
+        (TimeoutError(errno.ETIMEDOUT, "Connection timed out"), 1),
         (HttpError(401), 1),
         (HttpError("503"), 4),
         (HttpError(429), 4),
@@ -82,6 +96,7 @@ def test_a_store_that_is_busy_for_a_moment_is_asked_again(monkeypatch: pytest.Mo
         (HttpError(403), Denied),
         (OSError("Forbidden: b/o\nlacks storage.objects.get"), Denied),
         (RuntimeError("no bucket's"), ReplicationError),
+        (OtherError(errno.EIO, "of one file"), ReplicationError),
     ],
 )
 def test_what_concerns_one_file_is_told_of_it_alone(
