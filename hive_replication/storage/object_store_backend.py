@@ -9,6 +9,7 @@ import errno
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -30,6 +31,11 @@ _MODIFIED = ("mtime", "LastModified", "last_modified", "modified")
 _AZURE = frozenset({"abfs", "abfss", "az"})
 # Stores whose only directories are buckets: makedirs would ask for the bucket, and make one where it gets no answer.
 _OF_BUCKETS = _AZURE | {"s3", "s3a", "gs", "gcs", "oss"}
+# Options whose values are numbers, by their names.
+_COUNTS = re.compile(
+    r"(\w*_)?(size|blocksize|timeout|time|seconds|port|retries|attempts|wait|factor|concurrency|threads|workers|level)"
+    r"|(max|min|num)_\w+"
+)
 
 _BLOCK = 8 << 20  # bytes; S3 takes parts of 5 MiB and more
 _MOST_PARTS = 9_000  # S3 takes 10,000, and a file may have grown
@@ -54,7 +60,7 @@ class FsspecBackend:
     Args:
         scheme: fsspec's protocol, e.g. ``file`` or ``s3``.
         authority: the bucket, "" for local files; Azure's container, perhaps with ``@`` and the account's host.
-        options: of the fsspec class, e.g. ``endpoint_url`` for S3; what is JSON is read so.
+        options: of the fsspec class, e.g. ``endpoint_url`` for S3; what is JSON is read so; numbers where it counts.
     """
 
     access = None
@@ -67,10 +73,10 @@ class FsspecBackend:
         self._of_buckets, self._on_azure = scheme in _OF_BUCKETS, scheme in _AZURE
         # Azure's URIs name container@account, and adlfs lists names that begin with the container alone.
         self._prefix, _, account = authority.partition("@") if scheme in _AZURE else (authority, "", "")
-        if account and "connection_string" not in options:
-            options = {"account_name": account.partition(".")[0], **options}
         make = cast("Any", fsspec).filesystem
         typed = {name: _typed(name, value) for name, value in options.items()}
+        if account and "connection_string" not in options:
+            typed = {"account_name": account.partition(".")[0], **typed}
         files = make(scheme, use_listings_cache=False, skip_instance_cache=True, **typed)
         self._files = cast("_FileSystem", files if scheme == "file" else Answers(files))
 
@@ -224,13 +230,18 @@ class FsspecBackend:
 
 
 def _typed(option: str, value: str) -> object:
-    """An option's value: a policy has texts only, and for fsspec ``false`` as a text is true."""
+    """An option's value: a policy has texts only, and for fsspec ``false`` as a text is true.
+
+    What is a number stays a text where the option counts nothing: a project, a user or an account may have such a name.
+    """
     try:
         found: object = json.loads(value)
     except ValueError:
         return value
-    digits = names_secret(option) and not value.lstrip().startswith("{")
-    return value if digits else found  # a password of digits stays a text
+    if names_secret(option) and not value.lstrip().startswith("{"):
+        return value  # a password of digits
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    return value if is_number and not _COUNTS.fullmatch(option.lower()) else found
 
 
 def _is_marker(info: Mapping[str, Any]) -> bool:

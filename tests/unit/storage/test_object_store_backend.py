@@ -321,6 +321,14 @@ def test_names_of_azure_begin_with_the_container(monkeypatch: pytest.MonkeyPatch
     assert made == [{"account_name": "acc", "location_mode": "primary"} if account else {"location_mode": "primary"}]
 
 
+@pytest.mark.parametrize("account", ["123456", "1e5"])
+def test_the_name_of_an_account_of_azure_may_be_a_number(monkeypatch: pytest.MonkeyPatch, account: str) -> None:
+    made: dict[str, Any] = {}
+    monkeypatch.setattr(object_store_backend.fsspec, "filesystem", lambda _, **options: made.update(options) or _Azure())
+    FsspecBackend("abfs", f"c@{account}.dfs.core.windows.net", {})
+    assert made["account_name"] == account
+
+
 def test_objects_that_stand_for_directories_are_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """As S3A makes and keeps them: an empty table had a file that could not be copied."""
     storage = bucket_storage(monkeypatch)
@@ -359,6 +367,12 @@ def test_options_arrive_with_their_types(monkeypatch: pytest.MonkeyPatch) -> Non
         "endpoint_url": "http://store:9000",
         "project": '"12"',
         "secret": "0123",
+        "username": "1234",
+        "gcp_project": "123456789012",
+        "requests_timeout": "2.5",
+        "max_concurrency": "4",
+        "port": "22",
+        "requester_pays": "true",
         "key": "4567",
         "token": '{"type": "service_account"}',
     }
@@ -368,6 +382,10 @@ def test_options_arrive_with_their_types(monkeypatch: pytest.MonkeyPatch) -> Non
         "default_block_size": 8388608,
         "client_kwargs": {"region_name": "eu-west-1"},
         "project": "12",
+        "requests_timeout": 2.5,
+        "max_concurrency": 4,
+        "port": 22,
+        "requester_pays": True,
         "token": {"type": "service_account"},
     }
 
