@@ -34,7 +34,7 @@ def replicate_grants(sides: Sides) -> None:
             report = replicate.replicate_privileges(source.metastore, target, replica, lock.check)
         except MetastoreError as error:
             raise Refused(f"grants on {database!r} cannot be compared with the source's ({error}): {ends}") from error
-    if report.left:
+    if report.left or report.problems:  # what waits, or lacks a role, is not among what is left
         rows = replace(report, found=report.left).rows()
         left = [" ".join(filter(None, (*does, on and f"on {on}", who and f"for {who}"))) for *does, on, who, _ in rows]
         why = "; ".join((*left[:_SHOWN], *report.problems[:_SHOWN]))
