@@ -9,10 +9,10 @@ from hive_replication.dump.format.record_types import FunctionRecord, PartitionR
 from hive_replication.errors import Refused
 from hive_replication.events.files import FileRef
 from hive_replication.load.apply.lane_run import MissingFiles
+from hive_replication.load.foreign_key_lanes import foreign_key_lanes
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
 from hive_replication.load.operations import kinds as op
-from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
 from hive_replication.load.operations.functions import differing_copies, given_up_functions
 from hive_replication.load.operations.left_open import end_left
 from hive_replication.load.operations.transactions import replay_policy, why_unable
@@ -27,7 +27,7 @@ from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.fingerprint import changed_on_target
 from hive_replication.load.replica.held_lanes import with_held
 from hive_replication.load.replica.name_mapping import object_name
-from hive_replication.load.replica.state import is_ours, object_id
+from hive_replication.load.replica.state import is_ours
 from hive_replication.load.replica.target_partitions import TargetPartitions
 from hive_replication.load.replica.target_view import KnownObjects, TargetView
 from hive_replication.load.report import Skipped
@@ -87,7 +87,7 @@ def load_objects(session: Session, *, repair: bool) -> None:
     lanes = kept.watched(_lanes(session, records, known, parts, repair=repair, whole_database=whole_database))
     batches = in_batches(lanes, None if session.dry else _MOST)
     parts.carry_out(batches, lambda batch: _carry_out(session, SegmentPlan(tuple(batch)), known))
-    _carry_out(session, SegmentPlan(tuple(keys := _foreign_keys(session, records)), _alters(session, repair=repair)), known)
+    _carry_out(session, SegmentPlan(tuple(keys := foreign_key_lanes(session, records)), _alters(session, repair=repair)), known)
     kept.give_back({lane.names[0] for lane in keys})
     _finish(session, records, repair=repair, whole_database=whole_database)
 
@@ -238,26 +238,6 @@ def _functions(session: Session, *, repair: bool) -> list[LanePlan]:
 def _validated_function(record: FunctionRecord) -> FunctionRecord:
     validate_function_name(record.name, "a function")
     return record
-
-
-def _foreign_keys(session: Session, records: list[TableRecord]) -> list[LanePlan]:
-    """Foreign keys, after the tables of both their ends; of tables that stand where the dump does."""
-    evid, scope, mapping = session.reader.header.to_evid, session.reader.header.scope, session.mapping
-    dumped = {record.name for record in records}.union(session.reader.header.equal)
-    held = {name for one in session.held for name in one.tables}
-    names = [mapping.table(record.name) for record in records]
-    stand = {} if session.dry else {t.tableName: object_id(t) for t in session.target.metastore.tables(session.database, names)}
-    others = session.target.metastore.table_names(session.database) if scope.table and session.replica.there else []
-    lanes: list[LanePlan] = []
-    for name, record in zip(names, records, strict=True):
-        wanted = [one for one in record.constraints if one.kind in FOREIGN]
-        old = session.state.applied is not None  # then the table may have foreign keys that the source has no longer
-        if name in held or not (wanted or old) or not (session.dry or stand.get(name) == evid) or scope.partitions is not None:
-            continue
-        kept, left = on_target(wanted, mapping, name, lambda parent: parent in dumped or mapping.table(parent) in others)
-        session.skipped += [Skipped(evid, object_name(session.database, name), reason) for reason in left]
-        lanes.append(LanePlan((name,), session.state.position(name), (SetConstraints(evid, name, kept, whole=FOREIGN),)))
-    return lanes
 
 
 def _without(session: Session, lane: LanePlan, gone: list[MissingFiles]) -> LanePlan | None:
