@@ -35,12 +35,12 @@ class Beginnings:
     """Beginnings of transactions in a source's log; for threads.
 
     Args:
-        metastore: the source's.
+        log: knows which of them it has.
         database: lower-case name.
         replica: whether it is a replica, of whose transactions the log does not name the right databases.
     """
 
-    metastore: Metastore
+    log: OpenedInLog
     database: str
     replica: bool = False
     _noted: dict[int, int] = field(default_factory=dict[int, int])
@@ -51,7 +51,7 @@ class Beginnings:
         if event.eventType == "ALLOC_WRITE_ID_EVENT" and (event.dbName or "").lower() == self.database:
             said = _decoded(event)
             self._writing.update(dict(said.write_ids) if isinstance(said, AllocateWriteIds) else ())
-        opened = _opened(event) if event.eventType == "OPEN_TXN" else range(0)
+        opened = _opened(event)
         if opened.stop - opened.start <= _MOST:  # Hive opens no more at once
             self._noted.update(dict.fromkeys(opened, event.eventId))
 
@@ -88,7 +88,7 @@ class Beginnings:
         begun = self.passed(said.transaction) if isinstance(said, TransactionEvent) else 0
         if begun or self.replica or not isinstance(said, CommitTransaction) or not said.concerns(self.database):
             return
-        self.require(said, some=bool(self.metastore.write_events(said.transaction, self.database)))
+        self.require(said, some=bool(self.log.metastore.write_events(said.transaction, self.database)))
 
     def require(self, commit: CommitTransaction, begun: int = 0, *, some: bool = False) -> None:
         """Makes sure that all that a transaction wrote would be noted, of which the metastore was asked.
@@ -105,9 +105,11 @@ class Beginnings:
         transaction, evid = commit.transaction, commit.evid
         if self.replica or not (some or self.database in (commit.databases or ())):
             return
-        if begun and (some or self.metastore.event(begun) is not None):
+        if begun and (some or self.log.metastore.event(begun) is not None):
             return
-        found = begun_in(self.metastore, transaction, evid)
+        if self.log.has(transaction, evid):
+            return
+        found = begun_in(self.log.metastore, transaction, evid)
         if found.opened or not (some or found.may_be_purged_of(self.database)):
             return
         raise MissingEvents(
@@ -115,6 +117,33 @@ class Beginnings:
             "open for longer than the source's log lasts (metastore.event.db.listener.timetolive); hive-repl recover compares "
             "the replica with its source and bootstraps again what differs"
         )
+
+
+@dataclass(frozen=True)
+class OpenedInLog:
+    """Which transactions were opened in what a source's log still has: none before its first one, since their ids ascend.
+
+    So long ones need not be looked for, each back from its end; for threads.
+
+    Args:
+        metastore: the source's.
+    """
+
+    metastore: Metastore
+    _first: list[int] = field(default_factory=list[int])
+
+    def has(self, transaction: int, evid: int) -> bool:
+        """Whether it has the beginning of a transaction.
+
+        Args:
+            transaction: the source's id of it.
+            evid: of its end.
+        """
+        event = next(filter(None, map(self.metastore.event, tuple(self._first))), None)
+        if event is None or not _opened(event):  # the log is cleaned meanwhile
+            event = next(filter(_opened, self.metastore.events_left(0, evid - 1)), None)
+            self._first[:] = [] if event is None else [event.eventId]
+        return event is not None and _opened(event).start <= transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +204,7 @@ def begun_in(metastore: Metastore, transaction: int, evid: int, most: int | None
     """
     databases: set[str] = set()
     for event in _before(metastore, evid, 0 if most is None else max(0, evid - 1 - most)):
-        if event.eventType == "OPEN_TXN" and transaction in _opened(event):
+        if transaction in _opened(event):
             return Begun(frozenset(databases), opened=True)
         if event.eventType == "ALLOC_WRITE_ID_EVENT":
             said = _decoded(event)
@@ -208,4 +237,4 @@ def _decoded(event: NotificationEvent) -> r.Event | None:
 
 
 def _opened(event: NotificationEvent) -> range:
-    return opened_by(notification(event).message)
+    return opened_by(notification(event).message) if event.eventType == "OPEN_TXN" else range(0)

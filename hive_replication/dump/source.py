@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from hive_replication.dump.beginnings import UnnamedEnds
+from hive_replication.dump.beginnings import OpenedInLog, UnnamedEnds
 from hive_replication.dump.cm_roots import CmRoots, cm_roots
 from hive_replication.dump.database_homes import with_homes
 from hive_replication.dump.format.record_types import Scope
@@ -64,6 +64,11 @@ class Source:
     def threads(self) -> Threads:
         """Read or compare tables in parallel."""
         return Threads(self.policy.parallelism.tables, "table")
+
+    @cached_property
+    def opened_in_log(self) -> OpenedInLog:
+        """Knows which transactions the log has the beginnings of."""
+        return OpenedInLog(self.metastore)
 
     @cached_property
     def unnamed_ends(self) -> UnnamedEnds:

@@ -91,7 +91,7 @@ def _is_new(change: Change, after: int, positions: Mapping[str, int]) -> bool:
 def _change(source: Source, database: str, event: LogEvent, *, replica: bool) -> Change | None:
     row, policy = event.row, source.policy
     if ends_transaction(event, database, replica=replica):
-        return _commit(source, event, Beginnings(source.metastore, database, replica))
+        return _commit(source, event, Beginnings(source.opened_in_log, database, replica))
     if not policy.takes(row.type) or not of_policy(event, database, policy.includes):
         return None
     said = event.event

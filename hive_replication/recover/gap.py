@@ -128,7 +128,8 @@ def _target_gap(target: Target, replica: Database, state: ReplicaState) -> Gap |
 def _log_gap(source: Source, database: str, applied: int, current: int) -> Gap | None:
     """Whether an event is missing, or what a transaction wrote."""
     metastore = source.metastore
-    beginnings = Beginnings(metastore, database, is_replica(metastore.database(database), applied)) if source.acid else None
+    replica = is_replica(metastore.database(database), applied)
+    beginnings = Beginnings(source.opened_in_log, database, replica) if source.acid else None
     try:
         for event in metastore.events(applied, current):
             if beginnings:

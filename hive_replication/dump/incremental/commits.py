@@ -61,7 +61,7 @@ class TransactionReader:
 
     @cached_property
     def _beginnings(self) -> Beginnings:
-        return Beginnings(self.source.metastore, self.database, self.replica)
+        return Beginnings(self.source.opened_in_log, self.database, self.replica)
 
     def note(self, event: NotificationEvent) -> None:
         """Takes notice of an event of the dump, before those after it are recorded: it may begin transactions."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hive_replication.dump.beginnings import UnnamedEnds
+from hive_replication.dump.beginnings import Beginnings, OpenedInLog, UnnamedEnds
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
 from hive_replication.dump.incremental.commits import TransactionReader
 from hive_replication.dump.incremental.present_location import Location, Lookup
@@ -17,7 +18,7 @@ from hive_replication.errors import MissingEvents, Refused, Unreachable
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent
 from hive_replication.events.files import FileRef
-from hive_replication.events.transactions import TransactionWrite
+from hive_replication.events.transactions import CommitTransaction, TransactionWrite
 from hive_replication.metastore.transactions import WriteEvent
 from hive_replication.metastore.types import NotificationEvent
 from hive_replication.storage import Denied
@@ -88,7 +89,8 @@ def record(
 
     metastore = Metastore(writes, (opening(1, 3, 3),) if log is None else log)
     storage, aborts = SimpleNamespace(ls=ls), UnnamedEnds(metastore)  # type: ignore[arg-type]
-    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_ends=aborts)
+    opened = OpenedInLog(metastore)  # type: ignore[arg-type]
+    source: Any = SimpleNamespace(acid=acid, metastore=metastore, storage=storage, unnamed_ends=aborts, opened_in_log=opened)
     locations: Any = Locations(place)
     reader = TransactionReader(source, locations, lambda name: name != "outside", replica)
     for one in noted:
@@ -219,6 +221,35 @@ def test_the_beginning_of_a_long_transaction_is_looked_for_in_all_of_the_log() -
     assert record(event, log=rows) is not None
     with pytest.raises(MissingEvents):
         record(event, log=rows[3:])
+
+
+def test_the_beginnings_of_long_transactions_are_looked_for_once_while_the_log_has_the_first_one() -> None:
+    """Each commit of an hour's transaction read that hour's events again, from its end back to its beginning."""
+    rows = [opening(1, 3, 3), opening(2, 4, 4)]
+    rows += [NotificationEvent(evid, 0, "INSERT", "db", "u", "{}") for evid in range(3, 50_003)]
+    read, asked = list[int](), list[int]()
+
+    def events_left(after: int, until: int) -> Iterator[NotificationEvent]:
+        for one in rows:
+            if after < one.eventId <= until:
+                read.append(one.eventId)
+                yield one
+
+    def event(evid: int) -> NotificationEvent | None:
+        asked.append(evid)
+        return next((one for one in rows if one.eventId == evid), None)
+
+    metastore: Any = SimpleNamespace(events_left=events_left, event=event)
+    log = OpenedInLog(metastore)
+    commit = CommitTransaction(50_003, 0, "", "", "", transaction=3, databases=frozenset({"db"}))
+    for transaction in (3, 4):
+        Beginnings(log, "db").require(replace(commit, transaction=transaction), some=True)
+    assert (read, asked) == ([1], [1])
+    del rows[0]  # the log is cleaned
+    Beginnings(log, "db").require(replace(commit, transaction=4), some=True)
+    assert (read, asked) == ([1, 2], [1, 1])
+    with pytest.raises(MissingEvents):
+        Beginnings(log, "db").require(commit, some=True)
 
 
 def test_an_abort_has_no_writes() -> None:

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from hive_replication.dump.beginnings import OpenedInLog
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database, NotificationEvent
 from hive_replication.recover import find_gap, history_gap
@@ -81,12 +82,17 @@ def test_a_commit_of_which_the_log_tells_no_more_is_a_gap(
     def left(after: int, until: int) -> list[NotificationEvent]:
         return [one for one in log if max(after, purged) < one.eventId <= until]
 
+    def one(evid: int) -> NotificationEvent | None:
+        return next(iter(left(evid - 1, evid)), None)
+
     home = database_with_state(Database("db", locationUri="file:///db", parameters={}), ReplicaState("uuid/db", 3))
     target: Any = SimpleNamespace(policy=SimpleNamespace(target_of=str), storage=None, metastore=Mock())
     target.metastore.database.return_value = home
-    metastore = Mock(events=left, events_left=left, current_event_id=lambda: 7, write_events=Mock(return_value=written))
+    metastore = Mock(
+        events=left, events_left=left, event=one, current_event_id=lambda: 7, write_events=Mock(return_value=written)
+    )
     metastore.database.return_value = Database("db", parameters={})
-    source: Any = SimpleNamespace(identity="uuid", metastore=metastore, acid=acid)
+    source: Any = SimpleNamespace(identity="uuid", metastore=metastore, acid=acid, opened_in_log=OpenedInLog(metastore))
     gap = find_gap(source, target, "db")
     assert (gap.kind if gap else "") == kind
     assert [one.args for one in metastore.write_events.call_args_list] == ([(3, "db")] if acid else [])
