@@ -12,7 +12,7 @@ from hive_replication.errors import ReplicationError
 from hive_replication.health.advice import advice_on
 from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
-from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON
+from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON, joined_to
 from hive_replication.policy import Policy
 from hive_replication.statements import for_shell
 from hive_replication.units import count, duration
@@ -131,8 +131,8 @@ def of_database(one: Lag, target: float) -> Iterator[Alarm]:
 
 
 def _held(one: Lag) -> Iterator[Alarm]:
-    """Held tables of which something failed: neither undone by an operator, nor about to be caught up."""
-    held = [(table, reason[:_REASON]) for table, reason in one.held if not reason.startswith(_NOT_FAILED)]
+    """Held tables of which something failed: neither undone by an operator, or joined to such, nor about to be caught up."""
+    held = [(table, reason[:_REASON]) for table, reason in one.held if not joined_to(reason)[1].startswith(_NOT_FAILED)]
     if len(held) > _MOST_HELD:
         advice = f"remove the causes shown by hive-repl lag; the first is {held[0][0]}: {held[0][1]}"
         yield Alarm("held table", one.database, f"{len(held)} tables of {one.database} are held", advice, one.database)

@@ -115,11 +115,11 @@ def start_of(state: ReplicaState, *, undone: bool = False) -> int | None:
 
     Args:
         state: where the replica stands.
-        undone: count also what was undone by request, and may stand still for longer than the log goes back.
+        undone: count also what stands with an undo by request, and may stand still for longer than the log goes back.
     """
     if state.applied is None:
         return None
-    lost, at = bool(state.lost), (evid for name, evid in state.at.items() if undone or not state.waits(name))
+    lost, at = bool(state.lost), (evid for name, evid in state.at.items() if undone or not state.stands_with_undo(name))
     return min((evid for evid in (state.applied, *at) if evid or not lost), default=0)
 
 

@@ -18,3 +18,9 @@ TAKEN_IN_REASON: Final = "taken into the policy, "
 LEFT_OUT_REASON: Final = "the source table cannot be followed any more: "
 #: Of a name that is joined to one that is held, for a reason of that one alone; the name, a colon and the reason follow.
 JOINED_REASON: Final = "held with "
+
+
+def joined_to(reason: str) -> tuple[str, str]:
+    """The name to which one that is held for this reason is joined, and why that is held; "" and the reason itself if none."""
+    name, colon, why = reason.removeprefix(JOINED_REASON).partition(": ")
+    return (name, why) if colon and reason.startswith(JOINED_REASON) else ("", reason)

@@ -79,5 +79,5 @@ def held_tables(state: ReplicaState, table: str | None = None) -> Iterator[HeldT
     for name, reason in sorted(state.held.items()):
         if table in (None, name):
             history = state.quarantines.get(name, NO_HISTORY)
-            next_attempt = 0 if state.waits(name) else history.next_attempt
+            next_attempt = 0 if state.stands_with_undo(name) else history.next_attempt
             yield HeldTable(name, state.position(name), reason, history, next_attempt)

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import Role, failover_marks, is_kept
 from hive_replication.load.replica.held_reasons import (
-    JOINED_REASON,
     LEFT_OUT_REASON,
     PASSED_REASON,
     RELEASED_REASON,
     TAKEN_IN_REASON,
     UNDONE_REASON,
+    joined_to,
 )
 from hive_replication.load.replica.held_retries import NO_HISTORY, Quarantine
 from hive_replication.load.replica.parameters import Parameters, as_latin, number_of
@@ -123,13 +123,9 @@ class ReplicaState:
 
     @property
     def tried(self) -> list[str]:
-        """Held names that loads retry: all but those that were undone by request, or left out and have no events to look at.
-
-        Nor what is joined to one that was undone: it goes on with that one.
-        """
+        """Held names that loads retry: all but those that stand with an undo, or are left out and have no events to look at."""
         level = {name for name in self.held if self.why_left_out(name) and covers(self.position(name), self.applied or 0)}
-        undone = tuple(f"{JOINED_REASON}{name}: " for name in self.held if self.waits(name))
-        return [name for name, why in self.held.items() if not (self.waits(name) or name in level or why.startswith(undone))]
+        return [name for name in self.held if not (self.stands_with_undo(name) or name in level)]
 
     def at_position(self, table: str, evid: int) -> ReplicaState:
         """All events up to this id are applied to the name; it is held only where others stand later: its own may follow."""
@@ -168,6 +164,10 @@ class ReplicaState:
     def waits(self, table: str) -> bool:
         """Whether a name was undone by request, and stays so until it is released or repaired."""
         return self.held.get(table, "").startswith(UNDONE_REASON)
+
+    def stands_with_undo(self, table: str) -> bool:
+        """Whether a name was undone by request, or is joined to one that was, and goes on with that one."""
+        return self.waits(table) or self.waits(joined_to(self.held.get(table, ""))[0])
 
     def released(self, table: str | None = None) -> ReplicaState:
         """Events are loaded again: of one table, or of the database and all its tables."""

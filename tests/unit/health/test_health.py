@@ -84,7 +84,7 @@ def test_advice_names_a_table_as_the_command_takes_it() -> None:
         assert "hive-repl repair 'sales.`a-b`', which" in advice
 
 
-def test_a_released_table_is_no_alarm() -> None:
+def test_a_table_that_is_released_or_joined_to_an_undone_one_is_no_alarm() -> None:
     undone = LEVEL.quarantine("t", 90, "undone to 90 by request")
     failed = replace(undone, quarantines={"t": Quarantine(91, 5, 9, 6)})
     released = failed.released("t")
@@ -95,6 +95,8 @@ def test_a_released_table_is_no_alarm() -> None:
     assert list(conditions([replace(WELL, held=tuple(passed.held.items()))], (), POLICY)) == []
     held = replace(WELL, held=tuple(released.held.items()))
     assert list(conditions([held], (), POLICY)) == []
+    joined = replace(WELL, held=(("t", "undone to 90 by request"), ("u", "held with t: undone to 90 by request")))
+    assert list(conditions([joined], (), POLICY)) == []
     assert [one.about for one in conditions([replace(WELL, held=(("t", "no space"),))], (), POLICY)] == ["sales.t"]
 
 

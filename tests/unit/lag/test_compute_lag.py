@@ -47,6 +47,14 @@ def test_an_event_waits_until_its_own_name_has_passed_it() -> None:
     assert found == [("held", 5, 1, 13.0, 7, "gone"), ("level", 10, 1, 8.0, 12, "")]
 
 
+def test_what_is_joined_to_an_undone_table_asks_for_no_more_of_the_log_than_that_one() -> None:
+    """The whole database showed a gap as soon as the log no longer had what was undone."""
+    undone = "undone to 100 by request"
+    state = ReplicaState(source="s", applied=500).quarantine("x", 100, undone).quarantine("y", 100, f"held with x: {undone}")
+    assert (start_of(state), start_of(state, undone=True), state.tried) == (500, 100, [])
+    assert (start_of(state.released("x")), state.released("x").tried) == (100, ["x", "y"])
+
+
 def test_where_a_replica_stands() -> None:
     assert start_of(ReplicaState()) is None
     lost = ReplicaState(source="s", applied=10, at={"lost": 0}, held={"lost": "a recovery failed"})
