@@ -528,6 +528,22 @@ def test_an_external_table_outside_goes_back_to_its_own_data(outside: _Outside, 
     assert outside.below(str(outside.replica.metastore.kept["m"].sd.location)) == ["f"]
 
 
+def test_data_that_retention_has_moved_in_part_is_not_gone_back_to(outside: _Outside) -> None:
+    """An undo that came between two batches of an object store pointed the table at the files that were moved by then."""
+    outside.overwrite(swept=True)
+    replica, place = outside.replica, f"{outside.replica.location}/m"
+    mark = Layout(replica.location).half_retired(replica.journal.entries()[-1].token, place)
+    outside.written(f"{place}/g")
+    replica.target.storage.write(mark, place.encode())
+    before = replica.stands
+    with pytest.raises(Refused, match="m, which event 1600 replaced or dropped, is in part moved or deleted: let retention end"):
+        undo(replica.target, "db", None, 1500)
+    assert replica.stands == before
+    replica.target.storage.delete(f"{place}/g")
+    replica.target.storage.delete(mark)
+    undo(replica.target, "db", None, 1500)
+
+
 @pytest.mark.parametrize("overwritten", [False, True])
 def test_what_was_added_to_an_external_table_outside_is_put_aside_and_nothing_else(
     outside: _Outside, *, overwritten: bool
