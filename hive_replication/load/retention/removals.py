@@ -44,14 +44,20 @@ class InUse:
     Args:
         live: locations of tables and partitions.
         state: replication state of the database.
+        planned: dumps of windows that wait for approval; None where they are not known, and any may be one.
     """
 
     live: Locations
     state: ReplicaState
+    planned: frozenset[str] | None = frozenset()
 
     def is_free(self, path: str) -> bool:
         """Whether no location is at, above or below a path."""
         return not (self.live.contains(path) or self.live.any_below(path))
+
+    def is_unplanned(self, dump: str) -> bool:
+        """Whether no window waits with a dump."""
+        return self.planned is not None and dump not in self.planned
 
 
 @dataclass(frozen=True, slots=True)

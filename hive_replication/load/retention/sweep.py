@@ -153,7 +153,8 @@ class _Sweeper:
         metastore, began = self._target.metastore, time.monotonic()
         found = metastore.database(self._database)
         live = live_locations(metastore, self._database) if found is not None else Locations(())
-        in_use = InUse(live, replica_state(found))
+        has_dumps = any(removal.swept.what == "dump" for removal in waiting)
+        in_use = InUse(live, replica_state(found), self._planned_dumps() if has_dumps else frozenset())
         end = time.monotonic() + max(_HOLD, time.monotonic() - began)
         begun: Removal | None = None
         while waiting:
@@ -241,10 +242,20 @@ class _Sweeper:
                 elif dropped.since < self._expiry and not databases_within(self._target.metastore, uri):
                     yield self._removals.deletion("dropped database", uri, unused=True)
 
+    def _planned_dumps(self) -> frozenset[str] | None:
+        """The dumps of windows that wait for approval; None where this account may not read all plans, as another policy's."""
+        try:
+            return frozenset(self._planned())
+        except Denied as error:
+            _LOG.warning("all dumps are kept, since one of them may wait for approval: %s", error, extra=about(self._database))
+            return None
+
     def _dumps(self, store: DumpStore) -> Iterator[Removal]:
         """Dumps that are loaded, or of a database that is gone, and unfinished dumps of long ago; none of a planned window."""
         names = [name for name, target in self._target.policy.databases.items() if target == self._database] or [self._database]
-        for directory in (one for name in names for one in store.dumps(name)):
+        found = [one for name in names for one in store.dumps(name)]
+        in_use = InUse(Locations(()), self._state, self._planned_dumps() if found else frozenset())
+        for directory in found:
             try:
                 header = store.header(directory)
             except (BadRequest, Refused) as error:  # it is nobody's reason to keep the others
@@ -255,9 +266,9 @@ class _Sweeper:
             def is_due(in_use: InUse, directory: str = directory, source: str = source, end: int = end) -> bool:
                 state = in_use.state
                 loaded = source == state.source and covers(state.last_id, end)
-                return (loaded or not state.source) and state.checkpoint != directory and directory not in self._planned()
+                return (loaded or not state.source) and state.checkpoint != directory and in_use.is_unplanned(directory)
 
-            if header.created < self._expiry and is_due(InUse(Locations(()), self._state)):
+            if header.created < self._expiry and is_due(in_use):
                 yield Removal(Swept("dump", directory, "", 0), is_due, lambda directory=directory: store.remove(directory))
         for directory in (one for name in names for one in store.unfinished(name, self._expiry)):
             yield Removal(Swept("dump", directory, "", 0), lambda _: True, lambda directory=directory: store.remove(directory))

@@ -382,6 +382,33 @@ def test_the_dump_of_a_window_that_waits_for_approval_is_kept(
     assert not target.storage.exists(dumps[0])
 
 
+@pytest.mark.parametrize("denied", [False, True])
+def test_plans_are_read_once_for_all_dumps_and_one_that_is_denied_keeps_only_dumps(
+    target: Target, monkeypatch: pytest.MonkeyPatch, *, denied: bool
+) -> None:
+    """All plans were read once for each dump, with the lock held, too; a plan of another policy ended the sweep."""
+    root, reads = target.policy.dump_root, list[bool]()
+    store = TreeStore(Storage((Root(uri=root),)), root)
+    header = DumpHeader("incremental", Scope("sales"), "uuid", Database(name="sales"), 9, 9, 0, "", time.time())
+    dumps = [store.create(Scope("sales")).finish(header).directory for _ in range(100)]
+    state = ReplicaState("uuid/sales", 9).parameters()
+    metastore(target).found = Database(name="sales", locationUri=location(target), parameters=state)
+    written(target, ".repl/170-0/f", days=365)
+
+    def planned() -> list[str]:
+        reads.append(Lock.held)
+        if denied:
+            raise Denied(f"{root}/.plans/other: permission denied")
+        return dumps[:1]
+
+    after(monkeypatch, target.policy.retention_seconds / DAY + 1)
+    swept = [one.what for one in sweep(target, "sales", store, planned=planned)]
+    assert (swept.count("staging"), swept.count("dump"), store.dumps("sales")) == (
+        (1, 0, sorted(dumps)) if denied else (1, 99, dumps[:1])
+    )
+    assert reads == ([False] if denied else [False, True])
+
+
 def test_unfinished_copies_of_external_tables_are_deleted(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of this database's tables alone, and what has another name is theirs."""
     root = f"{metastore(target).warehouse}/ext"
