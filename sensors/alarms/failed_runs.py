@@ -155,8 +155,10 @@ def with_held(alarms: Mapping[str, Open], lags: Sequence[Lag]) -> dict[str, Open
     held = {one.database: {name for name, _ in one.held} for one in lags}
 
     def noted(one: Open) -> Open:
-        tables = {*one.alarm.tables}
-        return replace(one, held=True) if tables and tables <= held.get(one.alarm.database, set()) else one
+        alarm, tables = one.alarm, {*one.alarm.tables}
+        if len(alarm.title) < _REASON:  # it names all that failed; the run may have repaired others
+            tables = {name for name in tables if f" {name} {NOT_REPAIRED}" in alarm.title}
+        return replace(one, held=True) if tables and tables <= held.get(alarm.database, set()) else one
 
     return {key: noted(one) for key, one in alarms.items()}
 

@@ -40,6 +40,7 @@ from sensors.alarms.alarm import (
     updated,
     without_closed,
 )
+from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
 from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
@@ -49,12 +50,11 @@ from sensors.lag import KeptReader
 
 DAGSTER_URL = "HIVE_REPL_DAGSTER_URL"
 _INTERVAL = 60
-_MOST_NAMES = 100  # of tables of a database that one tick asks for
 _CORRECT = "correct it (hive-repl policy check), then Reload on Dagster's Deployment page or restart the code server"
 _OF_DAGSTER = ("run failure", "failed check", "invalid policy")  # kinds that the servers say nothing of
 
 #: Reads the lags, the source's retention settings that are too short for them, why the storage of dumps does not answer
-#: ("" where it does), and which tables the source does not have, of those named by database. Raises ReplicationError.
+#: ("" where it does), and which tables the source is known not to have, of those named by database. Raises ReplicationError.
 Observed = tuple[Sequence[Lag], Sequence[Finding], str, Mapping[str, Collection[str]]]
 Observe = Callable[[Mapping[str, Collection[str]]], Observed]
 
@@ -91,7 +91,7 @@ def alarm_sensor(
         problem: why the policy is not the one that its file has now.
     """
     names = Names.of(policy)
-    watched = Watched(told(checks), told(of_partitions), problem)
+    watched, dropped = Watched(told(checks), told(of_partitions), problem), DroppedTables()
 
     @running_sensor(
         name=names.local("alarms"),
@@ -105,34 +105,12 @@ def alarm_sensor(
             lags = reader.read(connection)
             behind = max((one.seconds_behind or 0.0 for one in lags), default=0.0)
             short = list(short_retention(connection.source.metastore.config_value, behind)) if behind else []
-            dropped = {name: _dropped(connection, name, some) for name, some in tables.items()}
-            return lags, short, _why_no_dumps(connection), dropped
+            return lags, short, _why_no_dumps(connection), dropped.of(connection, tables)
 
         with in_tick(context.log):
             return tick(context, policy, observe, time.time(), watched)
 
     return alarms
-
-
-def _dropped(connection: Connection, database: str, tables: Collection[str]) -> list[str]:
-    """Those that the source does not have: those that it does not list, as far as a tick has the time to ask for them by name."""
-    try:
-        listed = {*connection.source.metastore.table_names(database)}
-    except Unreachable:
-        raise
-    except ReplicationError:
-        listed = set[str]()
-    return [one for one in sorted({*tables} - listed)[:_MOST_NAMES] if _is_dropped(connection, database, one)]
-
-
-def _is_dropped(connection: Connection, database: str, table: str) -> bool:
-    """Whether the source has no such table; one that its metastore refuses to show is there."""
-    try:
-        return connection.source.metastore.table(database, table) is None
-    except Unreachable:
-        raise
-    except ReplicationError:
-        return False
 
 
 def tick(

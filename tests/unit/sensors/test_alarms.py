@@ -33,6 +33,7 @@ from resources.connection import ReplicationConnection
 from resources.notification_channels import MAIL_TO, SLACK, SMTP, WEBHOOK, channels
 from sensors.alarms import failed_runs, sensor
 from sensors.alarms.alarm import read_cursor, undelivered
+from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import told
 from sensors.alarms.replica_alarms import conditions
 from sensors.alarms.sensor import DAGSTER_URL, Observed, Watched, alarm_sensor, tick
@@ -399,6 +400,15 @@ def test_a_failed_repair_of_a_table_that_is_not_held_lasts(before: Lag, web: Web
     assert ("ends", "run failure", "repairs in sales") in notified(web)
 
 
+def test_a_failed_repair_ends_with_the_hold_of_the_tables_that_it_did_not_repair(watch: Watch) -> None:
+    """The run repaired others, which were never held."""
+    watch.tick(HELD)
+    watch.fail("orders is not repaired: no space", *(NAMES.table("sales", name, "load") for name in ("orders", "lines")))
+    watch.tick(HELD)
+    watch.now += 600
+    assert watch.tick(WELL) == "no alarms"
+
+
 def test_a_repair_of_all_held_tables_that_failed_ends_once_none_is_held(watch: Watch) -> None:
     watch.tick(HELD)
     watch.fail("the process of this run ended, see the log", job_name="repair_sales", tags=OF_SALES)
@@ -412,11 +422,29 @@ def test_a_table_that_the_source_refuses_to_show_is_not_dropped() -> None:
         raise MetastoreError(f"{database}.{table}: not allowed")
 
     connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=SimpleNamespace(table=refused, table_names=refused_all)))
-    assert sensor._dropped(connection, "sales", {"orders"}) == []  # pyright: ignore[reportPrivateUsage]
+    assert DroppedTables().of(connection, {"sales": {"orders"}}) == {"sales": []}
 
 
 def refused_all(database: str) -> list[str]:
     raise MetastoreError(f"{database}: not allowed")
+
+
+def test_dropped_tables_are_all_found_after_some_ticks_and_not_taken_for_dropped_once_they_are_back() -> None:
+    """Always the same first hundred were asked for, also where the source refused to show them."""
+    secret, tables = [f"a{number:03}" for number in range(150)], [f"t{number:03}" for number in range(150)]
+    listed = list[str]()
+
+    def table(_: str, name: str) -> None:
+        if name in secret:
+            raise MetastoreError(f"{name}: not allowed")
+
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=SimpleNamespace(table=table, table_names=lambda _: listed))
+    )
+    dropped, asked = DroppedTables(), {"sales": [*secret, *tables]}
+    assert [len(dropped.of(connection, asked)["sales"]) for _ in range(4)] == [0, 50, 150, 150]
+    listed.append("t000")
+    assert dropped.of(connection, asked) == {"sales": tables[1:]}
 
 
 @pytest.mark.parametrize(("listed", "most"), [(1_000, 0), (998, 2), (0, 100)])
@@ -424,7 +452,7 @@ def test_a_tick_asks_for_few_of_the_tables_of_a_failed_run(listed: int, most: in
     tables, asked = [f"t{number:04}" for number in range(1_000)], list[str]()
     metastore = SimpleNamespace(table_names=lambda _: tables[:listed], table=lambda _, name: asked.append(name))
     connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=metastore))
-    assert sensor._dropped(connection, "sales", tables) == tables[listed:][:most]  # pyright: ignore[reportPrivateUsage]
+    assert DroppedTables().of(connection, {"sales": tables}) == {"sales": tables[listed:][:most]}
     assert len(asked) == most
     watch.tick(WELL)
     watch.fail("no space", NAMES.table("sales", "orders", "load"))
