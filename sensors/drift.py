@@ -16,7 +16,7 @@ import dagster as dg
 from pydantic import TypeAdapter, ValidationError
 
 from hive_replication.connect import Connection
-from hive_replication.drift import DriftScan, TableDrift, unread
+from hive_replication.drift import DriftScan, NoReplica, TableDrift, unread
 from hive_replication.errors import Refused, ReplicationError, Unreachable
 from hive_replication.load.replica.state import replica_state
 from hive_replication.policy import Policy
@@ -185,6 +185,9 @@ class _Scan:
             else:
                 requests += self._end(scan, at)
                 at = replace(at, done=True)
+        except NoReplica:
+            self._record("")
+            raise
         except Unreachable as error:  # a metastore: no fault of the table that was scanned last
             self._record("")
             if at == first:
@@ -227,7 +230,7 @@ class _Scan:
         """Scans one table. A table that cannot be read does not block the others."""
         try:
             return scan.table(table)
-        except Unreachable:
+        except (Unreachable, NoReplica):
             raise
         except (ReplicationError, OSError) as error:
             return unread(table, error)

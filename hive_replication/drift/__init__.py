@@ -6,7 +6,7 @@ snapshots at the source that spare listings.
 Keep out of here: replicating them, which is a repair (``repair``).
 """
 
-from hive_replication.drift.findings import Drifted, TableDrift, unread
+from hive_replication.drift.findings import Drifted, NoReplica, TableDrift, unread
 from hive_replication.drift.scan import DriftScan
 
-__all__ = ["DriftScan", "Drifted", "TableDrift", "unread"]
+__all__ = ["DriftScan", "Drifted", "NoReplica", "TableDrift", "unread"]

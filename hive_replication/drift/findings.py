@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hive_replication.errors import BadRequest
+
 #: How :attr:`TableDrift.waiting` begins of a table that cannot be read, or of which partitions cannot.
 UNREAD = "it cannot be read: "
+
+
+class NoReplica(BadRequest):
+    """The target database is no replica any more, as after a failover: no other table of it is scanned either."""
 
 
 @dataclass(frozen=True, slots=True)

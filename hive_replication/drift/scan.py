@@ -17,13 +17,13 @@ from functools import cached_property, partial
 
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.directories import difference, is_copy, observed, observed_or_not
-from hive_replication.drift.findings import Drifted, Scanned, TableDrift, Unread, unread
+from hive_replication.drift.findings import Drifted, NoReplica, Scanned, TableDrift, Unread, unread
 from hive_replication.drift.objects import BATCH, Objects
 from hive_replication.drift.snapshots import Snapshots, remove_snapshots, snapshots_of
 from hive_replication.drift.spared import Spared, is_deleted_with_its_table
 from hive_replication.drift.under_way import BatchScan, TableScan
 from hive_replication.dump.source import Source, is_replica, why_skipped
-from hive_replication.errors import BadRequest, MissingEvents, ReplicationError, Unreachable
+from hive_replication.errors import BadRequest, MissingEvents, Unreachable
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction, notifications, of_policy
 from hive_replication.load.replica.state import ReplicaState, is_ours, replica_state
 from hive_replication.load.replica.target import Target
@@ -31,7 +31,7 @@ from hive_replication.logs import about, reason
 from hive_replication.metastore.faults import NotFound
 from hive_replication.metastore.table_kinds import has_files, is_partitioned, is_transactional
 from hive_replication.metastore.tables import batches
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Database, Table
 from hive_replication.policy.checks import Drift
 from hive_replication.progress import Progress, Silent
 from hive_replication.verify import NOT_COMPARED, TableComparison, compare_database
@@ -68,17 +68,23 @@ class DriftScan:
 
     def finish(self) -> None:
         """Deletes the snapshots that no table needs any more; to be called when all tables were scanned."""
-        if self._drift.snapshots and not self._is_over():
-            self.snapshots.finish(self._locations)
+        if self._drift.snapshots:
+            with suppress(NoReplica):
+                self._require_replica()
+                self.snapshots.finish(self._locations)
 
-    def _is_over(self) -> bool:
-        """Whether the database is no replica any more, as after a failover; snapshots of ours stay on no old source then."""
-        state = replica_state(self.target.metastore.database(self._replica))
-        is_over = bool(state.failed_over) or not state.source
-        if is_over:
-            _LOG.info("it is no replica any more: no drift is looked for", extra=about(self.database))
+    def _require_replica(self) -> Database:
+        """The target database; where it is no replica any more, snapshots of ours stay on no old source.
+
+        Raises:
+            NoReplica: it is none.
+        """
+        found = self.target.metastore.database(self._replica)
+        state = replica_state(found)
+        if found is None or state.failed_over or not state.source:
             remove_snapshots(self.source, self.target, self.database)
-        return is_over
+            raise NoReplica(f"the target's {self._replica!r} is no replica any more: nothing can drift")
+        return found
 
     def told(self, found: Iterable[TableDrift]) -> list[str]:
         """What snapshots spared in a scan, and why not more, in sentences; none where the policy asks for no snapshots."""
@@ -100,6 +106,7 @@ class DriftScan:
 
         Raises:
             Unreachable: a metastore does not answer.
+            NoReplica: there is no replica of the database any more.
         """
         try:
             with suppress(NotFound, FileNotFoundError):
@@ -115,13 +122,11 @@ class DriftScan:
             return unread(name, error)
 
     def _scanned(self, name: str) -> TableDrift | None:
-        if self._is_over():
-            return None
-        began = time.monotonic()
+        database, began = self._require_replica(), time.monotonic()
         table, replica = self.source.metastore.table(self.database, name), self.target.metastore.table(self._replica, name)
         if table is None or replica is None or not self._is_replicated(table, replica):
             return None
-        memory = Memory(self.target.storage, self._location())
+        memory = Memory(self.target.storage, database.locationUri or "")
         objects = self._objects(table, replica)
         if is_transactional(table):
             scan = BatchScan({part: one for batch in batches(objects.names(), BATCH) for part, one in objects.of(batch).items()})
@@ -135,8 +140,8 @@ class DriftScan:
         if run.changed or run.known:  # what is left of these is not there any more
             memory.write(name, run.kept)
         spared.recorded()
-        if self._drift.snapshots and self._is_over():  # meanwhile: a snapshot may be newer than the failover
-            return None
+        if self._drift.snapshots:
+            self._require_replica()  # meanwhile: a snapshot may be newer than the failover
         waiting = run.unread() or run.found.waiting
         return replace(run.found, seconds=time.monotonic() - began, waiting=waiting, spared=spared.number, whole=spared.why)
 
@@ -213,12 +218,6 @@ class DriftScan:
         """Of the policy's tables at the source, and whether Hive deletes them with the tables."""
         tables = self.source.metastore.tables(self.database, self.names())
         return [(one.sd.location, is_deleted_with_its_table(one)) for one in tables if one.sd.location]
-
-    def _location(self) -> str:
-        found = self.target.metastore.database(self._replica)
-        if found is None or not found.locationUri:
-            raise ReplicationError(f"the target database {self._replica!r} no longer exists")
-        return found.locationUri
 
     def _is_replicated(self, table: Table, replica: Table) -> bool:
         ours = is_ours(replica, f"{self.source.identity}/{self.database}")

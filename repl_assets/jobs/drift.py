@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from hive_replication.connect import Connection
-from hive_replication.drift import DriftScan, TableDrift
+from hive_replication.drift import DriftScan, NoReplica, TableDrift
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.parallel import ThresholdCalls
 from hive_replication.policy.checks import Drift
@@ -112,6 +112,9 @@ def look(
             found = scan.table(name)
         except Unreachable:
             raise
+        except NoReplica as error:  # since the scan began: it has nothing more to do
+            progress.log.info("%s: %s", scan.database, error)
+            return looked
         except (ReplicationError, OSError) as error:
             looked.failed.append(f"{name} cannot be read: {error}")
             continue

@@ -6,13 +6,14 @@ import gc
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hive_replication.drift import DriftScan, TableDrift, scan
+from hive_replication.drift import DriftScan, NoReplica, TableDrift, scan
 from hive_replication.drift.baselines import Baseline, Memory
 from hive_replication.drift.snapshots import Snapshots
 from hive_replication.errors import Unreachable
@@ -313,9 +314,12 @@ def test_a_scan_that_a_failover_overtakes_leaves_no_snapshot(during: bool, monke
     monkeypatch.setattr(Snapshots, "_present", lambda *_: list(made))
     monkeypatch.setattr(Snapshots, "_delete", delete)
     both = DriftScan(sides.source, sides.target, "sales", 1.0, lambda _: None)
-    assert (both.table("t") is None, len(created), len(made)) == (during, 1, 0 if during else 1)
+    with pytest.raises(NoReplica) if during else nullcontext():
+        assert both.table("t") is not None
+    assert (len(created), len(made)) == (1, 0 if during else 1)
     sides.theirs.opened = True
-    assert both.table("t2") is None
+    with pytest.raises(NoReplica, match="is no replica any more: nothing can drift"):
+        both.table("t2")
     both.finish()
     assert (len(created), made) == (1, [])
 

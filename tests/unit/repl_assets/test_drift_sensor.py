@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
-from hive_replication.drift import Drifted, TableDrift, unread
+from hive_replication.drift import Drifted, NoReplica, TableDrift, unread
 from hive_replication.errors import BadRequest, MetastoreError, ReplicationError, Unreachable
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.policy import Policy, Root
@@ -273,6 +273,16 @@ def test_an_outage_after_some_tables_were_scanned_blames_none_of_them(ticks: Tic
     ticks.uncounted.clear()
     assert ticks.tick(1001.0, budget=60) == []
     assert ticks.seen == ["a", "b", "c", "finished"], "what was scanned is not scanned again"
+    assert sensor.read_round(ticks.cursor).slow == {}
+
+
+def test_a_failover_in_the_middle_of_a_tick_ends_it_and_is_no_fault_of_a_table(ticks: Ticks) -> None:
+    ticks.slow["b"] = NoReplica("the target's 'db' is no replica any more")
+    with pytest.raises(NoReplica):
+        ticks.tick(1000.0, budget=60)
+    ticks.slow.clear()
+    ticks.tick(1001.0, budget=60)
+    assert ticks.seen == ["a", "b", "a", "b", "c", "finished"]
     assert sensor.read_round(ticks.cursor).slow == {}
 
 

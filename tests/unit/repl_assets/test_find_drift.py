@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hive_replication.drift import Drifted, TableDrift
+from hive_replication.drift import Drifted, NoReplica, TableDrift
 from hive_replication.errors import BadRequest, ReplicationError, Unreachable
 from hive_replication.parallel import ParallelCalls, Threads, ThresholdCalls
 from hive_replication.policy.checks import Drift
@@ -177,3 +177,10 @@ def test_there_is_one_for_each_database_of_a_policy_with_drift() -> None:
 
     assert jobs(WITH_DRIFT) == {f"find_drift_{name}" for name in POLICY.databases}
     assert jobs(POLICY) == set()
+
+
+def test_a_scan_that_a_failover_overtakes_looks_at_no_other_table(runs: Runs) -> None:
+    """Each of the tables that were left asked the metastore, and looked for snapshots once more."""
+    runs.answers["b"] = NoReplica("the target's 'sales' is no replica any more")
+    assert runs.run() == ""
+    assert runs.seen == ["a", "b"]

@@ -438,9 +438,10 @@ def test_dropped_tables_are_all_found_after_some_ticks_and_not_taken_for_dropped
         if name in secret:
             raise MetastoreError(f"{name}: not allowed")
 
-    connection: Any = SimpleNamespace(
-        source=SimpleNamespace(metastore=SimpleNamespace(table=table, table_names=lambda _: listed))
-    )
+    def table_names(_: str) -> list[str]:
+        return listed
+
+    connection: Any = SimpleNamespace(source=SimpleNamespace(metastore=SimpleNamespace(table=table, table_names=table_names)))
     dropped, asked = DroppedTables(), {"sales": [*secret, *tables]}
     assert [len(dropped.of(connection, asked)["sales"]) for _ in range(4)] == [0, 50, 150, 150]
     listed.append("t000")
