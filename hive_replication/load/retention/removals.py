@@ -66,7 +66,7 @@ class Removal:
 
     Args:
         swept: its report.
-        is_due: whether it may still be removed; called under the lock.
+        is_due: whether it may still be removed; called under the lock, before each call of ``carry_out``.
         carry_out: removes it and returns its bytes; None as long as there is more to do, by further calls.
     """
 
@@ -120,19 +120,21 @@ class Removals:
             what: its kind.
             path: where it is.
             unused: whether only while no location points at it.
-            idle: whether only while nothing in it was written since the expiry.
+            idle: whether only while nothing in it was written since the expiry, until a part of it is deleted.
             known: its bytes, where a listing told them already.
             mark: see :meth:`move`.
         """
-        size = self._size(path) if known is None else known
+        size, begun = self._size(path) if known is None else known, False
 
         def is_due(in_use: InUse) -> bool:
-            return (not unused or in_use.is_free(path)) and (not idle or self.is_idle(path))
+            return (not unused or in_use.is_free(path)) and (not idle or begun or self.is_idle(path))
 
         whole = known is not None or self._storage.has_directories(path)
         step = None if whole else self._by_file(path, self._storage.delete, mark)
 
         def carry_out() -> int | None:
+            nonlocal begun
+            begun = True
             if step and not self._marked(step, path, mark):
                 return None
             self._storage.delete(path, recursive=True)

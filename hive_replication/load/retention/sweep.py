@@ -156,14 +156,13 @@ class _Sweeper:
         has_dumps = any(removal.swept.what == "dump" for removal in waiting)
         in_use = InUse(live, replica_state(found), self._planned_dumps() if has_dumps else frozenset())
         end = time.monotonic() + max(_HOLD, time.monotonic() - began)
-        begun: Removal | None = None
         while waiting:
             removal = waiting.popleft()
-            if removal is begun or removal.is_due(in_use):
+            if removal.is_due(in_use):
                 lock.check()
                 done = self._carried_out(removal)
                 if done is None:
-                    waiting.appendleft(begun := removal)
+                    waiting.appendleft(removal)
                 else:
                     self.swept.append(done)
             if time.monotonic() > end:

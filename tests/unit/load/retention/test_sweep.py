@@ -650,6 +650,31 @@ def test_a_directory_of_an_object_store_is_moved_and_deleted_in_parts(
     assert (len(pauses) >= 3, any(pauses), on_objects.storage.exists(place)) == (True, False, False)
 
 
+def test_a_staging_directory_is_not_listed_anew_after_each_pause(on_objects: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a million objects the sweep did little but list them, with the lock held. One that is taken into use stays, too."""
+    monkeypatch.setattr(removals, "_BATCH", 1)
+    staged = [written(on_objects, f".repl/{evid}-0/f{number}") for evid in (170, 180) for number in range(10)]
+    listed, pauses, files = list[str](), list[float](), Storage.files
+
+    def counted(storage: Storage, uri: str, *, hidden: bool = False) -> list[FileStatus]:
+        listed.append(uri)
+        return files(storage, uri, hidden=hidden)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if not on_objects.storage.exists(f"{location(on_objects)}/.repl/170-0"):
+            metastore(on_objects).held["orders"] = f"{location(on_objects)}/.repl/180-0"
+
+    monkeypatch.setattr(Storage, "files", counted)
+    after(monkeypatch, 365)
+    now = time.time()
+    impatient(monkeypatch, pause)
+    monkeypatch.setattr(retention.time, "time", lambda: now + 365 * DAY)
+    assert [one.path for one in sweep(on_objects, "sales")] == [f"{location(on_objects)}/.repl/170-0"]
+    assert (len(pauses) >= 5, listed.count(f"{location(on_objects)}/.repl/170-0") <= 5) == (True, True)
+    assert on_objects.storage.exists(staged[-1])
+
+
 @pytest.mark.parametrize("what", ["old data", "retired"])
 def test_what_is_in_part_moved_or_deleted_is_not_whole_for_an_undo(
     on_objects: Target, monkeypatch: pytest.MonkeyPatch, what: str
