@@ -7,8 +7,10 @@ names the foreign keys, which a repair of the tables that have them brings back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
 
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.constraints import SetConstraints
@@ -22,6 +24,7 @@ from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.privileges import Grant
 
 _LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -41,16 +44,29 @@ class KeptWithRebuilt:
             yield lane
 
     def _read(self, table: str) -> None:
-        target, database = self.session.target, self.session.database
+        metastore, database = self.session.target.metastore, self.session.database
         if self.session.dry:
             return
-        self._keys[table] = target.metastore.foreign_keys_to(database, table)
+        keys = self._answer("foreign keys to it", table, lambda: metastore.foreign_keys_to(database, table))
+        self._keys[table] = tuple(keys)
+        on_it = self._answer("grants on it", table, lambda: metastore.grants_on_table(database, table))
+        self._grants[table] = [*on_it, *self._grants_below.get(table, ())]
+
+    @cached_property
+    def _grants_below(self) -> dict[str, list[Grant]]:
+        """Grants on partitions and columns, by table: asked for once, since the metastore tells those of all databases only."""
+        target, found = self.session.target, dict[str, list[Grant]]()
+        what = "grants on partitions and columns of tables that are made anew"
+        for grant in self._answer(what, "", lambda: target.metastore.grants(self.session.database, (), target.threads)):
+            found.setdefault(grant.on.table, []).append(grant)
+        return found
+
+    def _answer(self, what: str, table: str, ask: Callable[[], Iterable[_T]]) -> Iterable[_T]:
         try:
-            found = target.metastore.grants(database, [table], target.threads)
+            return ask()
         except MetastoreError as error:  # as where only HiveServer2 may ask
-            _LOG.warning("grants on it cannot be read, and go with it: %s", error, extra=about(database, table))
-            found = []
-        self._grants[table] = [one for one in found if one.on.table == table]
+            _LOG.warning("%s cannot be read, and go: %s", what, error, extra=about(self.session.database, table))
+            return ()
 
     def give_back(self, settled: Collection[str]) -> None:
         """Adds them again, after the lanes.

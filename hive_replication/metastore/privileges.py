@@ -124,7 +124,7 @@ class Privileges(Calls):
         on partitions and columns are told of all databases only, or of one object; SQL standard based authorization has none.
         Grants of other authorizers are left out, such as those of Ranger, whose copies Hive's privilege synchronizer keeps here.
         """
-        on_tables = (HiveObjectRef(HiveObjectType.TABLE, db, table, catName=_CATALOG) for table in tables)
+        on_tables = (_of_table(db, table) for table in tables)
         below = (
             HiveObjectRef(HiveObjectType.PARTITION),
             HiveObjectRef(HiveObjectType.COLUMN),
@@ -132,6 +132,10 @@ class Privileges(Calls):
         )
         asked = (HiveObjectRef(HiveObjectType.DATABASE, db, catName=_CATALOG), *below, *on_tables)
         return [_grant(one) for answer in threads.map(self._privileges, asked) for one in answer if _belongs(one, db)]
+
+    def grants_on_table(self, db: str, table: str) -> list[Grant]:
+        """Grants on one table itself: none on its partitions and columns."""
+        return [_grant(one) for one in self._privileges(_of_table(db, table)) if _belongs(one, db)]
 
     def _privileges(self, on: HiveObjectRef) -> list[HiveObjectPrivilege]:
         return self.call("list_privileges", lambda client: client.list_privileges(None, None, on))
@@ -219,6 +223,10 @@ class Privileges(Calls):
             grantOption=option,
         )
         self.call(f"grant_revoke_role {membership.role}", lambda client: client.grant_revoke_role(request))
+
+
+def _of_table(db: str, table: str) -> HiveObjectRef:
+    return HiveObjectRef(HiveObjectType.TABLE, db, table, catName=_CATALOG)
 
 
 def _belongs(found: HiveObjectPrivilege, db: str) -> bool:
