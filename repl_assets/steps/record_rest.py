@@ -102,7 +102,7 @@ def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, a
     metastore, target = engine.connection.target.metastore, engine.target_name(database)
     with as_dagster_failure():
         present = set(metastore.table_names(target)) if metastore.database(target) else set[str]()
-        tables = metastore.tables(target, sorted(filter(engine.connection.target.policy.includes, present)))
+        tables = list(metastore.tables(target, sorted(filter(engine.connection.target.policy.includes, present))))
     evid = engine.state(database).applied or after
     touched = [Touched(name, name, evid, dropped=True) for name in sorted(_shown_tables(instance, names, database) - present)]
     changed = [table.tableName for table in tables if object_id(table) > max(after, 0)]  # a stranger's has none

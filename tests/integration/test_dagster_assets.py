@@ -10,6 +10,7 @@ import pytest
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from repl_assets.catalog.keys import Window, partition_key
+from repl_assets.recording.recorder import Recorder
 from tests.project import Project
 from tests.warehouse import Warehouse
 
@@ -228,6 +229,29 @@ def test_what_a_large_load_leaves_out_is_recorded_by_a_job(project: Project, mon
     assert sorted(str(event.partition) for event in new) == ["ds=2", "ds=3", "ds=4", "ds=5", "ds=6"]
     assert [str(event.partition) for event in new if (event.description or "").startswith("Dropped")] == ["ds=6"]
     assert project.recorded() == 0
+
+
+def test_what_a_run_that_ended_after_its_load_changed_is_recorded_by_a_job(
+    replicated: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = replicated.warehouse
+    warehouse.load_data("parts PARTITION (ds='3')", "3\n")
+    warehouse.load_data("plain", "2\n")
+    warehouse.connection.source.metastore.drop_partitions(warehouse.database, "parts", ["ds=1"])
+    before = len(replicated.events(replicated.table("parts")))
+    with monkeypatch.context() as patched:
+        patched.delattr(Recorder, "record")
+        assert not replicated.next_window(raise_on_error=False).success
+    warehouse.assert_equal()
+    assert replicated.recorded() == 1
+    assert sorted(replicated.partitions("parts")) == ["ds=2", "ds=3", "ds=a%7Cb%2E%2E%2Ec%2Fd"]
+    new = replicated.events(replicated.table("parts"))[:-before]
+    assert {(event.partition, (event.description or "").startswith("Dropped")) for event in new} == {
+        ("ds=3", False),
+        ("ds=1", True),
+    }
+    assert len(replicated.events(replicated.table("plain"))) == 2
+    assert replicated.recorded() == 0
 
 
 def test_a_partition_that_the_source_does_not_have(replicated: Project) -> None:

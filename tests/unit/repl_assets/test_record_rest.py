@@ -51,7 +51,7 @@ METASTORE = SimpleNamespace(
     database=lambda name: Database(name=name),
     table_names=lambda _database: sorted(TABLES),
     table=lambda _database, name: TABLES.get(name),
-    tables=lambda _database, names: [TABLES[name] for name in names],
+    tables=lambda _database, names: (TABLES[name] for name in names),
     partitions=partitions,
 )
 TARGET = SimpleNamespace(policy=SimpleNamespace(databases={"db": "db"}, includes=lambda _table: True), metastore=METASTORE)
