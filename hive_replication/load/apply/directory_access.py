@@ -106,9 +106,10 @@ class DirectoryAccess:
             if present is None and directory == layout.journal:
                 self._storage.mkdirs(paths.parent(directory))
                 self._storage.mkdirs(directory, mode)
-            elif present is not None and present.other & ~mode:  # one that somebody opened to a group stays so
+            elif present is not None and present.other & ~mode:
+                kept = present.mode & (0o1770 | mode & 7)  # one that somebody opened to a group, or by an ACL, stays so
                 with suppress(PermissionError):  # another account's
-                    self._storage.about_access(directory, lambda store, path, mode=mode: store.set_mode(path, mode))
+                    self._storage.about_access(directory, lambda store, path, kept=kept: store.set_mode(path, kept))
 
     def _give(self, directory: str, wanted: _Wanted, *, absent: bool = False) -> None:
         if not self._source.knows(wanted.origin):

@@ -17,7 +17,7 @@ from hive_replication.load.plan.load_plan import LanePlan
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Table
 from hive_replication.storage import FileStatus, Storage
-from hive_replication.storage.access import Access
+from hive_replication.storage.access import Access, AclEntry
 from tests.guarded_files import ROOT, WIDE, GuardedFiles
 
 PRIVATE = Access.of_mode("etl", "finance", 0o750)
@@ -104,13 +104,21 @@ def test_values_of_partitions_show_in_no_directory_that_readers_only_pass(name: 
     assert (files.access[f"{staged}/customer=acme"], files.allows(f"{staged}/customer=acme")) == (PRIVATE, PRIVATE)
 
 
-@pytest.mark.parametrize("before", [None, 0o755, 0o750])
+@pytest.mark.parametrize("before", [None, 0o775, 0o750])
 def test_notes_of_replication_are_for_its_account_alone(before: int | None) -> None:
     """The journal has images of private tables, their partition values and names of their files."""
     notes = [f"w/db/.repl/{name}" for name in ("journal", "listing", "retired")]
     files = GuardedFiles({} if before is None else {one: Access.of_mode("repl", "staff", before) for one in notes})
     access(files, f"{ROOT}/w/db").hide_notes()
     modes = {one[len("w/db/.repl/") :]: files.access[f"{ROOT}/{one}"].mode for one in notes if f"{ROOT}/{one}" in files.access}
-    wide = {"journal": 0o700, "listing": 0o700, "retired": 0o711}
-    assert modes == ({"journal": 0o700} if before is None else wide if before == 0o755 else dict.fromkeys(modes, 0o750))
+    opened = {"journal": 0o770, "listing": 0o770, "retired": 0o771}
+    assert modes == ({"journal": 0o700} if before is None else opened if before == 0o775 else dict.fromkeys(modes, 0o750))
     assert files.access[f"{ROOT}/w/db/.repl"].mode == 0o755
+
+
+def test_who_was_given_the_notes_of_replication_by_name_keeps_them() -> None:
+    """The mode that took them from others was the mask of the ACL, too."""
+    ann = AclEntry("user", "ann", 5)
+    files = GuardedFiles({"w/db/.repl/journal": Access("repl", "staff", 7, 5, 5, named=(ann,))})
+    access(files, f"{ROOT}/w/db").hide_notes()
+    assert files.access[f"{ROOT}/w/db/.repl/journal"] == Access("repl", "staff", 7, 5, 0, named=(ann,))
