@@ -111,7 +111,6 @@ def _commit(source: Source, event: LogEvent, beginnings: Beginnings) -> Change |
     if not isinstance(said, CommitTransaction) or not source.acid:
         return None
     written = {one.table for one in source.metastore.write_events(said.transaction, beginnings.database)}
-    if not written:
-        beginnings.require(said)
+    beginnings.require(said, some=bool(written))
     tables = tuple(sorted(filter(source.policy.includes, written)))
     return Change(event.evid, event.row.time, event.row.type, tables) if tables else None

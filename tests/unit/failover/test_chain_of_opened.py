@@ -63,6 +63,16 @@ def test_a_commit_of_which_the_log_tells_no_more_is_missing_too(side: Side) -> N
         list(changes(connected(side, Side()).source, "other", 2))
 
 
+def test_a_commit_of_which_the_log_tells_a_part_is_missing_too(side: Side) -> None:
+    """What it wrote last was taken for all of it: the failover went on without what it had written first."""
+    metastore: Any = side
+    opening = NotificationEvent(eventId=1, eventTime=0, eventType="OPEN_TXN", message=json.dumps({"fromTxnId": 3, "toTxnId": 3}))
+    metastore.events_left = Mock(side_effect=[[], [], [opening]])
+    with pytest.raises(MissingEvents, match="what transaction 3 wrote to 'other'"):
+        list(changes(connected(side, Side()).source, "other", 2))
+    assert [one.tables for one in changes(connected(side, Side()).source, "other", 2)] == [("a",)]
+
+
 def test_its_events_wait_for_a_replica_that_stands_before(side: Side) -> None:
     source = connected(side, Side()).source
     assert [(one.evid, one.tables) for one in changes(source, "db", 1)] == [(2, ("a",)), (3, ("a",))]
