@@ -63,17 +63,16 @@ class Beginnings:
     def may_be_of(self, ended: TransactionEvent, unnamed: UnnamedEnds) -> bool:
         """Whether a transaction whose end does not name the database got write ids of it, before it is passed.
 
-        Nothing has to be looked for where the dump has its beginning. Of a commit it has to be known, of an abort not to be not:
-        one that is of another database does nothing.
+        Nothing is looked for where the dump has its beginning, nor for a commit: a metastore of many databases has too many. An
+        abort that is taken for one of a database which it is not of does nothing there.
 
         Args:
             ended: the end.
-            unnamed: looks for its beginning.
+            unnamed: looks for the beginning of an abort.
         """
         if ended.transaction in self._noted or ended.transaction in self._writing:
             return ended.transaction in self._writing
-        begun = unnamed.begun(ended)
-        return begun.may_be_of(self.database) if isinstance(ended, AbortTransaction) else self.database in begun.databases
+        return isinstance(ended, AbortTransaction) and unnamed.begun(ended).may_be_of(self.database)
 
     def follow(self, event: NotificationEvent) -> None:
         """Takes an event of a log that is only looked through for what is missing.
