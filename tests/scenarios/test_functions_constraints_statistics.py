@@ -251,11 +251,10 @@ def test_s119_retry_functions(warehouse: Warehouse, monkeypatch: pytest.MonkeyPa
 
 def test_s224_create_function_incremental(warehouse: Warehouse) -> None:
     warehouse.replicate()
-    uri = make_function(warehouse, "f")
-    store = warehouse.connection.source.policy.source.roots[0].uri
-    if store.startswith("hdfs:"):  # as most statements name a jar: on the default file system
-        warehouse.connection.source.metastore.drop_function(warehouse.database, "f")
-        make_function(warehouse, "f", None, f"hdfs:///{uri.removeprefix(store)}")
+    store, path = warehouse.connection.source.policy.source.roots[0].uri, f"jars/{warehouse.database}/f.jar"
+    uri = f"{store}{path}"
+    warehouse.connection.source.storage.write(uri, b"a jar")
+    make_function(warehouse, "f", None, f"hdfs:///{path}" if store.startswith("hdfs:") else uri)  # as most statements name it
     make_function(warehouse, "nowhere", None)
     make_function(warehouse, "elsewhere", None, "hdfs://elsewhere:8020/f.jar")
     dump = warehouse.dump(warehouse.applied())
