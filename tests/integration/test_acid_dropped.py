@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from hive_replication.connect import connect
 from hive_replication.events import transactions
 from hive_replication.metastore.types import copy_of
-from resources.embedded.cluster import Cluster, Side
 from resources.embedded.hive import HiveDriver
-from resources.embedded.policy import policy
 from tests.integration.test_acid import FULL, rows
 from tests.ledger import Ledger, make
 from tests.warehouse import Warehouse
@@ -20,14 +15,6 @@ from tests.writers import create
 pytestmark = pytest.mark.servers
 
 GOES = ("ALTER DATABASE {} SET DBPROPERTIES ('repl.source.for'='')", "DROP DATABASE {} CASCADE")
-
-
-@pytest.fixture
-def ledger(cluster: Cluster, source4: Side, target4: Side, unique: str) -> Iterator[Ledger]:
-    connection = connect(policy(cluster, {unique: unique}, source4.name, target4.name))
-    yield make(connection, unique)
-    connection.source.metastore.close()
-    connection.target.metastore.close()
 
 
 def nowhere(*_: object) -> None:

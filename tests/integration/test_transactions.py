@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -38,14 +37,6 @@ from tests.ledger import Ledger, make, partition_of
 from tests.writers import Writer
 
 pytestmark = pytest.mark.servers
-
-
-@pytest.fixture
-def ledger(cluster: Cluster, source4: Side, target4: Side, unique: str) -> Iterator[Ledger]:
-    connection = connect(policy(cluster, {unique: unique}, source4.name, target4.name))
-    yield make(connection, unique)
-    connection.source.metastore.close()
-    connection.target.metastore.close()
 
 
 def test_a_transaction_over_windows(ledger: Ledger) -> None:
