@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import hdfs_native
-from tenacity import RetryCallState
+from tenacity import RetryCallState, stop_after_attempt, wait_incrementing
 
 from hive_replication.errors import ReplicationError
-from hive_replication.logs import reason
+from hive_replication.logs import reason, repeats
 from hive_replication.policy import Root
+from hive_replication.retries import with_retries
 from hive_replication.storage import paths
 from hive_replication.storage.delegation import Grant, delegation
 from hive_replication.storage.failures import NO_TOKEN, is_transient, is_unanswered
@@ -96,25 +97,26 @@ class HdfsBackend:
 
         Hadoop's client does so, too (``dfs.client.max.block.acquire.failures``). Who needs all of one file proves it by checksum.
         """
-        reader, done, failed = self._client.read(path), 0, 0
-        while True:
-            try:
-                piece = reader.read(size)
-            except RuntimeError as error:
-                failed += 1
-                if failed > _REREADS or not is_transient(error):
-                    raise
-                time.sleep(failed * _REREAD_PAUSE)
+        reader, done, lost = self._client.read(path), 0, False
+
+        def piece() -> bytes:
+            nonlocal reader, lost
+            if lost:
                 again = self._client.read(path)  # with where its blocks are now
                 if len(again) != len(reader):
-                    raise
+                    raise RuntimeError(f"{path} was replaced while it was read")
                 reader = again
                 reader.seek(done)
-                continue
-            if not piece:
-                return
-            done, failed = done + len(piece), 0
-            yield piece
+            lost = True
+            found = reader.read(size)
+            lost = False
+            return found
+
+        pauses = wait_incrementing(_REREAD_PAUSE, _REREAD_PAUSE)
+        told = repeats(_LOG, "the reading of %s", self.url + path)
+        while found := with_retries(piece, is_transient, stop=stop_after_attempt(1 + _REREADS), wait=pauses, before_sleep=told):
+            done += len(found)
+            yield found
 
     def create(
         self,
