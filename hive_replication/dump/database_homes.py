@@ -9,9 +9,22 @@ from hive_replication.storage import paths
 from hive_replication.storage.boundary import qualified
 
 _MANAGED, _EXTERNAL = "hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir"
+#: A setting of a metastore by Hive's name, or the default.
+Setting = Callable[[str, str], str]
 
 
-def with_homes(database: Database, setting: Callable[[str, str], str]) -> Database:
+def warehouses(setting: Setting, beside: str) -> tuple[str, str]:
+    """Where a metastore puts managed and external tables, as full URIs; "" for one that is not set.
+
+    Args:
+        setting: of the metastore.
+        beside: a directory on the store of those that name none.
+    """
+    managed, external = (qualified(setting(key, ""), beside).rstrip("/") for key in (_MANAGED, _EXTERNAL))
+    return managed, external
+
+
+def with_homes(database: Database, setting: Setting) -> Database:
     """A database with the directory of its external tables as its location, and with that of its managed ones beside it.
 
     Of one that lies in the warehouse of managed tables only these go to its directory; external ones go to the other warehouse,
@@ -19,10 +32,10 @@ def with_homes(database: Database, setting: Callable[[str, str], str]) -> Databa
 
     Args:
         database: of a Hive 4 source, with the directories that it has in its metastore.
-        setting: a setting of that metastore, by Hive's name, or the default.
+        setting: of that metastore.
     """
     location = (database.locationUri or "").rstrip("/")
-    managed, external = (qualified(setting(key, ""), location).rstrip("/") for key in (_MANAGED, _EXTERNAL))
+    managed, external = warehouses(setting, location)
     if not location or not managed:
         return database
     name = database.name.lower()

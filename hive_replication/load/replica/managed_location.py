@@ -8,8 +8,8 @@ not where external tables have a warehouse of their own, nor where somebody chos
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
+from hive_replication.dump.database_homes import Setting, warehouses
 from hive_replication.errors import Refused
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.logs import about
@@ -17,13 +17,8 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Database, Table, copy_of
 from hive_replication.storage import paths
-from hive_replication.storage.boundary import qualified
 
 _LOG = logging.getLogger(__name__)
-
-_WAREHOUSE, _EXTERNAL = "hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir"
-#: A setting of a metastore by Hive's name, or the default.
-Setting = Callable[[str, str], str]
 
 
 def open_location(metastore: Metastore, database: str) -> Database | None:
@@ -78,7 +73,7 @@ def elsewhere(database: Database) -> str:
 def without_external(database: Database, setting: Setting) -> str:
     """Why a metastore refuses external tables in a database's directory, "" where it takes them."""
     location = (database.locationUri or "").rstrip("/")
-    managed, external = (qualified(setting(key, ""), location).rstrip("/") for key in (_WAREHOUSE, _EXTERNAL))
+    managed, external = warehouses(setting, location)
     if not external or managed == external or not location or not paths.is_under(location, managed):
         return ""
     return f"{location} is in the warehouse of managed tables, {managed}, in which the metastore takes no external ones"
@@ -87,6 +82,6 @@ def without_external(database: Database, setting: Setting) -> str:
 def _is_open(database: Database, setting: Setting) -> bool:
     """Whether nothing is to be done: it is open, or was closed on purpose, or is ``default``, which is everybody's."""
     location = (database.locationUri or "").rstrip("/")
-    warehouse = qualified(setting(_WAREHOUSE, ""), location).rstrip("/")
+    warehouse, _ = warehouses(setting, location)
     others = not location or not warehouse or database.name.lower() == "default"
     return others or bool(database.managedLocationUri) or paths.is_under(location, warehouse)
