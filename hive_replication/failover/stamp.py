@@ -13,7 +13,6 @@ from hive_replication.metastore.table_kinds import is_partitioned
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table, copy_of
 
-_BATCH = 500
 #: Of the time when it was a replica before: it was changed as a source since.
 _OF_EARLIER_LOADS = (FINGERPRINT, CHECKPOINT)
 
@@ -58,7 +57,7 @@ def stamp(
     """
     metastore = target.metastore
     for table in list(taken(source, target, database, aside)):
-        for batch in batches(_names(target, database, table), at_once(table.sd.cols, _BATCH)):
+        for batch in batches(_names(target, database, table), at_once(table.sd.cols)):
             found = metastore.partitions(database, table.tableName, batch)
             if new := [_stamped(part, identity, evid) for part in found if not _is_stamped(part, identity, evid)]:
                 check()

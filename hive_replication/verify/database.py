@@ -39,8 +39,6 @@ from hive_replication.verify.functions import Resources, function_differences
 
 _LOG = logging.getLogger(__name__)
 
-_BATCH = 500
-
 
 def compare_database(
     source: Source,
@@ -237,7 +235,7 @@ class _Comparison:
         if names is None:
             names = {*self._source.partition_names(source), *self._target.partition_names(target)}
         columns = max((table.sd.cols or [] for table in (source, target) if table), key=len, default=())
-        for batch in batches(sorted(names), at_once(columns, _BATCH)):
+        for batch in batches(sorted(names), at_once(columns)):
             ours, theirs = self._source.partitions(source, batch), self._target.partitions(target, batch)
             pairs = (Pair(name, ours.get(name), theirs.get(name)) for name in batch)
             yield from self._storages[0].threads.map(self._with_access, pairs)

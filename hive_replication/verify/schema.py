@@ -13,8 +13,6 @@ from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Table
 from hive_replication.verify.columns_and_parameters import expected_shape, partition_shape, shape_differences, table_shape
 
-_BATCH = 500
-
 
 def schema_differences(
     source: Source, target: Target, database: str, table: str, partitions: Collection[str] | None = None
@@ -42,7 +40,7 @@ def schema_differences(
     databases = renamed_databases(source.policy.databases, database, name)
     expected = expected_shape(ours, databases, source.policy.owners)
     yield from (("", text) for text in shape_differences(expected, table_shape(theirs), roots))
-    for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), at_once(ours.sd.cols, _BATCH)):
+    for batch in batches(sorted(_names(source, database, ours, theirs, partitions)), at_once(ours.sd.cols)):
         left = by_name(ours, source.metastore.partitions(database, table, batch))
         right = by_name(theirs, target.metastore.partitions(name, table, batch))
         for partition in sorted(left.keys() & right.keys()):

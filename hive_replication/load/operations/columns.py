@@ -15,8 +15,6 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import FieldSchema, columns_of, copy_of, described
 
-_BATCH = 500
-
 
 @dataclass(frozen=True, slots=True)
 class SetColumns(CustomOperation):
@@ -44,7 +42,7 @@ class SetColumns(CustomOperation):
     def carry_out(self, target: Target, database: str) -> None:
         """Alters those that differ."""
         wanted = described(self.columns)
-        for names in batches(self.names, at_once(self.columns, _BATCH)):
+        for names in batches(self.names, at_once(self.columns)):
             images = [
                 copy_of(part)
                 for part in target.metastore.partitions(database, self.table, names)

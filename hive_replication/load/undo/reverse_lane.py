@@ -30,7 +30,6 @@ from hive_replication.metastore.types import Partition, Table, copy_of, director
 from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
-_BATCH = 500
 _WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics)
 #: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
 STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside))
@@ -220,7 +219,7 @@ class LaneReverser:
         current = self._metastore.table(self._database, table)
         if current is None:
             return  # a foreign table
-        for names in batches(sorted(parts), at_once(current.sd.cols, _BATCH)):
+        for names in batches(sorted(parts), at_once(current.sd.cols)):
             found = by_name(current, self._metastore.partitions(self._database, table, names))
             wanted = {name: self._as_it_was(image) for name in names if (image := parts[name]) is not None}
             for name in found.keys() & wanted.keys():
