@@ -12,7 +12,6 @@ from hive_replication.failover.role import readiness
 from hive_replication.lag import Lag, LagReader
 from hive_replication.metastore.types import Database
 from repl_assets.catalog.keys import Window
-from tests.integration.test_transactions import ledger  # noqa: F401 - a fixture
 from tests.ledger import Ledger, partition_of
 from tests.policy_sensor import Sensor
 from tests.project import Project
@@ -21,7 +20,7 @@ from tests.writers import Writer
 pytestmark = pytest.mark.servers
 
 
-def test_a_commit_is_the_materialization(ledger: Ledger) -> None:  # noqa: F811
+def test_a_commit_is_the_materialization(ledger: Ledger) -> None:
     """Of each table and partition that it wrote to, with write id and transaction; a partition is repaired from its page."""
     source = ledger.connection.source
     source.metastore.add_partitions(ledger.database, "p", [partition_of(ledger, day) for day in "12"])
@@ -56,7 +55,7 @@ def test_a_commit_is_the_materialization(ledger: Ledger) -> None:  # noqa: F811
         assert all(answer.passed for answer in project.checked("replica_equal").values())
 
 
-def test_commits_that_a_large_load_leaves_out_are_recorded_by_a_job(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_commits_that_a_large_load_leaves_out_are_recorded_by_a_job(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """They leave no trace in the target's metadata, so the load's observation tells of them."""
     monkeypatch.setattr("repl_assets.recording.recorder.MOST_EVENTS", 1)
     source = ledger.connection.source
@@ -83,7 +82,7 @@ def test_commits_that_a_large_load_leaves_out_are_recorded_by_a_job(ledger: Ledg
 
 
 @pytest.fixture
-def watched(ledger: Ledger) -> Iterator[Sensor]:  # noqa: F811
+def watched(ledger: Ledger) -> Iterator[Sensor]:
     """The sensor on a database that is replicated."""
     with dg.DagsterInstance.ephemeral() as instance:
         sensor = Sensor(ledger, instance)
@@ -97,7 +96,7 @@ def lag_of(sensor: Sensor) -> Lag:
 
 
 @pytest.mark.parametrize("end", [Writer.commit, Writer.abort])
-def test_the_end_of_a_transaction_is_work(watched: Sensor, ledger: Ledger, end: Callable[[Writer], None]) -> None:  # noqa: F811
+def test_the_end_of_a_transaction_is_work(watched: Sensor, ledger: Ledger, end: Callable[[Writer], None]) -> None:
     """A window ends between an INSERT's write id and its commit, which brings its files: nothing else is in the log."""
     writer = ledger.begin()
     writer.lock("a")
@@ -121,7 +120,7 @@ def test_the_end_of_a_transaction_is_work(watched: Sensor, ledger: Ledger, end: 
 
 def test_an_idle_replica_with_an_open_transaction_is_read_on_by_a_run(
     watched: Sensor,
-    ledger: Ledger,  # noqa: F811
+    ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Hive 4.0 names no databases, and knows of no commit without rows: it is not passed over all the same."""
@@ -141,7 +140,7 @@ def test_an_idle_replica_with_an_open_transaction_is_read_on_by_a_run(
 
 def test_a_commit_of_hive_4_0_is_work_of_the_databases_that_it_wrote_to(
     watched: Sensor,
-    ledger: Ledger,  # noqa: F811
+    ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(transactions, "_databases", lambda *_: None)
