@@ -18,6 +18,7 @@ from hive_replication.load.load_boundary import LoadBoundary, load_boundary
 from hive_replication.load.loaded_privileges import with_privileges
 from hive_replication.load.log_lookahead import LogLookahead
 from hive_replication.load.newly_included_tables import with_joined_tables
+from hive_replication.load.parts_of_window import held_after, parts_of_window
 from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.plan.load_plan import LoadPlan
 from hive_replication.load.plan.superseded import Lookahead, NoLookahead
@@ -25,7 +26,7 @@ from hive_replication.load.rebuilt_tables import with_rebuilt_tables
 from hive_replication.load.records import Record, RecordStore, window_name
 from hive_replication.load.records.record import Action
 from hive_replication.load.replica.target import Target
-from hive_replication.load.report import LoadReport
+from hive_replication.load.report import Held, LoadReport
 from hive_replication.load.report_log import log_report
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import end_other_recovery, end_transactions_of_table, require_not_passed_by
@@ -102,11 +103,12 @@ class _Load:
     table: str | None
     progress: Progress
     session: Session | None = None
+    earlier: str = ""
 
     @property
     def journal(self) -> str:
-        """Token of its journal; "" while it has changed nothing."""
-        return self.session.journal_token if self.session else ""
+        """Token of its newest journal; "" while it has changed nothing."""
+        return (self.session.journal_token if self.session else "") or self.earlier
 
     def run(self, *, repair: bool, only: str | None, rebuilt: bool, source: Metastore | None) -> LoadReport:
         """Carries it out."""
@@ -116,20 +118,28 @@ class _Load:
             ahead = frozenset({only} if only and rebuilt else ())
             lookahead, boundary = _lookahead(target, source, reader), _boundary(target, source, reader)
             session = Session(replica, reader, self.table, self.copier, self.progress, lookahead, ahead, boundary)
-            self.session = session
             if self.statement.to_evid is not None and session.exists:
                 require_not_passed(target.storage, replica.location, session.state, self.statement.to_evid)
-            events = _run(session, source, repair=repair, only=only)
-            if only is None and reader.header.kind == "incremental":
-                session = with_rebuilt_tables(session, events, self.store)
-            if only is None and self.table is None:
-                session = with_joined_tables(session, self.store)
+            held: list[Held] = []
+            for part in parts_of_window(session) if only is None else [session]:
+                self.earlier, self.session = self.journal, part
+                held = held_after(self._carried_out(part, source, repair=repair, only=only), held)
+            session = replace(session, held=held)
             with_privileges(session, source, lock.check)
             report = session.report(began)
             log_report(report)
             if session.exists:
                 remember(target.storage, replica.location, report)
             return report
+
+    def _carried_out(self, session: Session, source: Metastore | None, *, repair: bool, only: str | None) -> Session:
+        """The load, or a part of it, as far as it came."""
+        events = _run(session, source, repair=repair, only=only)
+        if only is None and session.reader.header.kind == "incremental":
+            session = with_rebuilt_tables(session, events, self.store)
+        if only is None and self.table is None:
+            session = with_joined_tables(session, self.store)
+        return session
 
 
 def _record(reader: DumpReader, database: str, table: str | None, *, repair: bool, only: str | None) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpReader
@@ -26,7 +26,13 @@ def prefix_of(reader: DumpReader, evid: int | None) -> DumpReader:
         raise BadRequest(f"{reader.directory} is a dump of objects, which stand at event {header.to_evid} together: leave TO out")
     if not header.from_evid <= evid <= header.to_evid:
         raise BadRequest(f"TO {evid} lies outside the dump's window from {header.from_evid} to {header.to_evid}")
-    return reader if evid == header.to_evid else _Prefix(reader, evid)
+    if evid == header.to_evid:
+        return reader
+    # Of an event that is not of the dump's database, time and hash are not known.
+    found = next((record for record in reader.events() if record.notification.evid == evid), None)
+    time, message_hash = (found.notification.time, found.hash) if found else (0, "")
+    cut = replace(header, to_evid=evid, to_time=time, to_hash=message_hash, before="", joined={})
+    return EventsOf(reader, cut, lambda: (record for record in reader.events() if record.notification.evid <= evid))
 
 
 def require_not_passed(storage: Storage, location: str, state: ReplicaState, evid: int) -> None:
@@ -41,7 +47,16 @@ def require_not_passed(storage: Storage, location: str, state: ReplicaState, evi
     Raises:
         Refused: one may have; which objects stand there, nobody can tell without comparing.
     """
-    journal = Journal(storage, location)
+    if until := interrupted_until(storage, location, state, evid):
+        raise Refused(
+            f"a load up to event {until} was interrupted and may have brought objects beyond event {evid}: "
+            f"load up to event {until} first; hive-repl undo goes back from there"
+        )
+
+
+def interrupted_until(storage: Storage, location: str, state: ReplicaState, evid: int) -> int:
+    """Up to where loads that were interrupted may have brought objects, if that is beyond an event; else 0. Takes the same."""
+    journal, until = Journal(storage, location), 0
     entries = journal.entries()
     for number, entry in enumerate(entries):
         beyond = entry.status == "open" and entry.to_evid > evid
@@ -49,19 +64,21 @@ def require_not_passed(storage: Storage, location: str, state: ReplicaState, evi
             continue
         written = journal.state(entry)
         if written is None or written.parameters() != state.parameters():  # else it was killed after its last step
-            raise Refused(
-                f"a load up to event {entry.to_evid} was interrupted and may have brought objects beyond event {evid}: "
-                f"load up to event {entry.to_evid} first; hive-repl undo goes back from there"
-            )
+            until = max(until, entry.to_evid)
+    return until
 
 
-class _Prefix:
-    def __init__(self, reader: DumpReader, evid: int) -> None:
-        self._reader = reader
-        # Of an event that is not of the dump's database, time and hash are not known.
-        found = next((record for record in reader.events() if record.notification.evid == evid), None)
-        time, message_hash = (found.notification.time, found.hash) if found else (0, "")
-        self.header: DumpHeader = replace(reader.header, to_evid=evid, to_time=time, to_hash=message_hash, before="", joined={})
+class EventsOf:
+    """Some of the events of a dump, as a dump of their own.
+
+    Args:
+        reader: the dump.
+        header: that of the events.
+        events: gives them, again whenever it is asked.
+    """
+
+    def __init__(self, reader: DumpReader, header: DumpHeader, events: Callable[[], Iterable[EventRecord]]) -> None:
+        self._reader, self.header, self._events = reader, header, events
 
     @property
     def directory(self) -> str:
@@ -86,5 +103,5 @@ class _Prefix:
         return self._reader.functions()
 
     def events(self) -> Iterator[EventRecord]:
-        """Events up to the last one wanted."""
-        return (record for record in self._reader.events() if record.notification.evid <= self.header.to_evid)
+        """The events, in order of their ids."""
+        return iter(self._events())

@@ -51,6 +51,7 @@ class Session:
         rebuilt: target tables that this load has rebuilt, so that they stand ahead of the dump.
         boundary: what may be read of the source.
         tally: where what is done is added up.
+        begun: tables that transactions wrote to, by transaction, as far as the parts of the window that were read say.
         skipped: events and objects left alone.
         held: lanes that failed.
         planned: what is to be done, of a plan only.
@@ -65,6 +66,7 @@ class Session:
     rebuilt: frozenset[str] = frozenset()
     boundary: LoadBoundary = field(default_factory=LoadBoundary)
     tally: Tally = field(default_factory=Tally)
+    begun: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     held: list[Held] = field(default_factory=list[Held])
     planned: list[SegmentPlan] = field(default_factory=list[SegmentPlan])

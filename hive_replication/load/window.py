@@ -55,7 +55,7 @@ def load_window(session: Session, only: str | None = None, events: Sequence[Wind
     decoded = list(decoded_events(session)) if events is None else events
     header = session.reader.header
     session.skipped += [Skipped(header.to_evid, name, reason) for name, reason in header.skipped.items()]
-    events = _since_creation(session, with_tables(decoded))
+    events = _since_creation(session, with_tables(decoded, session.begun))
     if events is None:
         return decoded
     require_same_history(session)

@@ -29,7 +29,6 @@ from hive_replication.progress import Progress
 
 _BATCH = 200  # events whose files are looked for at once
 _BYTES = 8 << 20  # of the messages of such a batch
-_MUCH = 128 << 20  # of the messages of a dump: its load holds all events, and takes some 18 times as much memory
 _LOG = logging.getLogger(__name__)
 
 
@@ -136,7 +135,6 @@ def _records(
 ) -> Iterator[tuple[NotificationEvent, LogEvent, EventRecord | None]]:
     """Events and what they say, with their records where they are of the dump: what the source is asked for, for many at once."""
     database, includes = transactions.database, transactions.includes
-    number = size = 0
     for batch in _batches(events):
         found = locations.decode_batch(batch)
         for event in batch:
@@ -149,12 +147,6 @@ def _records(
                 yield event, one, ended[one.evid].result() if one.evid in ended else grouped.get(one.evid)
         finally:
             settle(ended.values())
-        number, size = number + len(batch), size + sum(len(one.row.message) for one in taken)
-    if size > _MUCH:
-        text = (
-            "messages of %d MB are dumped, and their load may take %.1f GB of memory: set max_events of the policy to %d or less"
-        )
-        _LOG.warning(text, size >> 20, 18 * size / 2**30, max(1, number * _MUCH // size), extra=about(database))
 
 
 def _batches(events: Iterable[NotificationEvent]) -> Iterator[list[NotificationEvent]]:

@@ -120,9 +120,14 @@ def refused(event: WindowEvent, why: str) -> WindowEvent:
     return replace(event, row=row, event=None, groups=groups, error=why, stays=stays)
 
 
-def with_tables(events: Sequence[WindowEvent]) -> list[WindowEvent]:
-    """Events of transactions with all tables of the window that these transactions wrote to."""
-    tables: dict[int, set[str]] = {}
+def with_tables(events: Sequence[WindowEvent], tables: dict[int, set[str]] | None = None) -> list[WindowEvent]:
+    """Events of transactions with all tables of the window that these transactions wrote to.
+
+    Args:
+        events: of the window, or of a part of it.
+        tables: those tables by transaction, as far as earlier parts say; what these events say is added.
+    """
+    tables = {} if tables is None else tables
     for event in events:
         match event.event:
             case tx.AllocateWriteIds():

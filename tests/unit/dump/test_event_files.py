@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from hive_replication.dump.format.record_types import FileGroup, Scope
-from hive_replication.dump.incremental import dump_events as incremental
 from hive_replication.dump.incremental.dump_events import dump_events
 from hive_replication.dump.incremental.event_files import without_later_files
 from hive_replication.dump.incremental.present_location import PresentLocations
@@ -193,19 +192,6 @@ def test_few_events_are_decoded_at_once_where_their_messages_are_large(monkeypat
         decoded.clear()
         dump_events(log, Scope("db"), 0, None, 0, Draft(), Silent())
         assert decoded == [size for size in sizes if size]
-
-
-def test_a_window_whose_load_takes_much_memory_says_how_many_events_would_take_less(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    source = model.Source(empty=True)
-    for kind in ("create", *["insert"] * 3):
-        source.act(kind, 0, 0, 0)
-    size = sum(len(row(event).message) for event in source.events)
-    for much, said in ((size, False), (size // 2, True)):
-        monkeypatch.setattr(incremental, "_MUCH", much)
-        dump_events(moving_source(source, [], []), Scope("db"), 0, None, 0, Draft(), Silent())
-        assert (f"set max_events of the policy to {source.evid * much // size} or less" in caplog.text) == said
 
 
 def test_a_packed_message_counts_as_what_it_unpacks_to() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from hive_replication.dump.format.record_types import GONE, DumpHeader, Scope
-from hive_replication.load import newly_included_tables
+from hive_replication.dump.format.record_types import GONE, DumpHeader, EventRecord, Scope
+from hive_replication.load import newly_included_tables, parts_of_window
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
 from hive_replication.load.plan.superseded import ending, superseding
@@ -74,11 +74,19 @@ def no_files(_: str) -> list[FileStatus]:
     return []
 
 
+def no_interrupted_load(*_: object) -> int:
+    return 0
+
+
 @dataclass
 class Loading(Session):
     """A load whose lanes are carried out on a target in memory, and fail where they are told to."""
 
     fails: Fails = lambda _: None
+
+    @property
+    def dry(self) -> bool:
+        return False
 
     def carry_out(self, plan: SegmentPlan, *_: Any, **__: Any) -> None:
         for lane in plan.lanes:
@@ -114,28 +122,41 @@ class Replica:
     source: Source
     target: Target
     state: ReplicaState
+    parts: int = 0
 
     @classmethod
     def of(cls, source: Source) -> Replica:
         return cls(source, Target.replica(source, lambda: source.evid), ReplicaState("uuid/db", source.evid))
 
-    def window(self, after: int, fails: Fails = lambda _: None, only: str | None = None) -> list[Held]:
-        """Loads all that the source did after an event, or the lane of one table of that; then the tables that come whole."""
+    def window(self, after: int, fails: Fails = lambda _: None, only: str | None = None, *, parts: bool = False) -> list[Held]:
+        """Loads all that the source did after an event, or the lane of one table of that; then the tables that come whole.
+
+        In parts, each of as few events as there may be, where nobody is awaited.
+        """
         end = self.source.evid
         joined = {name: f"{name}'s dump" if name in self.source.tables else GONE for name in NAMES}
+        joined = {} if parts and not self.state.coming else joined
         home = Database("db", locationUri=ROOT, parameters={})
         head = DumpHeader("incremental", Scope("db", None), "uuid", home, after, end, 5, f"h{end}", 0.0, joined=joined)
-        reader: Any = SimpleNamespace(header=head, directory="hdfs://dst/dumps/db/1")
+        events = {one.evid: one for one in self.source.window(after, end) if any(map(includes, one.names))}
+        records = [EventRecord(replace(one.row, message="{}")) for one in events.values()]
+        reader: Any = SimpleNamespace(header=head, directory="hdfs://dst/dumps/db/1", events=lambda: iter(records))
         database = TargetDatabase(self.target, self.state)
         session = Loading(cast("Any", database), reader, None, None, Silent(), Lookahead(self.source))
         session.fails = fails
-        load_window(session, only, [one for one in self.source.window(after, end) if any(map(includes, one.names))])
-        self.state = database.state
-        if only is None:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(newly_included_tables, "load_beside", self._load_beside)
-                newly_included_tables.with_joined_tables(session, cast("Any", None))
-        return session.held
+        held: list[Held] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(newly_included_tables, "load_beside", self._load_beside)
+            patch.setattr(parts_of_window, "PART", 1)
+            patch.setattr(parts_of_window, "interrupted_until", no_interrupted_load)
+            for part in parts_of_window.parts_of_window(session) if parts else [session]:
+                load_window(part, only, [events[one.notification.evid] for one in part.reader.events()])
+                self.state = database.state
+                if only is None:
+                    newly_included_tables.with_joined_tables(part, cast("Any", None))
+                held = parts_of_window.held_after(part, held)
+                self.parts += 1
+        return held
 
     def _load_beside(self, _session: Session, _store: object, name: str, *_: object) -> bool:
         self.load_whole(name)
@@ -318,8 +339,8 @@ def test_a_table_that_was_undone_waits_also_where_its_name_is_joined_to_one_that
     replica.caught_up()
 
 
-def one(seed: int, *, repairs: bool) -> None:
-    """A few windows, and then as many loads as it takes."""
+def one(seed: int, *, repairs: bool, parts: bool = False) -> int:
+    """A few windows, and then as many loads as it takes; returns how many parts they had."""
     ids = random.Random(seed)
     source = Source(unique=ids.random() < 0.5)
     act(source, ids, KINDS, 6)
@@ -327,10 +348,11 @@ def one(seed: int, *, repairs: bool) -> None:
     for _ in range(ids.randint(1, 3)):
         act(source, ids, MOVES, 6)
         begin = replica.state.applied if ids.random() < 0.5 else replica.state.last_id
-        replica.window(begin or 0, failing(ids))
+        replica.window(begin or 0, failing(ids), parts=parts)
         if repairs and ids.random() < 0.5 and source.tables:
             replica.repair(ids.choice(sorted(source.tables)), failing(ids))
     replica.caught_up(repairs=repairs)
+    return replica.parts
 
 
 @pytest.mark.no_cover
@@ -340,3 +362,15 @@ def test_whatever_fails_the_end_is_the_source(first: int, *, repairs: bool) -> N
     for seed in range(first, first + 100):
         print(f"seed {seed}")
         one(seed, repairs=repairs)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("repairs", [False, True])
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_whatever_fails_in_windows_that_are_loaded_in_parts_the_end_is_the_source(first: int, *, repairs: bool) -> None:
+    parts = whole = 0
+    for seed in range(first, first + 100):
+        print(f"seed {seed}")
+        whole += one(seed, repairs=repairs)
+        parts += one(seed, repairs=repairs, parts=True)
+    assert parts > whole * 1.5
