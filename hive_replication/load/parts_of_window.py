@@ -23,9 +23,10 @@ from hive_replication.load.report import Held, Skipped
 from hive_replication.load.session import Session
 from hive_replication.logs import about
 
-#: Bytes of the messages of a part; a load takes some 18 times as much memory.
+#: Bytes of the messages of a part, or of the files that its events list; a load takes some 18 times as much memory.
 PART = 32 << 20
 _MUCH = 4 * PART  # of which is told
+_FILE = 200  # that count for a file which is not in the message, but was listed by the dump
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,7 +52,7 @@ def parts_of_window(session: Session) -> Iterator[Session]:
             header = replace(header, from_evid=ended.to_evid, from_hash=ended.to_hash)
             records, size = [], 0
         records.append(record)
-        size += len(record.notification.message)
+        size += max(len(record.notification.message), _FILE * sum(len(group.files) for group in record.groups))
         dropped = record.notification.type == "DROP_DATABASE" or (dropped and record.notification.type != "CREATE_DATABASE")
     yield _part(session, header, records, size)
 

@@ -70,6 +70,7 @@ class Campaign:
 
     def _make(self, story: Story, plan: Plan) -> None:
         replica = self.makes(self, story, f"{story.database}_{secrets.token_hex(4)}")
+        replica.parts = any(len(points) > 1 for points in plan.values())
         with self.tally.going_on(f"{replica.name} struck at {plan}"):
             for number, step in enumerate(replica.steps()):
                 step(plan.get(number, ()))
@@ -166,6 +167,7 @@ class Replica:
 
     Attributes:
         wrong: whether anything was found to be; then it is kept to be looked at.
+        parts: whether its windows are loaded event by event.
     """
 
     campaign: Campaign
@@ -178,7 +180,7 @@ class Replica:
         self.policy: Policy = policy.model_copy(update=own)
         self.log = self.campaign.folder / f"{self.name}.copies"
         self._known: Known = {}
-        self.wrong = False
+        self.wrong = self.parts = False
 
     def steps(self) -> Sequence[Step]:
         """What is done for it, one after another: its loads."""
@@ -189,7 +191,7 @@ class Replica:
         header = chapter.dump.header
         past = [{}, *chapter.states] if header.kind == "bootstrap" else chapter.states
         policy = self.policy.model_copy(update=dict(chapter.policy))
-        job = Job("load", policy, self.story.database, self.name, chapter.dump.directory)
+        job = Job("load", policy, self.story.database, self.name, chapter.dump.directory, parts=self.parts)
         return self._do(job, f"{header.from_evid}-{header.to_evid}", points, past, chapter.dump.last_evid)
 
     def mend(self, kind: Literal["repair", "recover"], table: str, points: Sequence[Point]) -> dict[str, int]:

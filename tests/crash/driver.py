@@ -18,6 +18,7 @@ from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import MadeWith
 from hive_replication.dump.source import Source
 from hive_replication.errors import ReplicationError
+from hive_replication.load import parts_of_window
 from hive_replication.load.command import repl_load
 from hive_replication.load.plan import call_groups
 from hive_replication.load.replica.target import Target
@@ -47,6 +48,7 @@ class Job:
         window: event ids to dump (up to now without a second), or None to dump the database; an undo goes to the first.
         table: table to repair.
         before: of a window, tables of the policy that its replica was made with, as ``PolicyScope``.
+        parts: whether a window is loaded event by event, as one with more messages than memory is to hold.
     """
 
     kind: Literal["dump", "load", "repair", "recover", "undo", "start", "rollback", "finish", "reverse"]
@@ -57,6 +59,7 @@ class Job:
     window: tuple[int, int | None] | None = None
     table: str | None = None
     before: str = ""
+    parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ def run(job: Job, point: Point | None, log: Path) -> Outcome:
 
 def _main(job: Job, point: Point | None, log: Path, answer: Path) -> None:
     call_groups.MOST_ADDED = 1  # the stories have few partitions: their additions are several calls at a time, as those of many
+    parts_of_window.PART = 1 if job.parts else parts_of_window.PART
     trap = Trap(job.policy, point, log)
     trap.arm()
     try:

@@ -114,7 +114,9 @@ class Example:
         return True
 
     def _load(self, dump: str) -> Job:
-        return Job("load", self._policy, self.database, self.database, directory=dump.split(" ")[1])
+        return Job(
+            "load", self._policy, self.database, self.database, directory=dump.split(" ")[1], parts=self._random.random() < 0.5
+        )
 
     def _process(self, job: Job, strikes: int) -> Outcome:
         """Runs a job until it ends by itself, struck up to so many times before."""
