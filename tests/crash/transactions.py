@@ -97,6 +97,7 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
         story.look()
     source.metastore.drop_partitions(database, "p", ["ds=1"])
     story.look()
+    _truncations(story, ledger)
     image = copy_of(source.metastore.table(database, "n"))
     assert image is not None
     image.tableName = "m"
@@ -107,3 +108,13 @@ def _names(story: Story, ledger: Ledger, left: Writer) -> None:
     story.look()
     last.commit()
     story.look()
+
+
+def _truncations(story: Story, ledger: Ledger) -> None:
+    """TRUNCATE of a table and of a partition: the events of their change come before the commit that shows it."""
+    for table, partitions in (("b", ()), ("p", ("ds=2",))):
+        writer = ledger.begin()
+        writer.truncate(table, *partitions)
+        story.look()
+        writer.commit()
+        story.look()

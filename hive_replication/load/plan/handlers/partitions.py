@@ -69,14 +69,14 @@ def alter_partition(lane: LanePlanning, event: WindowEvent, replica: Replica) ->
     if passed:
         transactions.require_replayable(event)
         _require_own_directories(event)
+    if transactional and change.truncate and passed:
+        transactions.truncate(lane, event, replica, tuple(one.after_name for one in passed), change.write_id)
     for one in passed:
         if transactional and not one.rename:
             image = lane.mapping.new_partition(one.after, change.table_object, replica.name, event.evid)
             lane.add(op.AlterPartitions(event.evid, replica.name, ((one.after_name, image),)))
         else:
             _change(lane, event, one, change, replica)
-    if transactional and change.truncate and passed:
-        transactions.truncate(lane, event, replica, tuple(one.after_name for one in passed), change.write_id)
 
 
 def _change(lane: LanePlanning, event: WindowEvent, change: r.ChangedPartition, of: r.AlterPartition, replica: Replica) -> None:

@@ -82,10 +82,10 @@ def alter_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> Non
 
 
 def _alter_transactional(lane: LanePlanning, event: WindowEvent, change: r.AlterTable, replica: Replica) -> None:
-    """Data of a transactional table comes with commits; here its metadata, and what a truncation hides."""
-    lane.add(op.AlterTable(event.evid, replica.name, lane.mapping.new_table(change.after, event.evid)))
+    """Data of a transactional table comes with commits; here what a truncation hides, then its metadata, whose id says both."""
     if change.truncate:
         transactions.truncate(lane, event, replica, ("",), change.write_id)
+    lane.add(op.AlterTable(event.evid, replica.name, lane.mapping.new_table(change.after, event.evid)))
 
 
 def drop_table(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None:

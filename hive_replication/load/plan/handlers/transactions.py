@@ -105,7 +105,7 @@ def compaction(lane: LanePlanning, event: WindowEvent, replica: Replica) -> None
 
 
 def truncate(lane: LanePlanning, event: WindowEvent, replica: Replica, partitions: tuple[str, ...], write_id: int) -> None:
-    """A truncation of a transactional table ("" for the table itself) or of partitions of it."""
+    """A truncation of a transactional table ("" for the table itself) or of partitions of it; it comes before what raises ids."""
     lane.add(TruncateTransactional(event.evid, replica.name, partitions, write_id))
 
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from hive_replication.dump.format.record_types import EventRecord, FileGroup
-from hive_replication.events.event_records import CreateTable, DropTable, Notification
+from hive_replication.events.event_records import (
+    AlterPartition,
+    AlterTable,
+    ChangedPartition,
+    CreateTable,
+    DropTable,
+    Event,
+    Notification,
+)
 from hive_replication.events.events_of_policy import LogEvent, ends_transaction
 from hive_replication.events.files import FileRef
 from hive_replication.events.transactions import TransactionWrite
@@ -16,6 +26,7 @@ from hive_replication.load.operations.transactions import (
     AllocateTargetWriteIds,
     ReplayAbort,
     ReplayCommit,
+    TruncateTransactional,
 )
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments, window_event, with_tables
@@ -161,6 +172,37 @@ def test_a_rebalanced_table_is_rebuilt_and_other_compactions_are_left_to_each_si
     )
     (reason,), stop = of("REBALANCE", "unknown")
     assert (reason.startswith("the target does not have the table"), stop) == (True, "")
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_truncation_is_carried_out_before_the_id_rises_that_says_so(*, partitioned: bool) -> None:
+    """Killed, refused or held between the two, it was taken for applied: the rows stayed for good, and nothing told of it."""
+    source = source_of(("create", 0, 0, int(partitioned)), ("add many", 0, 0, 0))
+    image = model.table_image("a", source.tables["a"])
+    image.parameters["transactional"] = "true"
+    event: Event = AlterTable(3, 0, "ALTER_TABLE", "db", "a", image, image, truncate=True, write_id=7)
+    if partitioned:
+        parts = {name: model.partition_image("a", name, part) for name, part in source.tables["a"].parts.items()}
+        changes = tuple(ChangedPartition(name, name, part, part) for name, part in parts.items())
+        event = AlterPartition(3, 0, "ALTER_PARTITION", "db", "a", image, changes, truncate=True, write_id=7)
+    window = WindowEvent(Notification(3, 0, event.type, "db", "a", ""), event, ())
+    target = Target.replica(source, lambda: 2)
+    for done in range(1 + len(plan_of(target, window).operations)):
+        killed = target.copy()
+        first = plan_of(target, window).operations[:done]
+        for operation in first:
+            killed.apply(operation)
+        both = [*first, *plan_of(killed, window).operations]
+        truncated = {name for one in both if isinstance(one, TruncateTransactional) for name in one.names}
+        assert truncated == (set(model.PARTS) if partitioned else {""}), f"killed after {done} operations"
+
+
+def plan_of(target: Target, event: WindowEvent) -> LanePlan:
+    (segment,) = segments([event])
+    settings = LaneSettings(target.view(ReplicaState("uuid/db", applied=2)), MAPPING, lambda _: True, acid=True)
+    plan = LanePlanner(segment.lanes[0], settings).plan()[0]
+    assert plan.stop is None
+    return plan
 
 
 def test_a_target_that_cannot_hold_them_refuses() -> None:
