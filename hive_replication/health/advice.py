@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hive_replication.events.event_records import is_function
 from hive_replication.load.replica.held_reasons import (
     JOINED_REASON,
     LEFT_OUT_REASON,
@@ -11,6 +12,7 @@ from hive_replication.load.replica.held_reasons import (
     RELEASED_REASON,
     UNDONE_REASON,
 )
+from hive_replication.statements import for_shell
 
 _BY_REASON = (
     (
@@ -64,7 +66,10 @@ _BY_REASON = (
         "ALTER TABLE .. UNARCHIVE PARTITION at the source and wait for the next attempt, or hive-repl repair {source} after it; "
         "or leave the partition out by a partition filter of the policy",
     ),
-    (r"lies outside the storage roots|allows", "add the path to the policy if it is right; otherwise exclude the table"),
+    (
+        r"lies outside the storage roots|allows",
+        "add the path to the policy if it is right; otherwise exclude the table, or drop the function",
+    ),
     (
         r"ParentNotDirectory|is not a directory|exists already",
         "a file lies on the target where a directory belongs: move it away, then wait for the next attempt",
@@ -87,3 +92,16 @@ def advice_on(reason: str, source: str, target: str) -> str:
     """
     found = next((advice for pattern, advice in _BY_REASON if re.search(pattern, reason)), _ELSE)
     return found.format(source=source, target=target)
+
+
+def advice_on_held(name: str, reason: str, database: str, target_database: str) -> str:
+    """What to do about a held table, or about a function, which is repaired with its database alone.
+
+    Args:
+        name: of the table, or of the function among lanes.
+        reason: why it is held.
+        database: its database at the source.
+        target_database: the same on the target.
+    """
+    table = None if is_function(name) else name
+    return advice_on(reason, for_shell(database, table), for_shell(target_database, table))

@@ -9,12 +9,11 @@ from typing import Literal
 from hive_replication.connect import Connection, Reachable
 from hive_replication.doctor import Finding, short_retention
 from hive_replication.errors import ReplicationError
-from hive_replication.health.advice import advice_on
+from hive_replication.health.advice import advice_on_held
 from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.replica.held_reasons import PASSED_REASON, RELEASED_REASON, UNDONE_REASON, joined_to
 from hive_replication.policy import Policy
-from hive_replication.statements import for_shell
 from hive_replication.units import count, duration
 
 _MOST_HELD = 20  # tables of a database with alarms of their own; more get one alarm together
@@ -139,5 +138,5 @@ def _held(one: Lag) -> Iterator[Alarm]:
         return
     for table, reason in held:
         source = f"{one.database}.{table}"
-        advice = advice_on(reason, for_shell(one.database, table), for_shell(one.target_database, table))
+        advice = advice_on_held(table, reason, one.database, one.target_database)
         yield Alarm("held table", source, f"{source} is held: {reason}", advice, one.database, table)

@@ -9,14 +9,13 @@ from typing import Literal
 from hive_replication.connect import Connection, Reachable
 from hive_replication.errors import OF_ONE_DATABASE, BadRequest, ReplicationError
 from hive_replication.failover import ReplicaRole, role_now
-from hive_replication.health.advice import advice_on
+from hive_replication.health.advice import advice_on_held
 from hive_replication.health.alarms import Alarm, conditions, of_servers
 from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record
 from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
-from hive_replication.statements import for_shell
 from hive_replication.storage.failures import plain
 
 Condition = Literal[
@@ -216,7 +215,7 @@ def held_status(state: ReplicaState, lag: Lag) -> Iterator[HeldStatus]:
     """The held tables of a replica, each with advice (pure)."""
     for one in held_tables(state):
         reason, known = plain(one.reason), one.history
-        advice = advice_on(reason, for_shell(lag.database, one.table), for_shell(lag.target_database, one.table))
+        advice = advice_on_held(one.table, reason, lag.database, lag.target_database)
         yield HeldStatus(one.table, one.after, known.evid, reason, advice, known.since, known.attempts, one.next_attempt)
 
 

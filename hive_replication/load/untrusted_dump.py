@@ -13,12 +13,11 @@ from hive_replication.events.described_objects import images
 from hive_replication.events.files import FileRef
 from hive_replication.events.partition_filters import partitions_of
 from hive_replication.events.transactions import CommitTransaction
-from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.plan.lanes import FUNCTION, WindowEvent
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Partition, Table
 from hive_replication.storage import paths
 
-_FUNCTION = re.compile(r"[A-Za-z0-9_]+")
 _NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -128,7 +127,7 @@ def validate_function_name(name: str, what: str) -> None:
     Raises:
         Refused: no metastore accepts it.
     """
-    if not _FUNCTION.fullmatch(name):
+    if not FUNCTION.fullmatch(name):
         raise Refused(f"the dump has the function {name!r} for {what}, which is none of Hive's: dump again")
 
 

@@ -33,7 +33,7 @@ class LaneIncarnations:
         undumped: whether a table that has to come whole, under one of these names, has no dump: what the target has of it stays.
 
     Attributes:
-        tables: by event id.
+        tables: by event id; those of functions, too.
         written: of the tables that a transaction wrote to, by event id and table.
         partitions: by event id and partition; of commits by event id and ``<table>/<partition>``.
     """
@@ -64,11 +64,11 @@ class LaneIncarnations:
         self._awaited = [self._names.of(name) for name in lane.names if mapping.table(name) in coming]
         for event in lane.events:
             self._follow(event)
-        for incarnation in self.all():
+        for incarnation in (*self.all(), *self.tables.values()):
             incarnation.dropped = incarnation.dropped or ended
 
     def all(self) -> Iterable[Incarnation]:
-        """All incarnations that an event is about, and those that the target waits for."""
+        """All incarnations of tables that an event is about, and those that the target waits for."""
         tables = (one for one in self.tables.values() if not r.is_function(one.names[0][0]))
         return (*tables, *self.written.values(), *self._awaited)
 
@@ -121,6 +121,9 @@ class LaneIncarnations:
                 return names.create(event.row.table, event.evid)
             case r.DropTable():
                 return names.drop(event.row.table, event.evid)
+            case r.CreateFunction() | r.DropFunction():
+                follows = names.create if isinstance(event.event, r.CreateFunction) else names.drop
+                return follows(event.names[0], event.evid)
             case r.AlterTable(rename=True) as change:
                 old, new = change.names
                 if renamed_into(change, self._mapping.source_database, self._includes):

@@ -12,6 +12,7 @@ from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
 from hive_replication.load.plan.event_traits import needs_transactions, of_no_type, of_no_view, renames, table_of
+from hive_replication.load.plan.function_events import GONE, plan_function
 from hive_replication.load.plan.handlers import tables
 from hive_replication.load.plan.handlers.by_event_type import handlers
 from hive_replication.load.plan.incarnations import Incarnation
@@ -148,7 +149,7 @@ class LanePlanner:
         name = event.event.names[0]
         what = f"{event.row.type} {name}"
         if isinstance(event.event, r.FunctionEvent):
-            self._plan_function(event, name, what)
+            plan_function(self._planning, event, self._incarnations.tables[event.evid].dropped, early=self._early)
             return
         if isinstance(event.event, tx.TransactionEvent):
             self._plan_transaction(event, event.event)
@@ -174,7 +175,7 @@ class LanePlanner:
             self._lacking(event, replica)
 
     def _plan_unreadable(self, event: WindowEvent) -> None:
-        """Nobody knows what an event did; it does not matter where its table is dropped in the window.
+        """Nobody knows what an event did; it does not matter where its table or function is dropped in the window.
 
         Raises:
             LaneStopped: it matters. One that may have been a rename always does: it names one of two tables only.
@@ -182,7 +183,8 @@ class LanePlanner:
         dropped = self._incarnations.tables[event.evid].dropped
         if not event.row.table or dropped is None or (event.row.type == "ALTER_TABLE" and not event.stays):
             raise LaneStopped(event.error)
-        self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", _GONE.format(dropped))
+        gone = GONE if r.is_function(event.row.table) else _GONE
+        self._planning.skip(event.evid, f"{event.row.type} {event.row.table}", gone.format(dropped))
 
     def _gated(self, event: WindowEvent, replica: Replica, incarnation: Incarnation) -> str:
         """Why an event of a table does not apply, or "".
@@ -226,13 +228,6 @@ class LanePlanner:
 
     def _why_skipped(self, table: Table) -> str:
         return why_skipped(table, metadata_only=self._settings.metadata_only, acid=self._settings.acid)
-
-    def _plan_function(self, event: WindowEvent, name: str, what: str) -> None:
-        if reason := gate.applied(event.evid, position=self._view.state.position(name)):
-            self._planning.skip(event.evid, what, reason)
-        else:
-            require_within(event)
-            handlers()[event.row.type](self._planning, event, Replica(name, present=False, state_id=0, found_as=""))
 
     def _plan_transaction(self, event: WindowEvent, ended: tx.TransactionEvent) -> None:
         """The end of a transaction: of each table that it wrote to it is due or not, and it ends where it is due at all."""

@@ -7,6 +7,7 @@ change of its properties touches no table and is carried out at the end of its s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,9 @@ from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.event_records import Notification
+
+#: Names of functions that a metastore accepts.
+FUNCTION = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,8 @@ def refused(event: WindowEvent, why: str) -> WindowEvent:
     row = event.row
     if r.is_function(row.table):
         row = replace(row, table=f"{row.table} (table)")  # a name that no function has
+    elif isinstance(event.event, r.FunctionEvent) and FUNCTION.fullmatch(event.event.function):
+        row = replace(row, table=event.names[0])  # by which its drop ends what was wrong with it
     if isinstance(event.event, r.DropTable):
         return WindowEvent(row, replace(event.event, table=row.table, before=None), ())
     if isinstance(event.event, tx.CommitTransaction) and event.written:

@@ -179,3 +179,10 @@ def test_nobody_is_told_to_drop_a_replica_that_its_metastore_does_not_show(
     if not down:
         _, (finding,) = _lags(connection)
         assert (finding.verdict, finding.side, finding.advice) == ("error", side, alarm.advice)
+
+
+def test_the_advice_on_a_function_repairs_its_database() -> None:
+    (held,) = held_status(LEVEL.quarantine("f()", 90, "somebody wrote something else"), WELL)
+    (alarm,) = conditions([replace(WELL, held=(("f()", "somebody wrote something else"),))], (), POLICY)
+    for advice in (alarm.advice, held.advice):
+        assert "hive-repl repair sales, which" in advice

@@ -151,3 +151,17 @@ def test_names_that_metastores_accept_become_directories() -> None:
     for name in ("", " ", "a\nb", "a\0", "\ud800"):
         with pytest.raises(Refused, match="none of Hive's"):
             validate_name(name, "a table")
+
+
+def test_the_drop_of_a_function_ends_what_was_wrong_with_it() -> None:
+    """What was refused of it was held under the type of its event, which no drop can name."""
+    made = window_event(
+        EventRecord(notification(first("hive4", "CREATE_FUNCTION")), (FileGroup("", (FileRef("file:///f.jar"),)),))
+    )
+    drop = window_event(EventRecord(replace(notification(first("hive4", "DROP_FUNCTION")), evid=9_000)))
+    assert made.event is not None
+    assert made.event.names == drop.names
+    (held,) = plans(checked(made))
+    assert (held.names, held.stop is not None) == (made.event.names, True)
+    (plan,) = plans(checked(made), checked(drop))
+    assert ([one.kind for one in plan.operations], plan.stop) == (["DropFunction"], None)
