@@ -220,11 +220,13 @@ class LanePlanner:
         table = table_of(event.event)
         reason = _NO_ACID if isinstance(event.event, tx.AllocateWriteIds) and not self._settings.acid else ""
         reason = reason or (self._why_skipped(table) if table else "") or self._view.state.why_left_out(replica.found_as)
+        if replica.present and incarnation.dropped == event.evid:
+            return ""
         if not (reason and replica.present) or replica.view or self._gated(event, replica, incarnation):
             return reason  # a view, which has no data, is of a materialized one, which the policy does not take any more
         if incarnation.dropped is None and replica.name not in self._settings.leaving:
             raise LaneStopped(f"{LEFT_OUT_REASON}{reason}", refused=True, table=replica.name)
-        return "" if incarnation.dropped == event.evid else reason
+        return reason
 
     def _why_skipped(self, table: Table) -> str:
         return why_skipped(table, metadata_only=self._settings.metadata_only, acid=self._settings.acid)
