@@ -12,6 +12,7 @@ from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.foreign_key_lanes import foreign_key_lanes
 from hive_replication.load.kept_with_rebuilt import KeptWithRebuilt
 from hive_replication.load.missing_directories import without_missing
+from hive_replication.load.moved_files import following
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.functions import differing_copies, given_up_functions
 from hive_replication.load.operations.left_open import end_left
@@ -250,9 +251,9 @@ def _without(session: Session, lane: LanePlan, gone: list[MissingFiles]) -> Lane
         reason = f"superseded: its files are gone, and event {later} drops, replaces or moves the object away"
         session.skipped.append(Skipped(evid, object_name(session.database, table, name), reason))
     if not superseded:
-        return None
+        return following(session, lane, {(one.evid, name): (source_table, name) for one, name in gone})
     kept = tuple(filter(None, (one.without(superseded) for one in lane.operations)))
-    return LanePlan(lane.names, lane.base, kept, lane.stop)
+    return replace(lane, operations=kept)
 
 
 def _other_history(session: Session, *, repair: bool) -> bool:

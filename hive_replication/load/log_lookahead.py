@@ -11,7 +11,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.decoders_by_event_type import UnreadableMessage, decode
 from hive_replication.events.events_of_policy import notifications
 from hive_replication.events.unpack import MOST_BYTES
-from hive_replication.load.plan.superseded import TYPES, Ending, ending, superseding
+from hive_replication.load.plan.superseded import TYPES, Ending, Move, ending, moves_after, superseding
 from hive_replication.logs import about
 from hive_replication.metastore.client import Metastore
 
@@ -34,6 +34,10 @@ class LogLookahead:
     def superseded(self, table: str, partition: str, evid: int) -> int | None:
         """See :class:`hive_replication.load.plan.superseded.Lookahead`."""
         return superseding((one for one in self._endings if one.evid > evid), table, partition)
+
+    def moves(self, table: str, partition: str, evid: int) -> tuple[Move, ...]:
+        """See :class:`hive_replication.load.plan.superseded.Lookahead`."""
+        return moves_after((one for one in self._endings if one.evid > evid), table, partition)
 
     @cached_property
     def _endings(self) -> tuple[Ending, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
 
@@ -12,6 +12,7 @@ from hive_replication.events import event_records as r
 from hive_replication.events.partition_filters import partitions_of
 from hive_replication.load.apply.lane_run import MissingFiles
 from hive_replication.load.apply.renames import mended
+from hive_replication.load.moved_files import following
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.conflict_resolutions import adopted_at
 from hive_replication.load.operations.transactions import object_of, why_unable
@@ -184,12 +185,12 @@ class _Planner:
         found = {key: self.session.lookahead.superseded(*asked[key], key[0]) for key in asked.keys() - self.gone.keys()}
         superseded = {key: later for key, later in found.items() if later is not None}
         if not superseded:
-            return None
+            return following(self.session, plan, asked)
         self.gone |= superseded
         again, skipped = self.plan(lane)
         known = set(self.session.skipped)
         self.session.skipped.extend(one for one in dict.fromkeys(skipped) if one not in known)
-        return again
+        return replace(again, moves=plan.moves)
 
 
 def _left(session: Session, plan: LanePlan, only: str | None, ended: int | None) -> bool:

@@ -405,6 +405,26 @@ def test_exchanged_partition_supersedes_the_insert_before(replicated: Warehouse)
     replicated.assert_equal()
 
 
+def test_a_file_of_several_blocks_is_found_after_the_rename_of_its_table(replicated: Warehouse) -> None:
+    """Hive copies it to cmroot first, with the default size of blocks: that copy has another checksum."""
+    source = replicated.connection.source
+    replicated.sql("CREATE TABLE tmp (a STRING)")
+    replicated.replicate()
+    start = replicated.applied()
+    database = source.metastore.database(replicated.database)
+    assert database is not None
+    beside = f"{str(database.locationUri).rstrip('/')}.beside/rows"
+    source.storage.create(beside, iter([b"row\n" * (3 << 18)]), block_size=1 << 20)
+    replicated.sql(f"LOAD DATA INPATH '{beside}' INTO TABLE tmp")
+    dump = replicated.dump(start)
+    replicated.sql("ALTER TABLE tmp RENAME TO renamed")
+    report = replicated.load(dump.directory, source=source.metastore)
+    assert report.held == ()
+    assert [(one.origin, one.proof.recorded) for one in report.copies] == [("source", True)]
+    assert replicated.load(replicated.dump(dump.last_evid).directory, source=source.metastore).held == ()
+    replicated.assert_equal()
+
+
 def _drop_source_database(warehouse: Warehouse) -> None:
     """Hive drops no database that is a source of replication: the mark goes first."""
     metastore = warehouse.connection.source.metastore

@@ -24,7 +24,7 @@ from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
 from hive_replication.load.apply.lane_recorder import lane_record
-from hive_replication.load.apply.lane_run import LaneRun, MissingFiles
+from hive_replication.load.apply.lane_run import LaneRun, MissingFiles, where_they_are
 from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.running_sums import Tally
 from hive_replication.load.journal.journal import JournalWriter
@@ -41,7 +41,8 @@ from hive_replication.storage import TooLarge
 
 _LOG = logging.getLogger(__name__)
 
-#: Plans a lane again without the files that a later event supersedes; None if nothing supersedes them.
+#: Plans a lane again without the files that a later event supersedes, and with new places of those that a later one moves; None
+#: if there is none.
 Replan = Callable[[LanePlan, list[MissingFiles]], LanePlan | None]
 
 
@@ -136,7 +137,7 @@ class Executor:
     def _place(self, lane: LanePlan) -> LaneRun:
         try:
             with self._slots:
-                placed = self._placer.place(lane)
+                placed = where_they_are(self._placer.place(lane))
                 self._access.prepare(placed)
             self._tally.found_changed(placed.changed)
             return LaneRun(lane, placed, lane.stop)
@@ -154,13 +155,13 @@ class Executor:
         return self._restart(replace(run.lane, operations=run.lane.uncollapsed, uncollapsed=()))
 
     def _without_missing(self, run: LaneRun, replan: Replan) -> LaneRun:
-        """The lane without the files that cannot be found, as long as later events supersede them."""
+        """The lane without the files that cannot be found, as long as later events supersede or move them."""
         added = set[tuple[str, str]]()
         while run.missing:
             lane = replan(run.lane, run.missing)
             if lane is None:
                 break
-            self._log(run, "planned again without files that later events supersede")
+            self._log(run, "planned again as later events supersede or move its files")
             added |= run.added
             run = self._restart(without_added(lane, added))
         return run

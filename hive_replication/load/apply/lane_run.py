@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from threading import Lock
 
@@ -95,3 +95,12 @@ class LaneRun:
         passed = [evid for operation in operations for evid in operation.evids if evid < first_evid]
         after = max([self.lane.base, *passed])
         return Held(self.lane.names, after, stop.evid, stop.reason, stop.refused, table=stop.table)
+
+
+def where_they_are(placed: LanePlacement) -> LanePlacement:
+    """The same with files read where renames at the source have moved them since."""
+    lane = placed.lane
+    if lane.moves:
+        now = (lane.file_now(task.file, lane.operations[number].evid, key) for (number, key), task in placed.tasks)
+        placed.tasks = [(key, replace(task, file=file)) for (key, task), file in zip(placed.tasks, now, strict=True)]
+    return placed

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from hive_replication.events.files import FileRef
 from hive_replication.load.operations.kinds import AlterDatabase, CreateDatabase, DropDatabase, Operation
+from hive_replication.load.plan.superseded import Move
 from hive_replication.load.report import Skipped
+from hive_replication.storage import paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class LanePlan:
         stop: where the lane has to be held, or None.
         uncollapsed: where ``operations`` are collapsed, the same one event at a time, in order; else ().
         coming: names, at its end, of tables that were taken into the policy: they come whole, after the window's events.
+        moves: how the source has moved files since that could not be found, by event and content.
     """
 
     names: tuple[str, ...]
@@ -46,6 +50,14 @@ class LanePlan:
     stop: Stop | None = None
     uncollapsed: tuple[Operation, ...] = ()
     coming: tuple[str, ...] = ()
+    moves: Mapping[tuple[int, str], tuple[Move, ...]] = field(default_factory=dict[tuple[int, str], tuple[Move, ...]])
+
+    def file_now(self, file: FileRef, evid: int, key: str) -> FileRef:
+        """A file where it lies since the renames; one of which no checksum was recorded stays: nothing tells it from another."""
+        uri = file.uri
+        for before, after in self.moves.get((evid, key), ()) if file.checksum else ():
+            uri = paths.moved(uri, before, after)
+        return file if uri == file.uri else replace(file, uri=uri)
 
 
 @dataclass(frozen=True, slots=True)

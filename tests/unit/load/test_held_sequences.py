@@ -14,7 +14,7 @@ from hive_replication.dump.format.record_types import GONE, DumpHeader, EventRec
 from hive_replication.load import newly_included_tables, parts_of_window
 from hive_replication.load.operations.kinds import DropTable
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan, Stop
-from hive_replication.load.plan.superseded import ending, superseding
+from hive_replication.load.plan.superseded import Move, ending, moves_after, superseding
 from hive_replication.load.replica.held_reasons import UNDONE_REASON
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.load.report import Held
@@ -113,6 +113,10 @@ class Lookahead:
     def superseded(self, table: str, partition: str, evid: int) -> int | None:
         ends = (found for event in self._source.events if event.evid > evid and (found := ending(event)))
         return superseding(ends, table, partition)
+
+    def moves(self, table: str, partition: str, evid: int) -> tuple[Move, ...]:
+        ends = (found for event in self._source.events if event.evid > evid and (found := ending(event)))
+        return moves_after(ends, table, partition)
 
 
 @dataclass

@@ -92,6 +92,12 @@ def test_the_log_is_read_once_and_only_names_are_kept() -> None:
     assert [(one.evid, one.table) for one in lookahead._endings] == [(5, NAMES[2])]
 
 
+def test_renames_move_directories() -> None:
+    found = log(CREATE, RENAME)
+    moves = LogLookahead(found, "db", 0).moves(NAMES[0], "", 1)  # type: ignore[arg-type]
+    assert moves == ((f"{model.ROOT}/{NAMES[0]}", f"{model.ROOT}/{NAMES[2]}"),)
+
+
 def test_partitions_end_with_their_drop() -> None:
     rows = [
         NotificationEvent(

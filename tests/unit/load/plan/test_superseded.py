@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events import event_records as r
-from hive_replication.load.plan.superseded import ending, superseding, why_archived
+from hive_replication.load.plan.superseded import Move, ending, moves_after, superseding, why_archived
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
 TABLE = Table(tableName="t", dbName="db", sd=StorageDescriptor(location="l"), partitionKeys=[])
@@ -62,6 +62,33 @@ def test_what_supersedes_a_partition(events: list[r.Event], found: int | None) -
     assert superseding(filter(None, map(ending, events)), "t", "p=1") == found
 
 
+def at(evid: int, old: str, new: str, table: str = "t") -> r.Event:
+    """A partition is renamed, and its directory with it."""
+    parts = (Partition(sd=StorageDescriptor(location=f"{table}/{name}")) for name in (old, new))
+    changes = (r.ChangedPartition(old, new, *parts),)
+    return r.AlterPartition(evid, 0, "ALTER_PARTITION", "db", table, TABLE, changes, truncate=False)
+
+
+def to(evid: int, old: str, new: str) -> r.Event:
+    """A table is renamed, and its directory with it."""
+    sides = (Table(tableName=name, dbName="db", sd=StorageDescriptor(location=name), partitionKeys=[]) for name in (old, new))
+    return r.AlterTable(evid, 0, "ALTER_TABLE", "db", old, *sides, truncate=False)
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ([to(5, "t", "u"), at(6, "p=1", "p=9", "u")], (("t", "u"), ("u/p=1", "u/p=9"))),
+        ([at(5, "p=2", "p=9"), to(6, "u", "v")], ()),
+        ([to(5, "t", "u"), to(6, "u", "t")], (("t", "u"), ("u", "t"))),
+        ([rename(5, "t", "u")], ()),  # an external one stays where it is
+        ([at(5, "p=1", "p=9"), drop(6, "p=9"), add(7, "p=9"), to(8, "t", "u")], (("t/p=1", "t/p=9"),)),
+    ],
+)
+def test_where_renames_move_a_partition(events: list[r.Event], found: tuple[Move, ...]) -> None:
+    assert moves_after(filter(None, map(ending, events)), "t", "p=1") == found
+
+
 class Log:
     """The events after one."""
 
@@ -70,6 +97,9 @@ class Log:
 
     def superseded(self, table: str, partition: str, evid: int) -> int | None:
         return superseding((one for one in self.endings if one.evid > evid), table, partition)
+
+    def moves(self, table: str, partition: str, evid: int) -> tuple[Move, ...]:
+        return moves_after((one for one in self.endings if one.evid > evid), table, partition)
 
 
 def archived(evid: int, *names: str, new: str = "") -> r.Event:
