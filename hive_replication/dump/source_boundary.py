@@ -37,13 +37,20 @@ class SourceBoundary:
         data: of tables, partitions, and what they and functions name.
         deleted: of deleted files: cmroot.
         beside: the database's directory, on whose store paths without a scheme lie; "" where it is not known.
-        directories: the database's own of external and of managed tables, without those of a policy that reads no data.
+        homes: asks for the database's own directories in the source's warehouses, of external and of managed tables.
+        named: those that the database itself names, without those of a policy that reads no data.
     """
 
     data: Boundary
     deleted: Boundary
     beside: str = ""
-    directories: tuple[str, ...] = ()
+    homes: Callable[[], tuple[str, ...]] = tuple
+    named: tuple[str, ...] = ()
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The database's own of external and of managed tables, without those of a policy that reads no data."""
+        return tuple(dict.fromkeys((*self.named, *self.homes())))
 
     def why_outside(self, thing: Table | Partition | Function) -> str:
         """Why an object may not be read, or "" where it may."""
@@ -97,9 +104,13 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
         return SourceBoundary(EVERYWHERE, EVERYWHERE, beside)
 
     @cache
+    def homes() -> tuple[str, ...]:
+        return tuple(one if name == "default" else f"{one}/{name}.db" for one in _set(setting, beside, _WAREHOUSES))
+
+    @cache
     def further() -> tuple[str, ...]:
-        names = dict.fromkeys((name, *policy.databases))
-        return tuple(f"{one}/{other}.db" for one in _set(setting, beside, _WAREHOUSES) for other in names if other != "default")
+        others = [other for other in policy.databases if other not in (name, "default")]
+        return (*homes(), *(f"{one}/{other}.db" for one in _set(setting, beside, _WAREHOUSES) for other in others))
 
     @cache
     def cm_roots() -> tuple[str, ...]:
@@ -107,11 +118,11 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
 
     paths_of_policy = tuple(qualified(one, beside) for one in policy.source.paths)
     replica = locations[0] if locations and _has_our_state(database) else ""
-    shared = locations if name == "default" else ()
+    shared = (*locations, *homes()) if name == "default" else ()
     own = tuple(one for one in locations if not _why_not_own(name, one, setting))
     data = Boundary("source.paths", (*own, *paths_of_policy), further, shared, replica)
     deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
-    return SourceBoundary(data, deleted, beside, tuple(dict.fromkeys(locations)))
+    return SourceBoundary(data, deleted, beside, homes, locations)
 
 
 def _locations(database: Database | None) -> tuple[str, ...]:

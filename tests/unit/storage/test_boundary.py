@@ -176,6 +176,20 @@ def test_the_default_database_does_not_hold_the_other_ones() -> None:
     assert boundary.why_outside(table(f"{WAREHOUSE}/hr.db/salaries")) != ""
 
 
+@pytest.mark.parametrize("location", [WAREHOUSE, "hdfs://src:8020/external", "hdfs://src:8020/external/"])
+def test_the_default_database_has_both_warehouses_whichever_it_names(location: str) -> None:
+    """Hive 4 puts its managed tables in the one and its external ones in the other; one kind was held for good."""
+    boundary = source(name="default", location=location)
+    for warehouse in (WAREHOUSE, "hdfs://src:8020/external"):
+        assert boundary.why_outside(table(f"{warehouse}/t")) == ""
+        assert "source.paths" in boundary.why_outside(table(f"{warehouse}/hr.db/t"))
+    assert set(boundary.directories) == {location.rstrip("/"), WAREHOUSE, "hdfs://src:8020/external"}
+
+
+def test_encryption_zones_are_looked_for_in_both_directories_of_a_database() -> None:
+    assert source().directories == (DB, "hdfs://src:8020/external/sales.db")
+
+
 @pytest.mark.parametrize(
     ("location", "secret"),
     [
