@@ -56,7 +56,9 @@ class EventFiles:
         found = [tuple(self._groups(event)) for event in events]
         listed = iter(self._listed([one for groups in found for one in groups if isinstance(one, Lookup)]))
         filled = [tuple(next(listed) if isinstance(one, Lookup) else one for one in groups) for groups in found]
-        brought = without_later_files([event.event for event in events], filled)
+        later = self._locations.later(events[-1].evid) if any(one.listed for groups in filled for one in groups) else []
+        known = [*(event.event for event in events), *later]
+        brought = without_later_files(known, [*filled, *((),) * len(later)])[: len(events)]
         return [tuple(map(_with_named, *pair)) for pair in zip(found, brought, strict=True)]
 
     def _groups(self, found: LogEvent) -> Iterable[FileGroup | Lookup]:
@@ -123,6 +125,8 @@ class EventFiles:
         """The present content of the objects' directories; nothing for a dropped object: a later event drops it."""
         found: dict[Lookup, tuple[FileRef, ...]] = {}
         pending = self._locations.find(lookups)
+        if any(location.location is not None for location in pending.values()):
+            self._locations.read_ahead()
         while pending := {lookup: location for lookup, location in pending.items() if location.location is not None}:
             files, now = self._files(pending), self._locations.find(pending)
             found |= {lookup: files[lookup] for lookup in pending if now[lookup] == pending[lookup]}

@@ -87,6 +87,8 @@ class PresentLocations:
     ) -> None:
         self._metastore, self.database, self._until, self._most = metastore, database, after, most
         self._events: deque[LogEvent] = deque()
+        self._emptied: deque[r.Insert] = deque()
+        self._decoded = after
         self._filter_of = filter_of
         self._guard = RLock()
 
@@ -102,10 +104,13 @@ class PresentLocations:
                 while self._events and self._events[0].evid <= event.eventId:
                     ahead = self._events.popleft()
                     known[ahead.evid] = ahead
+                while self._emptied and self._emptied[0].evid <= event.eventId:
+                    self._emptied.popleft()
                 row = row_of(self._metastore, event, self._most, self.database)
                 found.append(known.get(event.eventId) or LogEvent(row, self._filter_of))
             self._events.extendleft(reversed([event for event in found if self._may_move(event)]))
-            self._until = max(self._until, found[-1].evid if found else 0)
+            self._decoded = found[-1].evid if found else self._decoded
+            self._until = max(self._until, self._decoded)
         return found
 
     def find(self, lookups: Iterable[Lookup]) -> dict[Lookup, Location]:
@@ -120,6 +125,17 @@ class PresentLocations:
                 if end <= self._until or self._all_there(found):
                     return found
                 self._read_on(min(end, self._until + _NEAR))
+
+    def read_ahead(self) -> None:
+        """Reads the log on, but no further than to events near those of the dump: each window would read all the rest of it."""
+        with self._guard:
+            self._read_on(min(self._metastore.current_event_id(), self._decoded + _NEAR))
+
+    def later(self, evid: int) -> list[r.Event]:
+        """What is known of the log after an event, in order: renames, drops, and what empties or overwrites objects."""
+        with self._guard:
+            emptied = (event for event in self._emptied if event.evid > evid)
+            return sorted((*self._after(evid), *emptied), key=lambda event: event.evid)
 
     def find_table(self, table: str, evid: int, seen: Table | None = None) -> Location:
         """The present location of a table that had this name after an event.
@@ -166,13 +182,33 @@ class PresentLocations:
     def _read_on(self, end: int) -> None:
         if end > self._until:
             rows = notifications(self._metastore, self._until, end, self._most, self.database)
-            ahead = filter(self._may_move, (LogEvent(row, self._filter_of) for row in rows))
-            self._events.extend(event for event in ahead if _moves(event.event))
+            for event in (LogEvent(row, self._filter_of) for row in rows):
+                if self._may_move(event) and _moves(event.event):
+                    self._events.append(event)
+                elif event.row.database == self.database and event.row.type in _EMPTYING:
+                    self._emptied.extend(_emptied(event.event))
             self._until = end
 
     def _may_move(self, event: LogEvent) -> bool:
         """Whether an event is of a type that moves objects or ends them; its message is not decoded."""
         return event.row.database == self.database and event.row.type in _TYPES
+
+
+def _emptied(event: r.Event | None) -> Iterator[r.Insert]:
+    """What an event empties or overwrites, each as an INSERT OVERWRITE without its table and files, of which a log has many."""
+    match event:
+        case r.Insert(replace=True):
+            names = [event.partition_name]
+        case r.AlterTable(truncate=True):
+            names = [""]
+        case r.AlterPartition(truncate=True):
+            names = [change.after_name for change in event.changes]
+        case _:
+            return
+    for name in names:
+        yield r.Insert(
+            event.evid, event.time, "INSERT", event.database, event.table, _NOTHING, None, name, replace=True, files=()
+        )
 
 
 def _moves(event: r.Event | None) -> bool:
@@ -198,6 +234,8 @@ def _moved(event: LogEvent) -> tuple[str, ...]:
 
 
 _TYPES = frozenset({"ALTER_TABLE", "DROP_TABLE", "ALTER_PARTITION", "DROP_PARTITION"})
+_EMPTYING = frozenset({"ALTER_TABLE", "ALTER_PARTITION", "ALTER_PARTITIONS", "INSERT"})
+_NOTHING = Table()
 
 
 def followed(events: Iterable[r.Event], location: str | None, table: str, partition: str) -> Location:

@@ -78,6 +78,25 @@ def test_two_windows(
     assert target.state() == source.state()
 
 
+@pytest.mark.parametrize("emptying", ["overwrite", "truncate"])
+def test_what_is_listed_later_is_not_added_to_what_was_inserted_before(emptying: str) -> None:
+    """Each event has a window of its own, dumped after all of them: rows of before an INSERT OVERWRITE stood beside its own."""
+    source = model.Source(unique=True)
+    for action in (("create", 0, 0, 1), ("insert", 0, 0, 0), ("insert", 0, 0, 0)):
+        source.act(*action)
+    begin = source.evid
+    target = Target.replica(source, lambda: begin)
+    for action in (("alter many", 0, 0, 0), ("insert", 0, 0, 0), (emptying, 0, 0, 0)):
+        source.act(*action)
+    for after in range(begin, source.evid):
+        draft = Draft()
+        dump_events(moving_source(source, [], []), Scope("db"), after, after + 1, 0, draft, Silent())
+        events = [window_event(record) for record in draft.events]
+        for operation in planned(events, target, ReplicaState("uuid/db", after)):
+            target.apply(operation)
+        assert target.state() == source.past[after + 1]
+
+
 class Killed(Draft):
     """A dump whose writer is killed after an event."""
 
