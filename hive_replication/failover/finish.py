@@ -24,7 +24,7 @@ from hive_replication.load.replica.failover_marks import (
     with_marks,
 )
 from hive_replication.load.replica.open_writers import writers
-from hive_replication.load.replica.state import SOURCE_FOR, ReplicaState, is_state, replica_state
+from hive_replication.load.replica.state import DUMPING, SOURCE_FOR, ReplicaState, is_state, replica_state
 from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.lock import MetastoreLock
 
@@ -132,7 +132,7 @@ def opened(parameters: dict[str, str], state: ReplicaState, policy: str, evid: i
         behind={name: at for name, at in state.at.items() if at < applied},
         message_hash=state.applied_hash,
     )
-    counters = {key: value for key, value in parameters.items() if key.startswith("repl.metrics.")}
+    counters = {key: value for key, value in parameters.items() if key.startswith(("repl.metrics.", DUMPING))}
     own = {key: value for key, value in parameters.items() if not is_state(key)}
     source_for = parameters.get(SOURCE_FOR) or policy
     made = read_only({**own, **counters, SOURCE_FOR: source_for, WAS_REPLICA: str(until)}, "")

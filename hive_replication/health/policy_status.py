@@ -14,6 +14,7 @@ from hive_replication.health.alarms import Alarm, conditions, of_servers
 from hive_replication.health.kept_records import KeptRecords
 from hive_replication.lag import Lag, lags_reachable
 from hive_replication.load.records import Record
+from hive_replication.load.replica.ownership import why_incompatible
 from hive_replication.load.replica.repl_status import held_tables
 from hive_replication.load.replica.state import SOURCE, ReplicaState, replica_state
 from hive_replication.storage.failures import plain
@@ -135,9 +136,10 @@ def policy_status(connection: Connection, reach: Reachable, database: str | None
 
 def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptRecords) -> DatabaseStatus:
     policy, target = connection.source.policy, connection.target
-    state, unreadable = ReplicaState(), ""
+    state, unreadable, marked = ReplicaState(), "", ""
     try:
-        state = state if reach.target else replica_state(target.metastore.database(lag.target_database))
+        found = None if reach.target else target.metastore.database(lag.target_database)
+        state, marked = replica_state(found), why_incompatible(found)
     except OF_ONE_DATABASE as error:  # the others are shown all the same
         unreadable = str(error)
     condition = condition_of(state, lag, policy.lag_target_seconds, known=not (reach.target or unreadable))
@@ -147,7 +149,7 @@ def _database(connection: Connection, reach: Reachable, lag: Lag, kept: KeptReco
         lag.target_database,
         condition,
         lag,
-        unreadable or lag.cure or _advice(condition, lag),
+        unreadable or marked or lag.cure or _advice(condition, lag),
         tuple(held_status(state, lag)),
         state.paused,
         state.undone,

@@ -11,11 +11,8 @@ from collections.abc import Mapping, Sequence
 from hive_replication.errors import Refused
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.failover_marks import failover_marks
-from hive_replication.load.replica.state import SOURCE, ReplicaState, origins
+from hive_replication.load.replica.state import INCOMPATIBLE, SOURCE, ReplicaState, origins
 from hive_replication.metastore.types import Database
-
-#: Parameter of a target database that operators and tools of Hive set.
-INCOMPATIBLE = "repl.incompatible"
 
 
 def lineage(parameters: Mapping[str, str] | None, source: str) -> tuple[str, ...]:
@@ -76,11 +73,18 @@ def refuse_incompatible(found: Database | None) -> None:
     Raises:
         Refused: it is; Hive's REPL LOAD refuses it, too (error 40018).
     """
-    if found and ((found.parameters or {}).get(INCOMPATIBLE) or "").lower() == "true":
-        raise Refused(
-            f"the target database {found.name!r} has {INCOMPATIBLE}=true: it was changed so that replication cannot go on from "
-            "what it holds; drop it and load a bootstrap, or remove that parameter if it is still a replica"
-        )
+    if why := why_incompatible(found):
+        raise Refused(why)
+
+
+def why_incompatible(found: Database | None) -> str:
+    """Why nothing is loaded into a target database that is marked as incompatible, and the way out; "" where it is not marked."""
+    if found is None or ((found.parameters or {}).get(INCOMPATIBLE) or "").lower() != "true":
+        return ""
+    return (
+        f"the target database {found.name!r} has {INCOMPATIBLE}=true: it was changed so that replication cannot go on from "
+        "what it holds; drop it and load a bootstrap, or remove that parameter if it is still a replica"
+    )
 
 
 def refuse_failed_over(state: ReplicaState, database: str, source: Database | None = None, own: str = "") -> None:

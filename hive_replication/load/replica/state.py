@@ -53,7 +53,11 @@ _LEFT = PREFIX + "left."
 LEFT_MARK = PREFIX + "excluded"
 #: Operators set it while loads run, so a load never changes it.
 PAUSED = PREFIX + "paused"
-_KEPT = (SOURCE_FOR, PAUSED)
+#: Operators and Hive set it: what the database holds is no base for loads, until somebody removes it.
+INCOMPATIBLE = "repl.incompatible"
+#: Hive has one while it dumps the database, which then is not renamed or dropped.
+DUMPING = "bootstrap.dump.state."
+_KEPT = (SOURCE_FOR, PAUSED, INCOMPATIBLE)
 #: Metastores keep at most 4,000 characters of a database parameter.
 _REASON_LIMIT = 1_000
 _SCOPE_PART = 3_000
@@ -271,7 +275,7 @@ def _origins_text(found: Sequence[str]) -> str:
 
 def is_state(key: str) -> bool:
     """Whether a parameter is replication state, which never travels from source to target."""
-    return key.startswith((PREFIX, "repl.", "hive.repl.", "bootstrap.dump.state."))
+    return key.startswith((PREFIX, "repl.", "hive.repl.", DUMPING))
 
 
 def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaState) -> dict[str, str]:
@@ -281,7 +285,7 @@ def with_state(database_parameters: Mapping[str, str] | None, state: ReplicaStat
 
 
 def _is_kept(key: str) -> bool:
-    return key in _KEPT or is_kept(key)
+    return key in _KEPT or key.startswith(DUMPING) or is_kept(key)
 
 
 def database_with_state(database: Database, state: ReplicaState, image: Database | None = None) -> Database:

@@ -186,3 +186,24 @@ def test_the_advice_on_a_function_repairs_its_database() -> None:
     (alarm,) = conditions([replace(WELL, held=(("f()", "somebody wrote something else"),))], (), POLICY)
     for advice in (alarm.advice, held.advice):
         assert "hive-repl repair sales, which" in advice
+
+
+def test_what_to_do_about_a_replica_that_is_marked_as_incompatible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its source is quiet, so that no load says it."""
+    home = Database("sales", parameters={**ReplicaState("u/sales", 100).parameters(), "repl.incompatible": "true"})
+    log = SimpleNamespace(
+        current_event_id=lambda: 100,
+        events=lambda *_, **__: iter(()),
+        database=lambda name: Database(name, parameters={}),
+        config_value=lambda _, default: default,
+    )
+    monkeypatch.setattr("hive_replication.lag.reader.history_gap", lambda *_: None)
+    connection: Any = SimpleNamespace(
+        source=SimpleNamespace(metastore=log, policy=POLICY, identity="u", storage=SimpleNamespace(threads=None)),
+        target=SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=POLICY, identity="t"),
+        store=SimpleNamespace(storage=Storage(()), root="hdfs://target:8020/dumps"),
+        patterns=PatternMatches(),
+    )
+    (status,) = policy_status(connection, Reachable()).databases
+    assert status.advice.startswith("the target database 'sales' has repl.incompatible=true")
+    assert status.condition == "up to date"

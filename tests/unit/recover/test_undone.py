@@ -12,6 +12,7 @@ import pytest
 from hive_replication.errors import Refused, Unreachable
 from hive_replication.load import bootstrap, source_history
 from hive_replication.load.operations.transactions import policy_of
+from hive_replication.load.replica.advance_idle import advance
 from hive_replication.load.replica.state import ReplicaState, database_with_state
 from hive_replication.metastore.types import Database
 from hive_replication.recover import UNFINISHED, Gap, dump_recovery, find_gap
@@ -91,6 +92,19 @@ def test_a_database_that_was_undone_is_not_recovered(monkeypatch: pytest.MonkeyP
     nowhere: Any = None
     with pytest.raises(Refused, match="was undone to event 40 by request and loads nothing later: hive-repl undo db --release"):
         dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
+
+
+def test_a_database_that_is_marked_as_incompatible_is_not_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is compared, since its load would be refused; nor is it advanced while its source is quiet."""
+    for name in ("hive_replication.recover.command", "hive_replication.load.replica.advance_idle"):
+        for lock in ("MetastoreLock", "parameter_lock"):
+            monkeypatch.setattr(import_module(name), lock, lambda *_: nullcontext())
+    home = database_with_state(Database("db", parameters={"repl.incompatible": "true"}), ReplicaState(SOURCE, 40))
+    both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=SimpleNamespace(target_of=str))
+    nowhere: Any = None
+    with pytest.raises(Refused, match=r"'db' has repl\.incompatible=true"):
+        dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
+    assert not advance(both, "db", 40, 50, 0, "")
 
 
 def test_an_undone_table_that_a_recovery_passed_over_is_a_gap_once_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:

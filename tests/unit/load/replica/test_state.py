@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_replication.load.replica.held_retries import Quarantine
-from hive_replication.load.replica.state import ReplicaState, is_ours, is_state, object_id, replica_state, with_state
+from hive_replication.load.replica.state import (
+    ReplicaState,
+    database_with_state,
+    is_ours,
+    is_state,
+    object_id,
+    replica_state,
+    with_state,
+)
 from hive_replication.metastore.types import Database, Partition, Table
 
 names = st.from_regex(r"[a-z0-9_]{1,8}", fullmatch=True)
@@ -34,6 +42,16 @@ def test_a_state_comes_back_beside_other_parameters(state: ReplicaState, others:
     assert others.items() <= parameters.items()
     assert with_state(parameters, ReplicaState()) == others
     assert parameters["repl.last.id"] == str(min([state.applied or 0, *filter(None, state.at.values())]))
+
+
+def test_the_marks_of_others_outlast_every_write_of_the_state() -> None:
+    """That nothing may be loaded any more, until somebody removes it, and that Hive dumps the database."""
+    marks = {"repl.incompatible": "true", "bootstrap.dump.state.7f": "ACTIVE", "readonly": "true"}
+    parameters = with_state({**marks, "repl.last.id": "3", "hive.repl.ckpt.key": "x"}, ReplicaState())
+    assert parameters == marks
+    image = Database("db", parameters={"comment": "new", "repl.incompatible": "false", "bootstrap.dump.state.1": "ACTIVE"})
+    made = database_with_state(Database("db", parameters=parameters), ReplicaState(), image)
+    assert made.parameters == {"comment": "new", **marks}
 
 
 def test_origins_that_hold_a_comma() -> None:
