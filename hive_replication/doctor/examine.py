@@ -20,7 +20,7 @@ from hive_replication.doctor.quotas import quotas
 from hive_replication.doctor.roots import any_down, roots
 from hive_replication.doctor.settings import source_settings, target_settings
 from hive_replication.doctor.snapshots import snapshots
-from hive_replication.doctor.versions import version_findings
+from hive_replication.doctor.versions import pair_findings, version_findings
 from hive_replication.doctor.webhdfs import webhdfs
 from hive_replication.doctor.writable import CLOCK, named_directories, writable
 from hive_replication.dump.source import SOURCE_FOR
@@ -209,6 +209,8 @@ def _target(connection: Connection, *, storage: bool, source: bool) -> Iterator[
     """What a target that answers says; ``storage`` and ``source`` are whether these do, too."""
     target = connection.target
     yield from target_settings(target.metastore.config_value, target.metastore.features.major)
+    if source:
+        yield from pair_findings(connection.source.metastore.features, target.metastore.features)
     yield _lock(target.metastore)
     acid = source and connection.source.acid
     if acid:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hive_replication.doctor.finding import Finding, error, warning
+from hive_replication.metastore.dialect import Features
 
 NEWEST = (4, 2)
 _CHECK = "version"
@@ -38,6 +39,16 @@ def version_findings(side: str, version: str) -> Iterator[Finding]:
         yield warning(
             side, _CHECK, f"Hive {version} is newer than {'.'.join(map(str, NEWEST))}, the last that is known", _UNTRIED
         )
+
+
+def pair_findings(source: Features, target: Features) -> Iterator[Finding]:
+    """What the order of both versions means: each is replicated to the same one and to later ones."""
+    if source.later_than(target):
+        found = f"Hive {target.version} is older than the source's {source.version}"
+        yield warning("target", _CHECK, found, f"to an older version nothing was tried: {_UNTRIED}")
+    elif target.later_than(source):
+        found = f"Hive {target.version} is later than the source's {source.version}: a failback would lead to an older one"
+        yield warning("target", _CHECK, found, "upgrade the source before a failover, or stay with the target after it")
 
 
 _UNTRIED = "replicate one database and compare it (hive-repl verify) before you rely on it"

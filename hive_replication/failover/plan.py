@@ -129,6 +129,7 @@ def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
             sides.require_closable()
         except Refused as error:
             yield str(error)
+        yield from _older(sides)
     if lag.without_data:
         yield "the replica has no data (metadata_only): it cannot take the place of its source"
     if lag.gap:
@@ -140,4 +141,16 @@ def _problems(sides: Sides, lag: Lag) -> Iterator[str]:
         yield (
             "change management is off on the target's metastore (hive.repl.cm.enabled): once it is the source, deleted files are "
             "not kept for its replicas"
+        )
+
+
+def _older(sides: Sides) -> Iterator[str]:
+    """That the way back leads to a version to which none is replicated."""
+    if not sides.answers:
+        return
+    ours, theirs = sides.connection.source.metastore.features, sides.connection.target.metastore.features
+    if theirs.later_than(ours):
+        yield (
+            f"the target is of Hive {theirs.version}, the source of {ours.version}: the failback would lead to an older version, "
+            "to which nothing was tried; upgrade the source first, or stay with the target"
         )

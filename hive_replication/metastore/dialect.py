@@ -5,6 +5,7 @@ Which calls a server has is found by asking: the newest form first, and the olde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -67,6 +68,15 @@ class Features:
     def major(self) -> int:
         """Major version of Hive."""
         return int(self.version.split(".")[0])
+
+    def later_than(self, other: Features) -> bool:
+        """Whether the version is a later one than another's, as far as both are known; the third number does not count."""
+        both = zip(_numbers(self.version), _numbers(other.version), strict=False)
+        return next((one > its for one, its in both if one != its), False)
+
+
+def _numbers(version: str) -> list[int]:
+    return list(map(int, re.findall(r"[0-9]+", version)[:2]))
 
 
 class Dialect:

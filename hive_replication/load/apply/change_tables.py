@@ -22,6 +22,7 @@ from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics, set_together
 from hive_replication.load.replica.drops import drop_table, vacate
 from hive_replication.load.replica.fingerprint import with_fingerprint
+from hive_replication.load.replica.hive4_translation import undo_translation
 from hive_replication.load.replica.managed_location import require_open
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.target import Target
@@ -93,6 +94,8 @@ class Flipper:
         image = copy_of(operation.image)
         if directory is not None:
             point_at(image.sd, directory)
+        if self._metastore.features.major < 4:
+            undo_translation(image)
         require_open(self._metastore, image)
         vacate(self._metastore, image)
         self._metastore.create_table(with_fingerprint(image, file_names(operation.content)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hive_replication.doctor.versions import version_findings
+from hive_replication.doctor.versions import pair_findings, version_findings
+from hive_replication.metastore.dialect import Features
 
 
 @pytest.mark.parametrize("version", ["3", "3.1.3", "4.0.1", "4.1.0", "4.2.0", "4.2.1-SNAPSHOT"])
@@ -31,3 +32,20 @@ def test_others_do(version: str, verdict: str, says: str) -> None:
 
 def test_an_old_target_lacks_nothing() -> None:
     assert not list(version_findings("target", "2"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "says"),
+    [
+        ("3", "4.2.0", "a failback would lead to an older one"),
+        ("4.0.1", "4.2.0", "a failback would lead to an older one"),
+        ("4.2.0", "3", "older than the source's 4.2.0"),
+        ("4.2.0", "4.2.1-SNAPSHOT", ""),
+        ("3.1.3", "3", ""),
+        ("4.10.0", "4.2.0", "older than the source's 4.10.0"),
+    ],
+)
+def test_the_way_to_an_older_version_is_told(source: str, target: str, says: str) -> None:
+    found = list(pair_findings(Features(source, ""), Features(target, "")))
+    assert [(one.side, one.verdict) for one in found] == [("target", "warning")] * bool(says)
+    assert all(says in one.found for one in found)
