@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hive_replication.bounded_json import MIB, parsed
 from hive_replication.dump.format.checkpoints import Checkpoint, Note, NotePlace, Number, Written, progress
-from hive_replication.dump.format.tree_reader import Tree
+from hive_replication.dump.format.tree_reader import REMOVED, Tree
 from hive_replication.errors import Refused, ReplicationError
 from hive_replication.logs import about
 from hive_replication.process import is_gone, machine
@@ -40,8 +40,6 @@ INTERVAL = 5.0
 _SILENCE = 900
 _LOOKED_AT = 10
 _ATTEMPT, _CHECKPOINT = "_attempt_", "_checkpoint_"
-#: What a dump has from the moment at which it is being removed: what is left of it is never resumed.
-REMOVED = "_removed"
 _MOST_NOTE = 64 * MIB
 
 _Kind = TypeVar("_Kind", bound=BaseModel)

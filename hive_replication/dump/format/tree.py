@@ -37,8 +37,8 @@ from hive_replication.dump.format.record_types import (
     Scope,
     TableRecord,
 )
-from hive_replication.dump.format.resume import REMOVED, WriterClaim, interrupted, left_over
-from hive_replication.dump.format.tree_reader import METADATA, Tree, TreeReader
+from hive_replication.dump.format.resume import WriterClaim, interrupted, left_over
+from hive_replication.dump.format.tree_reader import METADATA, REMOVED, Tree, TreeReader
 from hive_replication.dump.format.writer_base import WriterBase
 from hive_replication.errors import BadRequest
 from hive_replication.events.files import FileRef

@@ -19,6 +19,8 @@ from hive_replication.storage import Storage, paths
 
 METADATA = "_metadata"
 FUNCTIONS = "_functions"  # Hive's name
+#: What a dump has from the moment at which it is being removed: what is left of it is never resumed.
+REMOVED = "_removed"
 
 
 class Tree:
@@ -38,7 +40,7 @@ class Tree:
 
     def database_path(self, database: str) -> str:
         """A database may have the name of one of the dump's own files."""
-        own = database.startswith(("_attempt_", "_checkpoint_")) or database in ("_dumpmetadata", ACK)
+        own = database.startswith(("_attempt_", "_checkpoint_")) or database in ("_dumpmetadata", ACK, REMOVED)
         return f"{self.directory}/{encoding.path_name(database, *([database] if own else ()))}"
 
     def _functions_path(self, database: str) -> str:
@@ -135,6 +137,8 @@ class TreeReader(Tree, ReaderBase):
         """Names of the directories of records of a kind."""
         database, found = paths.name(self._root), self._metadata
         match kind:
+            case "event" if self.header.kind == "bootstrap":
+                return []  # the directory of a database may be all digits
             case "event":
                 return [path[0] for path in found if len(path) == 1 and path[0].isascii() and path[0].isdigit()]
             case "table":

@@ -11,6 +11,7 @@ from threading import Event
 
 import pytest
 
+from hive_replication.dump.format.checkpoints import Checkpoint
 from hive_replication.dump.format.record_types import DumpHeader, EventRecord, FileGroup, PartitionRecord, Scope, TableRecord
 from hive_replication.dump.format.tree import TreeStore
 from hive_replication.errors import BadRequest
@@ -153,3 +154,29 @@ def test_a_read_waits_for_its_own_object_only(store: TreeStore, monkeypatch: pyt
     assert (*found, writer.table("b"), *writer.partitions("a")) == (tables["a"], parts[0], tables["b"], parts[1])
     writer.drop_table("a")
     assert writer.table("a") is None
+
+
+@pytest.mark.parametrize("table", [None, "t"])
+@pytest.mark.parametrize("database", ["2024", "_removed", "_attempt_1", "_dumpmetadata", "_metadata", "_functions"])
+def test_a_database_whose_name_is_something_else_in_a_dump(store: TreeStore, database: str, table: str | None) -> None:
+    scope = Scope(database, table)
+    writer = store.create(scope, "a request")
+    writer.put_table(TableRecord(Table(tableName="t", dbName=database, sd=StorageDescriptor(parameters={})), FILES))
+    part = Partition(values=["1", "2"], sd=StorageDescriptor(parameters={}))
+    writer.put_partition(PartitionRecord("t", "p=1/q=2", part, FILES))
+    header = DumpHeader("bootstrap", scope, "uuid", Database(name=database), 1, 9, 0, "", 0.0)
+    directory = writer.finish(header).directory
+    reader = store.open(directory)
+    assert [one.name for one in reader.tables()] == ["t"]
+    assert [one.name for one in reader.partitions("t")] == ["p=1/q=2"]
+    assert list(reader.events()) == []
+    assert store.remove(directory) > 0
+    assert store.dumps(database) == []
+
+
+def test_an_interrupted_dump_of_a_database_with_the_name_of_a_mark_is_resumed(store: TreeStore) -> None:
+    writer = store.create(Scope("_removed"), "a request")
+    writer.put_table(TableRecord(Table(tableName="t", dbName="_removed", sd=StorageDescriptor(parameters={})), FILES))
+    writer.keep(Checkpoint(5, "hash of 5", {"t": (3, 4)}))
+    writer.suspend()
+    assert store.create(Scope("_removed"), "a request").done is not None
