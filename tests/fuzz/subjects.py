@@ -148,7 +148,7 @@ def parameters(chance: random.Random) -> Callable[[], Outcome]:
         list(held_tables(found))
         repl_status(metastore, "sales", "a")
         adopted_at(Table(parameters={**values, LAST_ID: "0"}))
-        state_id(Function(resourceUris=[jar]), "hdfs://t/sales/f")
+        state_id(Function(resourceUris=[jar]), ("hdfs://t/sales/f",))
 
     return partial(_read, read)
 

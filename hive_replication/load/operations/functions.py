@@ -1,8 +1,9 @@
 """Functions on the target: where their resources go, and the operations on them.
 
 A function has no parameters to carry a state id. Its resources lie below ``<root>/<db>/<function>/<evid>/``, as with Hive's
-``hive.repl.replica.functions.root.dir``: so the paths that it names tell that it is our replica, and of which event. One that is
-none is left, but where the policy's ``conflicts`` let replicas take its place, and in a failback, whose old source had it first.
+``hive.repl.replica.functions.root.dir``: so the paths that it names tell that it is our replica, and of which event. Below the
+database's own directory they tell so whatever root the policy names since. One that is no replica is left, but where the
+policy's ``conflicts`` let replicas take its place, and in a failback, whose old source had it first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from hive_replication.load.replica.target import Target
 from hive_replication.metastore.types import Function
 from hive_replication.storage import NoChecksum, Storage, paths
 
+#: The way out for replicas that are not known by their paths any more.
+EARLIER_ROOT = "if it is a replica whose files lie below an earlier functions_root, set that in the policy again"
+
 
 @dataclass(frozen=True, slots=True)
 class CreateFunction(CustomOperation):
@@ -35,7 +39,7 @@ class CreateFunction(CustomOperation):
         image: with the target's paths.
         content: the resources to copy.
         directory: where they go.
-        home: where all resources of this function's replicas lie.
+        homes: where resources of this function's replicas lie; new ones go below the first.
         force: replace one of a later event, too: it is of another history.
     """
 
@@ -43,7 +47,7 @@ class CreateFunction(CustomOperation):
     image: Function
     content: Content
     directory: str
-    home: str
+    homes: tuple[str, ...]
     force: bool = False
 
     @property
@@ -64,10 +68,11 @@ class CreateFunction(CustomOperation):
         """
         found = target.metastore.function(database, self.image.functionName)
         if found is not None:
-            there = state_id(found, self.home)
+            there = state_id(found, self.homes)
             if there is None and not (self._may_replace(found, target) or is_of_old_source(target, database, found)):
                 raise Refused(
-                    f"the target function {database}.{self.image.functionName} exists and is not a replica: drop it there"
+                    f"the target function {database}.{self.image.functionName} exists and is not a replica: drop it "
+                    f"there, or {EARLIER_ROOT}"
                 )
             if covers(there, self.evid) and not self.force:
                 return
@@ -86,7 +91,7 @@ class DropFunction(CustomOperation):
 
     kind = "DropFunction"
     function: str
-    home: str
+    homes: tuple[str, ...]
     force: bool = False
 
     def carry_out(self, target: Target, database: str) -> None:
@@ -94,7 +99,7 @@ class DropFunction(CustomOperation):
         found = target.metastore.function(database, self.function)
         if found is None:
             return
-        there = state_id(found, self.home)
+        there = state_id(found, self.homes)
         if is_of_old_source(target, database, found) if there is None else self.force or covers(self.evid, there):
             target.metastore.drop_function(database, self.function)
 
@@ -121,13 +126,14 @@ def _named(function: Function) -> tuple[str, str | None, list[str]]:
     return function.className, function.ownerName, [paths.name(one.uri) for one in function.resourceUris or ()]
 
 
-def home_of(mapping: NameMapping, function: str) -> str:
-    """The directory of all resources of a function's replicas."""
-    return _home(mapping.functions_root, mapping.target_location, mapping.target_database, function)
+def homes_of(mapping: NameMapping, function: str) -> tuple[str, ...]:
+    """The directories of all resources of a function's replicas: where new ones go, and where those without a root went."""
+    return _homes(mapping.functions_root, mapping.target_location, mapping.target_database, function)
 
 
-def _home(root: str, location: str, database: str, function: str) -> str:
-    return f"{(root or Layout(location).functions).rstrip('/')}/{database}/{function}"
+def _homes(root: str, location: str, database: str, function: str) -> tuple[str, ...]:
+    roots = dict.fromkeys((root or Layout(location).functions, Layout(location).functions))
+    return tuple(f"{one.rstrip('/')}/{database}/{function}" for one in roots)
 
 
 def foreign_functions(target: Target, database: str, location: str, found: Iterable[Function]) -> list[str]:
@@ -140,17 +146,22 @@ def foreign_functions(target: Target, database: str, location: str, found: Itera
         found: its functions.
     """
     root = target.policy.functions_root or ""
-    strange = [one for one in found if state_id(one, _home(root, location, database, one.functionName.lower())) is None]
+    strange = [one for one in found if state_id(one, _homes(root, location, database, one.functionName.lower())) is None]
     return [one.functionName for one in strange if not is_of_old_source(target, database, one)]
 
 
-def state_id(function: Function, home: str) -> int | None:
+def state_id(function: Function, homes: tuple[str, ...]) -> int | None:
     """Event id that a target function is of, or None where it is no replica."""
+    found = (number_of(below.partition("/")[0]) for _, below in _below(function, homes))
+    return next((evid for evid in found if evid is not None), None)
+
+
+def _below(function: Function, homes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The homes that a function's resources lie in, with their paths there."""
     for resource in function.resourceUris or ():
-        evid = resource.uri.removeprefix(home + "/").partition("/")[0]
-        if resource.uri.startswith(home + "/") and (found := number_of(evid)) is not None:
-            return found
-    return None
+        for home in homes:
+            if resource.uri.startswith(f"{home}/"):
+                yield home, resource.uri.removeprefix(f"{home}/")
 
 
 def differing_copies(
@@ -166,7 +177,7 @@ def differing_copies(
         evid: the event; functions of others get their resources anew, or are left.
     """
     there = ((one, found[one.name]) for one in records if one.name in found)
-    alike = [(one, made) for one, made in there if state_id(made, home_of(mapping, one.name)) == evid]
+    alike = [(one, made) for one, made in there if state_id(made, homes_of(mapping, one.name)) == evid]
     return frozenset(one.name for one, made in alike if not all(_proven(storage, *pair) for pair in _copies(one, made)))
 
 
@@ -185,13 +196,12 @@ def _proven(storage: Storage, file: FileRef, copy: str) -> bool:
     return False
 
 
-def _beside(there: Function, home: str) -> str:
+def _beside(there: Function, homes: tuple[str, ...]) -> str:
     """A directory of the same event for resources whose copies are not to be touched: who has loaded them goes on using them."""
-    for resource in there.resourceUris or ():
-        evid, *rest = resource.uri.removeprefix(home + "/").split("/")
-        if resource.uri.startswith(home + "/"):
-            return f"{home}/{evid}/{(number_of(rest[0]) or 0) + 1 if len(rest) > 1 else 1}"
-    raise AssertionError(f"{there.functionName} has no resource below {home}")
+    for home, below in _below(there, homes):
+        evid, *rest = below.split("/")
+        return f"{home}/{evid}/{(number_of(rest[0]) or 0) + 1 if len(rest) > 1 else 1}"
+    raise AssertionError(f"{there.functionName} has no resource below {homes}")
 
 
 def create_function(
@@ -207,11 +217,11 @@ def create_function(
         instead: the replica of that very event whose resources are not what they were.
     """
     name = function.functionName.lower()
-    home = home_of(mapping, name)
-    directory = _beside(instead, home) if instead else f"{home}/{evid}"
+    homes = homes_of(mapping, name)
+    directory = _beside(instead, homes) if instead else f"{homes[0]}/{evid}"
     copied = {file.uri: f"{directory}/{file.relative}" for file in files}
     image = owned_on_target(function, mapping.owners)
     image.dbName, image.catName = mapping.target_database, None
     for resource in image.resourceUris or ():
         resource.uri = copied.get(resource.uri, resource.uri)
-    return CreateFunction(evid, function_name(name), image, Content(files, ""), directory, home)
+    return CreateFunction(evid, function_name(name), image, Content(files, ""), directory, homes)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hive_replication.dump.format.record_types import FunctionRecord
 from hive_replication.events.event_records import function_name
-from hive_replication.load.operations.functions import DropFunction, create_function, home_of, state_id
+from hive_replication.load.operations.functions import DropFunction, create_function, homes_of, state_id
 from hive_replication.load.operations.kinds import CustomOperation
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.load_plan import LanePlan, Stop
@@ -47,15 +47,15 @@ def plan_functions(
         wanted.add(record.name)
         if outside and record.name in outside:
             continue
-        there = state_id(found[record.name], home_of(mapping, record.name)) if record.name in found else None
+        there = state_id(found[record.name], homes_of(mapping, record.name)) if record.name in found else None
         again = record.name in differing
         if there is None or gate.due(evid, there, again=again, other_history=other_history):
             made = create_function(mapping, record.function, record.files, evid, found[record.name] if again else None)
             operations.append(replace(made, force=other_history or again))
     for name in sorted(found.keys() - wanted):
-        there = state_id(found[name], home_of(mapping, name))
+        there = state_id(found[name], homes_of(mapping, name))
         if name in given_up or (there is not None and gate.due(evid, there, again=True, other_history=other_history)):
-            operations.append(DropFunction(evid, function_name(name), name, home_of(mapping, name), other_history))
+            operations.append(DropFunction(evid, function_name(name), name, homes_of(mapping, name), other_history))
     lanes = [LanePlan((one.table,), view.state.position(one.table), (one,)) for one in operations]
     for name, reason in (outside or {}).items():
         own = function_name(name)

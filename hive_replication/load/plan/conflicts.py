@@ -21,6 +21,7 @@ from hive_replication.load.operations.conflict_resolutions import (
     KeepPartitionsAside,
     owner_of,
 )
+from hive_replication.load.operations.functions import EARLIER_ROOT
 from hive_replication.load.replica.hive4_translation import is_managed
 from hive_replication.load.replica.name_mapping import object_name
 from hive_replication.load.replica.state import is_ours
@@ -131,7 +132,7 @@ class Conflicts:
         if names and self.policy == "refuse":
             raise Refused(
                 f"cannot drop the target database {self.database!r}: {names[0]!r}, a function, stored procedure or package, "
-                "is not our replica"
+                f"is not our replica; {EARLIER_ROOT}"
             )
         return () if self.policy == "replace" else names
 

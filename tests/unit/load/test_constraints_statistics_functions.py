@@ -18,7 +18,14 @@ from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.operations.constraints import FOREIGN, SetConstraints, on_target
-from hive_replication.load.operations.functions import DropFunction, create_function, given_up_functions, home_of, state_id
+from hive_replication.load.operations.functions import (
+    DropFunction,
+    create_function,
+    foreign_functions,
+    given_up_functions,
+    homes_of,
+    state_id,
+)
 from hive_replication.load.plan.bootstrap_functions import plan_functions
 from hive_replication.load.replica.failover_marks import FailoverMarks
 from hive_replication.load.replica.state import ReplicaState
@@ -171,7 +178,26 @@ def test_a_functions_paths_tell_its_event() -> None:
     )
     home = f"{TARGET}/.repl/functions/db/f"
     assert [one.uri for one in made.image.resourceUris or ()] == [f"{home}/9/f.jar", f"{home}/9/1/f.jar", "ivy://a:b:1"]
-    assert (state_id(made.image, home_of(MAPPING, "f")), state_id(function(JAR), home), made.table) == (9, None, "f()")
+    assert (state_id(made.image, homes_of(MAPPING, "f")), state_id(function(JAR), (home,)), made.table) == (9, None, "f()")
+
+
+def test_a_function_stays_a_replica_when_the_policy_names_a_root_for_its_files() -> None:
+    """Else the drop of its database is refused for ever, and its own is passed over."""
+    before, rooted = (
+        create_function(MAPPING, function(JAR), (FileRef(JAR),), 9).image,
+        replace(MAPPING, functions_root="hdfs://dst/jars"),
+    )
+    target = _functions("refuse", before)
+    target.policy.functions_root = rooted.functions_root
+    assert foreign_functions(target, "db", TARGET, [before]) == []
+    made = create_function(rooted, function(JAR), (FileRef(JAR),), 20)
+    assert (made.directory, state_id(before, made.homes)) == ("hdfs://dst/jars/db/f/20", 9)
+    made.carry_out(target, "db")
+    assert target.metastore.held == {"f": made.image}
+    DropFunction(30, "f()", "f", made.homes).carry_out(replica := _functions("refuse", before), "db")
+    assert replica.metastore.held == {}
+    again = create_function(rooted, function(JAR), (FileRef(JAR),), 9, before)
+    assert again.directory == f"{TARGET}/.repl/functions/db/f/9/1"
 
 
 class Functions:
@@ -209,10 +235,10 @@ def test_functions_of_an_old_source_become_replicas_in_a_failback(conflicts: str
     assert target.metastore.held == {"f": made.image}
 
     target = _functions(conflicts, mine, endpoint="SOURCE", successor="s/db")
-    DropFunction(60, "f()", "f", made.home).carry_out(target, "db")
+    DropFunction(60, "f()", "f", made.homes).carry_out(target, "db")
     assert target.metastore.held == {}
     by_hand = _functions(conflicts, function(), endpoint="SOURCE", successor="s/db")
-    DropFunction(60, "f()", "f", made.home).carry_out(by_hand, "db")
+    DropFunction(60, "f()", "f", made.homes).carry_out(by_hand, "db")
     assert by_hand.metastore.held == {"f": function()}, "it has no resources: it is never replicated"
 
 
@@ -242,7 +268,7 @@ def test_conflicts_of_the_policy_settle_functions(conflicts: str, *, equal: bool
         with pytest.raises(Refused, match="exists and is not a replica"):
             made.carry_out(target, "db")
         assert target.metastore.held == {"f": there}
-    DropFunction(10, "f()", "f", made.home).carry_out(stranger := _functions(conflicts, there), "db")
+    DropFunction(10, "f()", "f", made.homes).carry_out(stranger := _functions(conflicts, there), "db")
     assert stranger.metastore.held == {"f": there}
 
 

@@ -75,7 +75,7 @@ def test_a_repair_copies_resources_again_that_are_damaged_or_gone_though_no_even
     for state in ("wrong", None):
         (again,) = planned(made.image, state)
         assert (again.directory, again.image.resourceUris[0].uri) == (f"{made.directory}/1", f"{made.directory}/1/f.jar")
-        assert state_id(again.image, again.home) == 50
+        assert state_id(again.image, again.homes) == 50
         target = Target(made.image)
         again.carry_out(cast("Any", target), "db")
         assert target.held == [again.image]
@@ -83,7 +83,7 @@ def test_a_repair_copies_resources_again_that_are_damaged_or_gone_though_no_even
     (third,) = planned(again.image, "wrong")
     assert third.directory == f"{made.directory}/2"
     (later,) = planned(made.image, "wrong", 60)
-    assert later.directory == f"{made.home}/60"
+    assert later.directory == f"{made.homes[0]}/60"
     assert planned(made.image, "wrong", 40) == []
 
 

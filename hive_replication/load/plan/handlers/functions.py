@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hive_replication.dump.functions import why_left_out, with_stores
 from hive_replication.events import event_records as r
-from hive_replication.load.operations.functions import DropFunction, create_function, home_of
+from hive_replication.load.operations.functions import DropFunction, create_function, homes_of
 from hive_replication.load.plan.lane_context import LanePlanning, Replica
 from hive_replication.load.plan.lanes import WindowEvent
 
@@ -26,4 +26,4 @@ def drop_function(lane: LanePlanning, event: WindowEvent, replica: Replica) -> N
     """DROP_FUNCTION."""
     change = event.event
     assert isinstance(change, r.DropFunction)  # noqa: S101 - the decoder of this type
-    lane.add(DropFunction(event.evid, replica.name, change.function, home_of(lane.mapping, change.function)))
+    lane.add(DropFunction(event.evid, replica.name, change.function, homes_of(lane.mapping, change.function)))
