@@ -10,6 +10,7 @@ import pytest
 from hive_replication.failover.phases import Phase
 from hive_replication.failover.role import readiness, role_of
 from hive_replication.lag import Lag
+from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
 
 
@@ -21,6 +22,15 @@ from tests.lags import HELD, LATE, NOWHERE, POLICY, WELL
         (replace(LATE, complete=False), "ready for a planned failover; without the source 50 events or more would be lost now"),
         (replace(WELL, complete=False), "ready for a planned failover; without the source 0 events or more would be lost now"),
         (HELD, "not ready: 2 tables held: orders, old"),
+        (
+            replace(WELL, held=(("old", f"{LEFT_OUT_REASON}tables of Iceberg"),)),
+            "ready: nothing would be lost now, even without the source; 1 table stays as it was, being left out: old",
+        ),
+        (
+            replace(LATE, held=(("a", f"{LEFT_OUT_REASON}x"), ("b", f"{LEFT_OUT_REASON}y"))),
+            "ready for a planned failover; without the source 50 events would be lost now; 2 tables stay as they were, being "
+            "left out: a, b",
+        ),
         (replace(WELL, without_data=True), "not ready: it has no data"),
         (replace(WELL, without_data=True, waiting=None, problem="the source does not answer"), "not ready: it has no data"),
         (replace(HELD, gap="events were purged"), "not ready: events were purged"),

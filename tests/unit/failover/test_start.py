@@ -207,8 +207,9 @@ def test_differences_that_the_policy_promises_hinder_no_failover(
     pair: tuple[Connection, Side, Side], comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A replica stays where the source's table became one of Iceberg: no repair removes it, and none is to."""
-    connection, _, target = pair
+    connection, source, target = pair
     comparison.differences = ("the table is on the target, not on the source",)
+    source.tables_there["a"], target.tables_there["a"] = {"table_type": "ICEBERG"}, {SOURCE: LEVEL.source}
     with pytest.raises(Refused, match=r"differs from its source \(a: the table is on the target"):
         failover.start(connection, "db")
     held = LEVEL.quarantine("a", 1, f"{LEFT_OUT_REASON}tables of Iceberg are not replicated")
@@ -228,6 +229,23 @@ def test_differences_that_the_policy_promises_hinder_no_failover(
     target.parameters = held.parameters()
     assert failover.start(connection, "db").status.phase == "ready"
     assert failover.finish(connection, "db").phase == "finished", "what was written to it since does not count"
+
+
+def test_a_held_table_that_is_replicated_again_or_gone_at_the_source_hinders_a_failover(
+    pair: tuple[Connection, Side, Side], comparison: Comparison
+) -> None:
+    """Its hold stays until a repair: the opened database lacked the rows that were written to it since."""
+    connection, source, target = pair
+    held = LEVEL.quarantine("a", 2, f"{LEFT_OUT_REASON}tables of Iceberg are not replicated")
+    target.tables_there["a"] = {SOURCE: LEVEL.source}
+    target.parameters, comparison.differences = held.parameters(), ("numRows: 2 at the source, 1 on the target",)
+    with pytest.raises(Refused, match=r"differs from its source \(a: numRows: 2.*hive-repl repair db"):
+        failover.start(connection, "db")
+    del source.tables_there["a"]
+    with pytest.raises(Refused, match="differs from its source"):
+        failover.start(connection, "db")
+    source.tables_there["a"] = {"table_type": "ICEBERG"}
+    assert failover.start(connection, "db").status.phase == "ready"
 
 
 def test_a_table_of_the_target_alone_hinders_no_failover(pair: tuple[Connection, Side, Side], comparison: Comparison) -> None:
