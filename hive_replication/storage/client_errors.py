@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from hive_replication.errors import ReplicationError
 
@@ -22,6 +22,14 @@ _NETWORK = frozenset(
 )
 _AIOHTTPS = re.compile(r"Client\w*Error")
 _DENIED, _NOT_NOW = 403, frozenset({401, 408, 429})
+_NOT_IMPLEMENTED = 501
+# How S3 names credentials or a clock that it takes for no request at all. To a HEAD it answers 400 alone, without a name.
+_NO_CREDENTIALS = frozenset(
+    {
+        *("ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "SignatureDoesNotMatch", "400"),
+        *("RequestTimeTooSkewed", "RequestExpired", "AuthorizationHeaderMalformed", "InvalidClientTokenId"),
+    }
+)
 # What Python raises where a client can do nothing with a name or an option; their own classes tell of the store.
 _OF_THE_CALL = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError, ArithmeticError)
 
@@ -75,9 +83,10 @@ class Answers:
 def _as_os_error(error: BaseException) -> OSError:
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, OSError):
-        if error.errno in _BUSY:
+        code, status = _of_s3(error)
+        if error.errno in _BUSY or code == "RequestTimeout" or (status >= 500 and status != _NOT_IMPLEMENTED):
             return Busy(str(error))
-        if _is_of_network(error):
+        if _is_of_network(error) or code in _NO_CREDENTIALS:
             return ConnectionError(text)
         forbidden = error.errno is None and str(error).startswith("Forbidden")  # as gcsfs tells 403
         return PermissionError(errno.EACCES, str(error)) if forbidden else error
@@ -96,6 +105,16 @@ def _is_of_network(error: OSError) -> bool:
     if isinstance(error, ConnectionError | TimeoutError):
         return False
     return isinstance(error, socket.gaierror) or error.errno in _NETWORK or bool(_AIOHTTPS.fullmatch(type(error).__name__))
+
+
+def _of_s3(error: OSError) -> tuple[str, int]:
+    """Code and HTTP status of S3's answer, which s3fs keeps as the cause: its errors' numbers do not tell them apart."""
+    answer = getattr(error.__cause__, "response", None)
+    if not isinstance(answer, dict):
+        return "", 0
+    parts = cast("dict[str, dict[str, Any]]", answer)
+    code, status = parts.get("Error", {}).get("Code", ""), parts.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return str(code), status if isinstance(status, int) else 0
 
 
 def _http_status(error: BaseException) -> int:

@@ -226,15 +226,18 @@ class TargetDatabase:
             drop_table(metastore, table)
 
     def _end_journal(self) -> None:
-        """It stays where the directory does: no undo of the next database of the name goes back to before the drop."""
-        self._retire(Layout(self.location).journal, self.journal.end)
+        """It stays where the directory does: no undo of the next database of the name goes back to before the drop.
 
-    def _retire(self, directory: str, move: Callable[[], None]) -> None:
+        Without the right to do so the load fails: a right that is lacked, or a key that has changed, may come back.
+        """
+        self._retire(Layout(self.location).journal, self.journal.end, needed=True)
+
+    def _retire(self, directory: str, move: Callable[[], None], *, needed: bool = False) -> None:
         self.check()
         try:
             move()
         except ReplicationError as error:
-            if not _stays(error):
+            if not _stays(error) or (needed and isinstance(error, Denied)):
                 raise  # the next load may move it
             why = f"the directory {directory} of what is dropped cannot be moved, and stays until it is deleted by hand: {error}"
             _LOG.warning("target database %s: %s", self.name, why, extra=about(self.name))

@@ -31,6 +31,20 @@ class OtherError(OSError):
     """As another client may have it."""
 
 
+class ClientError(Exception):
+    """As botocore has it."""
+
+    def __init__(self, code: str, status: int) -> None:
+        super().__init__(f"An error occurred ({code}) when calling an operation")
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+
+def of_s3(error: OSError, code: str, status: int) -> OSError:
+    """As s3fs raises what S3 answers."""
+    error.__cause__ = ClientError(code, status)
+    return error
+
+
 class HttpError(Exception):
     """As gcsfs has it."""
 
@@ -73,6 +87,13 @@ def storage(monkeypatch: pytest.MonkeyPatch, files: _Bucket) -> Storage:
         (HttpError(429), 4),
         (OSError(errno.EBUSY, "Please reduce your request rate."), 4),
         (OSError(errno.EREMOTEIO, "We encountered an internal error."), 4),
+        (of_s3(OSError(errno.EIO, "HTTP Status code: 502"), "502", 502), 4),
+        (of_s3(OSError(errno.EIO, "HTTP Status code: 504"), "504", 504), 4),
+        (of_s3(OSError(errno.EIO, "Your socket connection was not read from"), "RequestTimeout", 400), 4),
+        (of_s3(PermissionError("The provided token has expired."), "ExpiredToken", 400), 1),
+        (of_s3(PermissionError("The difference between the request time and"), "RequestTimeTooSkewed", 403), 1),
+        (of_s3(PermissionError("The AWS Access Key Id you provided"), "InvalidAccessKeyId", 403), 1),
+        (of_s3(OSError(errno.EINVAL, "Bad Request"), "400", 400), 1),
     ],
 )
 def test_a_store_that_does_not_serve_is_unreachable(monkeypatch: pytest.MonkeyPatch, error: Exception, asked: int) -> None:
@@ -94,6 +115,10 @@ def test_a_store_that_is_busy_for_a_moment_is_asked_again(monkeypatch: pytest.Mo
         (HttpError(400), ReplicationError),
         (ValueError("a name that no object can have"), ReplicationError),
         (HttpError(403), Denied),
+        (of_s3(PermissionError("Access Denied"), "AccessDenied", 403), Denied),
+        (of_s3(PermissionError("Forbidden"), "403", 403), Denied),
+        (of_s3(OSError(errno.EINVAL, "Your key is too long"), "KeyTooLongError", 400), ReplicationError),
+        (of_s3(OSError(errno.EIO, "A header you provided implies"), "NotImplemented", 501), ReplicationError),
         (OSError("Forbidden: b/o\nlacks storage.objects.get"), Denied),
         (RuntimeError("no bucket's"), ReplicationError),
         (OtherError(errno.EIO, "of one file"), ReplicationError),

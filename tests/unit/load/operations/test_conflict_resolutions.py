@@ -261,6 +261,24 @@ def test_a_database_whose_directory_cannot_be_moved_is_dropped_and_leaves_it(
     assert f"the directory {side.base} of what is dropped cannot be moved" in side.database.left[-1]
 
 
+def test_a_journal_that_cannot_be_ended_for_want_of_a_right_fails_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An undo of the next database of the name went back to before the drop, once the right or the key was there again."""
+    side = Side(tmp_path)
+    side.database = TargetDatabase(side.target, "sales", lambda: None, dry=False)
+    writer = side.database.journal.begin(80, 100)
+    writer.lane(LaneRecord(("t",), ()))
+    writer.done(100)
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "rename", Mock(side_effect=Denied("the key has changed")))
+        with pytest.raises(Denied, match="the key has changed"):
+            side.drop()
+    assert "sales" in side.metastore.located, "the next load drops it"
+    assert side.drop()
+    assert finished_loads(side.storage, side.base) == []
+
+
 @pytest.mark.parametrize("name", ["sales", "default"])
 def test_no_undo_goes_back_to_before_a_drop_that_left_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
