@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode, urljoin
 
 import urllib3
 from tenacity import stop_after_attempt, wait_random_exponential
+from urllib3 import Timeout
 
 from hive_replication import process
 from hive_replication.bounded_json import parsed
@@ -22,10 +23,10 @@ from hive_replication.retries import with_retries
 from hive_replication.storage.bounded_body import TooLong, body_of
 from hive_replication.storage.delegation import Delegation
 from hive_replication.storage.file_status import FileChecksum, Space
-from hive_replication.storage.webhdfs_answers import Busy, Failing, error_of, message, not_webhdfs, object_of
+from hive_replication.storage.webhdfs_answers import Busy, Failing, Slow, checksum_of, error_of, message, object_of
 from hive_replication.storage.webhdfs_hosts import ClusterHosts
-from hive_replication.storage.webhdfs_pool import addresses_of, connections, explained
-from hive_replication.storage.webhdfs_requests import DataNode, Pieces
+from hive_replication.storage.webhdfs_pool import MOST, TIMEOUT, addresses_of, connections, explained
+from hive_replication.storage.webhdfs_requests import DataNode, Patience, Pieces
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,7 +34,6 @@ _LOG = logging.getLogger(__name__)
 ACTIVE, STANDBY = "active", "standby"
 _REDIRECTS = 3  # one after another
 _DATANODES = 5  # lost ones, until a file is given up
-_MOST = 1 << 20  # bytes of an answer
 _ATTEMPTS = 4
 _NO_TOKEN = ("InvalidToken", "Failed to obtain user group information")
 _ASK_AGAIN = 50  # After so many checksums the NameNode is asked again, so that work goes to all DataNodes, new ones too.
@@ -84,9 +84,9 @@ class WebHdfs:
             StillOpen: the file is being written.
             ReplicationError: another answer, e.g. that blocks are lost.
         """
-        addresses = cycle(self._addresses)
+        addresses, patience = cycle(self._addresses), Patience(path, lambda: self.asked(path, "GETFILESTATUS", "FileStatus"))
         return with_retries(
-            lambda: self._checksum_from(next(addresses), path),
+            lambda: self._checksum_from(next(addresses), path, patience),
             lambda error: isinstance(error, Busy | Failing),
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.2, max=5),
@@ -182,7 +182,7 @@ class WebHdfs:
         return object_of(path, self.told(path, op, parameters), name)
 
     def told(
-        self, path: str, op: str, parameters: Mapping[str, str] | None = None, *, method: str = "GET", most: int = _MOST
+        self, path: str, op: str, parameters: Mapping[str, str] | None = None, *, method: str = "GET", most: int = MOST
     ) -> bytes:
         """The body of what the NameNode answers to an operation, at most so many bytes; raises as :meth:`asked`."""
         busy = Busy("it has no address")
@@ -233,7 +233,7 @@ class WebHdfs:
                 _LOG.debug("the DataNode %s does not take a file, another one is asked for: %s", other, error)
                 lost.append(other)
 
-    def _request(self, method: str, url: str, most: int = _MOST) -> tuple[int, str, bytes]:
+    def _request(self, method: str, url: str, most: int = MOST, timeout: Timeout | None = None) -> tuple[int, str, bytes]:
         """Status, final URL and body; follows redirects within the cluster.
 
         Raises:
@@ -241,7 +241,7 @@ class WebHdfs:
             ReplicationError: it leads out of the cluster, or has no end.
         """
         for _ in range(_REDIRECTS + 1):
-            response = self._exchanged(method, url)
+            response = self._exchanged(method, url, timeout=timeout)
             body = self._body(response, most)
             if response.status not in (301, 302, 303, 307, 308):
                 return response.status, url, body
@@ -256,17 +256,19 @@ class WebHdfs:
             raise Busy(str(error)) from error
 
     def _exchanged(
-        self, method: str, url: str, data: bytes | Pieces | None = None, *, again: bool = True
+        self, method: str, url: str, data: bytes | Pieces | None = None, timeout: Timeout | None = None, *, again: bool = True
     ) -> urllib3.BaseHTTPResponse:
         try:
-            return self._pool.request(method, url, body=data, redirect=False, preload_content=False)
+            return self._pool.request(method, url, body=data, redirect=False, preload_content=False, timeout=timeout or TIMEOUT)
         except urllib3.exceptions.HTTPError as error:
-            if method == "GET" and again and isinstance(getattr(error, "reason", error), urllib3.exceptions.ProtocolError):
-                return self._exchanged(method, url, again=False)  # servers close connections that lay idle, this one just now
+            reason = getattr(error, "reason", error)
+            if method == "GET" and again and isinstance(reason, urllib3.exceptions.ProtocolError):
+                return self._exchanged(method, url, timeout=timeout, again=False)  # a server closed what lay idle just now
+            kind = Slow if isinstance(reason, urllib3.exceptions.ReadTimeoutError) else Busy
             # Without its cause: Dagster stores an error with all that it came from, and this one tells the whole URL.
-            raise explained(url, error) or Busy(f"no answer from WebHDFS: {without_secrets(str(error))}") from None
+            raise explained(url, error) or kind(f"no answer from WebHDFS: {without_secrets(str(error))}") from None
 
-    def _body(self, response: urllib3.BaseHTTPResponse, most: int = _MOST) -> bytes:
+    def _body(self, response: urllib3.BaseHTTPResponse, most: int = MOST) -> bytes:
         try:
             return body_of(response, most)
         except TooLong as error:
@@ -274,31 +276,29 @@ class WebHdfs:
         except urllib3.exceptions.HTTPError as error:
             raise Busy(f"no whole answer from WebHDFS: {without_secrets(str(error))}") from None
 
-    def _checksum_from(self, address: str, path: str) -> FileChecksum:
+    def _checksum_from(self, address: str, path: str, patience: Patience) -> FileChecksum:
         known, number = list(self._datanodes), next(self._asked)
-        if not known or number % _ASK_AGAIN == 0:
-            found = self._asked_for(path, address, self._with_account(_query("GETFILECHECKSUM")))
-            self._prefer(address)
-            return found
-        datanode = known[number % len(known)]
+        datanode = known[number % len(known)] if known and number % _ASK_AGAIN else None
         try:
-            query = self._with_account(datanode.query) if self._delegation else datanode.query
-            return self._asked_for(path, datanode.address, query)
-        except (Busy, Failing):
-            _LOG.debug("the DataNode %s is not asked for checksums any more", datanode.address)
-            self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
+            if datanode:
+                query = self._with_account(datanode.query) if self._delegation else datanode.query
+                return self._asked_for(path, datanode.address, query, patience)
+            found = self._asked_for(path, address, self._with_account(_query("GETFILECHECKSUM")), patience)
+        except (Busy, Failing) as error:
+            if datanode:
+                _LOG.debug("the DataNode %s is not asked for checksums any more", datanode.address)
+                self._datanodes.pop(datanode, None)  # the next attempt asks another one, or the NameNode
+            patience.after(error)
             raise
+        self._prefer(address)
+        return found
 
-    def _asked_for(self, path: str, address: str, query: str) -> FileChecksum:
-        status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}")
-        answer = object_of(path, self._required(path, status, body), "FileChecksum")
+    def _asked_for(self, path: str, address: str, query: str, patience: Patience) -> FileChecksum:
+        status, url, body = self._request("GET", f"{address}/webhdfs/v1{quote(path)}?{query}", timeout=patience.timeout)
+        found = checksum_of(path, self._required(path, status, body))
         if datanode := DataNode.of(url):
             self._datanodes[datanode] = None
-        try:
-            # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
-            return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            raise not_webhdfs(path, body) from error
+        return found
 
     def _required(self, path: str, status: int, body: bytes) -> bytes:
         if status != 200:

@@ -10,11 +10,15 @@ from typing import Any, cast
 from hive_replication.bounded_json import parsed
 from hive_replication.errors import ReplicationError
 from hive_replication.logs import without_secrets
-from hive_replication.storage.file_status import StillOpen
+from hive_replication.storage.file_status import FileChecksum, StillOpen
 
 
 class Busy(OSError):
     """No answer now: nobody listens, a standby NameNode, safe mode."""
+
+
+class Slow(Busy):
+    """No answer within the time for it, from a server that listens."""
 
 
 class Failing(ReplicationError):
@@ -51,6 +55,20 @@ def object_of(path: str, body: bytes, name: str) -> Mapping[str, Any]:
     if type(answer) is not dict:
         raise not_webhdfs(path, body)
     return cast("Mapping[str, Any]", answer)
+
+
+def checksum_of(path: str, body: bytes) -> FileChecksum:
+    """The checksum that an answer holds.
+
+    Raises:
+        ReplicationError: it holds none.
+    """
+    answer = object_of(path, body, "FileChecksum")
+    try:
+        # The text may be longer than the checksum: Hadoop writes its whole buffer, padded with zeros.
+        return FileChecksum(str(answer["algorithm"]), str(answer["bytes"])[: 2 * int(answer["length"])].lower())
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise not_webhdfs(path, body) from error
 
 
 def message(body: str) -> str:

@@ -20,9 +20,9 @@ from hive_replication.tls import NotTrusted, context, not_trusted, speaks_tls
 
 _HOSTS = 1024  # The NameNode redirects to any DataNode; connections to so many are kept.
 _CONNECTIONS = 32  # To one host, at once: enough to keep it busy.
-_TIMEOUT = urllib3.Timeout(connect=5, read=60)  # Seconds; a DataNode reads the checksums of all blocks before it answers.
+#: Seconds of a request, and bytes of its answer.
+TIMEOUT, MOST = urllib3.Timeout(connect=5, read=60), 1 << 20
 _RETRIES = urllib3.Retry(connect=0, read=0, other=0, redirect=0, raise_on_redirect=False)
-_MOST = 1 << 20  # bytes of an answer
 _SETTING = "webhdfs in the policy, whose host the principal of dfs.web.authentication.kerberos.principal is named after"
 
 
@@ -48,7 +48,7 @@ def connections(addresses: list[str], tls: Tls | None, account: Account | None) 
         account: who proves who it is where a NameNode asks for a ticket; None: nobody does.
     """
     trusted = context(tls) if any(address.startswith("https:") for address in addresses) else None
-    settings: dict[str, Any] = {"maxsize": _CONNECTIONS, "block": True, "timeout": _TIMEOUT, "retries": _RETRIES}
+    settings: dict[str, Any] = {"maxsize": _CONNECTIONS, "block": True, "timeout": TIMEOUT, "retries": _RETRIES}
     if account is None:
         return urllib3.PoolManager(_HOSTS, ssl_context=trusted, **settings)
     return _Negotiating(account, addresses, _HOSTS, ssl_context=trusted, **settings)
@@ -96,7 +96,7 @@ def namenode_setting(root: Root, name: str) -> str | None:
         try:
             headers = {"Accept": "application/json"}
             response = pool.request("GET", f"{address}/conf?name={name}", headers=headers, redirect=False, preload_content=False)
-            found = parsed(body_of(response, _MOST))["property"]["value"]
+            found = parsed(body_of(response, MOST))["property"]["value"]
             return str(found) if response.status == 200 and found else None
         except (urllib3.exceptions.HTTPError, TooLong, ReplicationError, ValueError, LookupError, TypeError):
             continue

@@ -8,9 +8,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import urllib3
 
 from hive_replication.errors import ReplicationError
 from hive_replication.policy import Root
@@ -175,6 +177,57 @@ def test_a_lost_datanode_is_asked_no_more(serve: Callable[..., Server]) -> None:
     for name in "abc":
         assert hdfs.checksum(f"/{name}").value == "ab" * 28
     assert (len(namenode.asked), len(lost.asked), len(datanode.asked)) == (2, 2, 2)
+
+
+class SlowHandler(Handler):
+    """A server that reads the checksums of all blocks of a file for a while before it answers."""
+
+    size, wait = 0, 0.6
+
+    def do_GET(self) -> None:
+        if "op=GETFILESTATUS" in self.path:
+            self.answer(200, {"FileStatus": {"length": self.size}})
+            return
+        self.server.asked.append(self.path)
+        time.sleep(self.wait)
+        with suppress(OSError):  # nobody waits for it any more
+            self.answer(*GOOD)
+
+
+@pytest.fixture
+def slowly(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], Server]:
+    monkeypatch.setattr("hive_replication.storage.webhdfs.TIMEOUT", urllib3.Timeout(connect=5, read=0.2))
+    monkeypatch.setattr("hive_replication.storage.webhdfs_requests._LEAST", 0)
+
+    def start(size: int, seconds: int) -> Server:
+        server = serve(GOOD)
+        server.RequestHandlerClass = type("Slow", (SlowHandler,), {"size": size})
+        monkeypatch.setattr("hive_replication.storage.webhdfs_requests._PACE", size // seconds)
+        return server
+
+    return start
+
+
+def test_the_checksum_of_a_file_of_many_blocks_may_take_long(slowly: Callable[[int, int], Server]) -> None:
+    """Of a terabyte it took more than all other answers may: the file was copied three times and its database stopped."""
+    server = slowly(1 << 40, 9)
+    assert WebHdfs(server.address).checksum("/x").value == "ab" * 28
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "asked"),
+    [(1 << 40, ReplicationError("/x has no checksum within 1 s: no answer from WebHDFS"), 2), (1 << 20, OSError("no answer"), 4)],
+    ids=["large", "small"],
+)
+def test_a_checksum_that_never_comes_is_trouble_of_its_file_where_that_is_large(
+    slowly: Callable[[int, int], Server], monkeypatch: pytest.MonkeyPatch, size: int, error: Exception, asked: int
+) -> None:
+    monkeypatch.setattr(SlowHandler, "wait", 1.5)
+    server = slowly(size, 1)
+    with pytest.raises(type(error), match=str(error)):
+        WebHdfs(server.address).checksum("/x")
+    assert len(server.asked) == asked
 
 
 def test_a_small_file_is_sent_to_the_datanode(serve: Callable[..., Server]) -> None:
