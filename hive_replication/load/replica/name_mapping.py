@@ -24,12 +24,15 @@ from hive_replication.metastore.statistics import ACCURATE, is_statistic
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table, copy_of
 from hive_replication.policy.model import RenamedViews
-from hive_replication.storage.boundary import is_reserved, qualified
+from hive_replication.storage.boundary import RESERVED, is_reserved, qualified
 
 T = TypeVar("T", Table, Partition)
 #: Directory of files with the schemas of Avro tables, among the paths outside of the source database's directory.
 _SCHEMAS = ".schemas"
-_KEPT = re.compile(rf".*/{re.escape(_SCHEMAS)}/(of=[^/]+/)?((?P<at>at=[^/]*)/)?(?P<path>.+)")
+# Those of a replica, also as earlier versions made them; a source may have directories of that name itself.
+_KEPT = re.compile(
+    rf".*/({re.escape(_SCHEMAS)}/of=[^/]+|{re.escape(RESERVED)}/external/{re.escape(_SCHEMAS)})/((?P<at>at=[^/]*)/)?(?P<path>.+)"
+)
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -223,9 +226,10 @@ class NameMapping:
         uri = qualified(uri, self.source_location)
         if not (uri + "/").startswith(self.source_roots):
             return uri
-        store, _, path = uri.partition("://")[2].partition("/")
+        scheme, _, rest = uri.partition("://")
+        store, _, path = rest.partition("/")
         of = f"of={self.target_database}-{crc32(self.target_location.encode()):08x}"  # several may have one external_root
-        at = f"at={_NO_NAME.sub('_', store)}"
+        at = f"at={'' if scheme == 'hdfs' else f'{scheme}='}{_NO_NAME.sub('_', store)}"  # others may have stores of that name
         if (kept := _KEPT.search(uri)) is not None:  # a replica has it below that already, under the name of its first store
             at, path = kept["at"] or at, kept["path"]
         return f"{self._outside}/{_SCHEMAS}/{of}/{at}/{path}"

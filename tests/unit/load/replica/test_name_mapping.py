@@ -229,6 +229,9 @@ SCHEMAS = "hdfs://dst:8020/t/copy.db/.repl/external/.schemas/of=copy-62867a2a"
         ("hdfs://src:8020/w/x.db/.repl/external/.schemas/s/a", f"{SCHEMAS}/at=src_8020/s/a"),
         ("hdfs://src:8020/w/x.db/.repl/external/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
         ("hdfs://src:8020/.schemas/of=x-1/at=a/s/a", f"{SCHEMAS}/at=a/s/a"),
+        ("hdfs://src:8020/w/a/.schemas/v.avsc", f"{SCHEMAS}/at=src_8020/w/a/.schemas/v.avsc"),
+        ("hdfs://src:8020/w/b/.schemas/v.avsc", f"{SCHEMAS}/at=src_8020/w/b/.schemas/v.avsc"),
+        ("hdfs://src:8020/.schemas/of=x-1/at=a/w/a/.schemas/v.avsc", f"{SCHEMAS}/at=a/w/a/.schemas/v.avsc"),
         ("http://registry/a", "http://registry/a"),
         ("none", "none"),
     ],
@@ -252,12 +255,13 @@ def test_schemas_of_one_path_have_a_place_for_each_store_and_for_each_database_t
         replace(first, source_location="hdfs://b:8020/w/sales.db", source_roots=("hdfs://b:8020/",), target_database="copy_b"),
         replace(first, target_location="hdfs://dst:8020/other/copy.db"),  # of another metastore, and a source named alike
         replace(first, source_location="hdfs://src-old:8020/w/sales.db"),
+        replace(first, source_location="s3a://src_8020/w/sales.db", source_roots=("s3a://src_8020/",)),
     )
     places: set[str] = set()
     for mapping in (first, *others):
         image = mapping.new_table(table(parameters={"avro.schema.url": "/schemas/orders.avsc"}), 1)
         places.add(image.parameters["avro.schema.url"])
-    assert len(places) == 4
+    assert len(places) == 5
 
 
 def test_the_place_of_a_schema_stays_when_a_replica_goes_back_and_forth() -> None:
