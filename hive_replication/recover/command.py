@@ -27,7 +27,7 @@ from hive_replication.dump.format.record_types import DumpResult, Known
 from hive_replication.dump.source import Source
 from hive_replication.errors import BadRequest, MissingEvents, Refused
 from hive_replication.load.command import repl_load
-from hive_replication.load.replica.ownership import refuse_incompatible, refuse_undone
+from hive_replication.load.replica.ownership import refuse_incompatible, refuse_other_policy, refuse_undone
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.policy_scope import changed
 from hive_replication.load.replica.state import database_with_state, replica_state
@@ -118,8 +118,8 @@ def dump_recovery(
         progress: shows the progress.
 
     Raises:
-        Refused: the source does not have the database any more, it was undone by request, the target's is marked as
-            incompatible, or another load runs.
+        Refused: the source does not have the database any more, it was undone by request, another policy writes the target, that is
+            marked as incompatible, or another load runs.
     """
     if source.metastore.database(database) is None:
         raise Refused(
@@ -174,6 +174,7 @@ def _mark(target: Target, database: str, token: str) -> None:
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} no longer exists")
         refuse_incompatible(found)
+        refuse_other_policy(state, database, target.policy.name)
         refuse_undone(state, database)
         lock.check()
         target.metastore.alter_database(database, database_with_state(found, replace(state, recovery=token)), found)

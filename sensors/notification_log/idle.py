@@ -70,5 +70,5 @@ def advance_idle(connection: Connection, idle: Sequence[Replica], but: Set[str])
     for one in idle:
         if one.database not in but:
             name = source.policy.target_of(one.database)
-            with suppress(Refused):  # a load is running: the database is not idle
+            with suppress(Refused):  # a load is running: the database is not idle; or another policy writes it
                 advance(target, name, one.applied or 0, one.scanned, *source.reach(one.scanned))

@@ -36,7 +36,7 @@ def retention(
     connection = chosen.connect()
     target, store = connection.target, connection.store
     planned = Approvals.of(target.policy).dumps
-    names = [database] if database else list(target.policy.databases.values())
+    names = [database.lower()] if database else list(target.policy.databases.values())
     with shown() as progress:
         swept: list[tuple[str, Swept]] = []
         refused: dict[str, str] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from hive_replication.load.replica.covers import covers
-from hive_replication.load.replica.ownership import why_incompatible
+from hive_replication.load.replica.ownership import refuse_other_policy, why_incompatible
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import database_with_state, replica_state
 from hive_replication.load.replica.target import Target
@@ -51,13 +51,14 @@ def advance(target: Target, database: str, applied: int, evid: int, time: int, m
         Whether it was advanced; not if its applied id has changed in the meantime, or if it is marked as incompatible.
 
     Raises:
-        Refused: a load of the database is running.
+        Refused: another policy writes the database, or a load of it is running.
     """
     with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied != applied or covers(applied, evid) or why_incompatible(found):
             return False
+        refuse_other_policy(state, database, target.policy.name)
         lock.check()
         target.metastore.alter_database(database, database_with_state(found, state.advanced(evid, time, message_hash)), found)
         return True

@@ -64,6 +64,24 @@ def refuse_second_writer(state: ReplicaState, database: str, source: str, policy
         )
 
 
+def refuse_other_policy(state: ReplicaState, database: str, policy: str) -> None:
+    """Makes sure that what an operator does to a replica is done with the policy that writes it, by whose settings it is kept.
+
+    Args:
+        state: of the target database.
+        database: its name.
+        policy: name of the policy that the command goes by.
+
+    Raises:
+        Refused: another policy writes it.
+    """
+    if state.source and state.policy not in ("", policy):
+        raise Refused(
+            f"the target database {database!r} is written by the policy {state.policy!r}, and this one is {policy!r}: nothing "
+            "was changed; go by that policy's file (--config), or, to hand it over, remove its parameter hive_replication.policy"
+        )
+
+
 def refuse_incompatible(found: Database | None) -> None:
     """Makes sure that the target database is not marked as changed in a way that replication cannot go on from.
 

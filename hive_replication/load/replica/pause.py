@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hive_replication.errors import BadRequest
+from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.parameters import as_latin
 from hive_replication.load.replica.state import PAUSED, replica_state
@@ -23,6 +24,7 @@ def pause(target: Target, database: str, why: str) -> bool:
 
     Raises:
         BadRequest: there is no such replica.
+        Refused: another policy writes it.
     """
     return _set(target, database, why)
 
@@ -38,6 +40,7 @@ def _set(target: Target, database: str, why: str) -> bool:
         state = replica_state(found)
         if found is None or not state.source:
             raise BadRequest(f"the target has no replica {database!r}; what is not to be replicated is left out of the policy")
+        refuse_other_policy(state, database, target.policy.name)
         if bool(state.paused) == bool(why):
             return False
         altered = copy_of(found)

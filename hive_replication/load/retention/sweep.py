@@ -21,6 +21,7 @@ from hive_replication.load.records import RecordStore
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.state import replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.load.retention.own_databases import require_own
 from hive_replication.load.retention.removals import InUse, Removal, Removals, Swept, What
 from hive_replication.logs import about
 from hive_replication.metastore.lock import MetastoreLock
@@ -57,10 +58,10 @@ def sweep(
         What was retired or deleted, or would be; and what could not be, with its problem.
 
     Raises:
-        Refused: there is something to do, and a load of the database is running.
-        BadRequest: the target has no such database, and no directory of it from before a drop.
+        Refused: another policy writes the database; or there is something to do, and a load of it is running.
+        BadRequest: the policy has no such database, or the target none, and no directory of it from before a drop.
     """
-    sweeper = _Sweeper(target, database, planned, progress or Silent())
+    sweeper = _Sweeper(target, database.lower(), planned, progress or Silent())
     for removals in sweeper.rounds(store):
         if dry_run:
             sweeper.swept += [removal.swept for removal in removals]
@@ -80,6 +81,7 @@ class _Sweeper:
         self.swept: list[Swept] = []
         found = target.metastore.database(database)
         self._exists, self._state = found is not None and bool(found.locationUri), replica_state(found)
+        require_own(policy, database, self._state)
         own = (found.locationUri if found is not None else None) or ""
         defaults = target.default_locations(database, own)
         location = _normal(own or defaults[0])

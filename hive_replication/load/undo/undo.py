@@ -20,6 +20,7 @@ from hive_replication.load.operations.transactions import ImpressWriteIds, Repla
 from hive_replication.load.replica.covers import covers
 from hive_replication.load.replica.held_reasons import RELEASED_REASON, UNDONE_REASON
 from hive_replication.load.replica.name_mapping import object_name
+from hive_replication.load.replica.ownership import refuse_other_policy
 from hive_replication.load.replica.parameter_lock import parameter_lock
 from hive_replication.load.replica.state import ReplicaState, database_with_state, is_ours, replica_state
 from hive_replication.load.replica.target import Target
@@ -87,13 +88,15 @@ def undo(
 
     Raises:
         BadRequest: no load ended there (the message lists the nearest), or its journal is not kept any more.
-        Refused: old data is not kept any more, a table of the target's users has a name that comes back, or a load runs.
+        Refused: old data is not kept any more, a table of the target's users has a name that comes back, another policy
+            writes the database, or a load of it runs.
     """
     with MetastoreLock(target.metastore, database) as lock:
         found = target.metastore.database(database)
         state = replica_state(found)
         if found is None or state.applied is None:
             raise BadRequest(f"the target database {database!r} is no replica with anything to undo")
+        refuse_other_policy(state, database, target.policy.name)
         work = _Undo(target, database, found, state, lock.check)
         return work.run(table, evid, dry_run=dry_run, progress=progress or Silent())
 
@@ -110,11 +113,12 @@ def release(target: Target, database: str, table: str | None = None) -> bool:
         Whether anything was undone.
 
     Raises:
-        Refused: a load of the database is running.
+        Refused: another policy writes the database, or a load of it is running.
     """
     with MetastoreLock(target.metastore, database) as lock, parameter_lock(target.metastore, database):
         found = target.metastore.database(database)
         state = replica_state(found)
+        refuse_other_policy(state, database, target.policy.name)
         released = state.released(table)
         if found is None or released == state:
             return False

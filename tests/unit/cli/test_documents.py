@@ -64,6 +64,8 @@ def test_retention_goes_on_after_a_database_that_cannot_be_swept(
     assert (found["refused"], len(found["done"])) == ({"a": "hdfs://t/a: permission denied"}, 1)
     assert run(["--config", config, "retention"]) == 1
     assert "a: hdfs://t/a: permission denied" in capsys.readouterr().err
+    assert run(["--config", config, "--json", "retention", "B"]) == 0
+    assert [one["database"] for one in json.loads(capsys.readouterr().out)["done"]] == ["b"]
 
 
 def test_a_damaged_report_is_one_document(

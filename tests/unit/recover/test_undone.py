@@ -82,15 +82,31 @@ def test_a_rebuild_ends_the_undo_of_its_database(repair: bool) -> None:
     assert loaded(undone, header(40), [replica("t", 40)], [record("t")], repair=False).state.undone == 40
 
 
-def test_a_database_that_was_undone_is_not_recovered(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        pytest.param(
+            ReplicaState(SOURCE, 40, undone=40),
+            "was undone to event 40 by request and loads nothing later: hive-repl undo db --release",
+            id="undone",
+        ),
+        pytest.param(
+            ReplicaState(SOURCE, 40, policy="b"), "is written by the policy 'b', and this one is 'a'", id="another policy's"
+        ),
+    ],
+)
+def test_a_database_whose_recovery_would_not_be_loaded_is_not_recovered(
+    monkeypatch: pytest.MonkeyPatch, state: ReplicaState, why: str
+) -> None:
     """Before anything is compared: it stays where it is."""
     module = import_module("hive_replication.recover.command")
     for name in ("MetastoreLock", "parameter_lock"):
         monkeypatch.setattr(module, name, lambda *_: nullcontext())
-    home = database_with_state(Database("db", parameters={}), ReplicaState(SOURCE, 40, undone=40))
-    both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=SimpleNamespace(target_of=str))
+    home = database_with_state(Database("db", parameters={}), state)
+    policy = SimpleNamespace(name="a", target_of=str)
+    both: Any = SimpleNamespace(metastore=SimpleNamespace(database=lambda _: home), policy=policy)
     nowhere: Any = None
-    with pytest.raises(Refused, match="was undone to event 40 by request and loads nothing later: hive-repl undo db --release"):
+    with pytest.raises(Refused, match=why):
         dump_recovery(both, both, nowhere, "db", Gap("missing events", 40, "purged"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
@@ -9,9 +10,10 @@ from unittest.mock import Mock
 import pytest
 
 from hive_replication.connect import Connection
+from hive_replication.load.replica import advance_idle as advance_module
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.metastore.faults import MetastoreError
-from hive_replication.metastore.types import Table
+from hive_replication.metastore.types import Database, Table
 from sensors.notification_log import idle
 from sensors.notification_log.decision import Replica
 from sensors.notification_log.idle import advance_idle, long_idle, to_be_read, with_work
@@ -48,7 +50,7 @@ class Target:
 def connected(target: Target, *, acid: bool = True) -> Connection:
     policy = POLICY.model_copy(update={"databases": {"sales": "copy", "stock": "stock"}, "max_events": 50})
     source = SimpleNamespace(acid=acid, policy=policy, reach=lambda evid: (evid, f"hash of {evid}"))
-    return cast("Connection", SimpleNamespace(source=source, target=SimpleNamespace(metastore=target)))
+    return cast("Connection", SimpleNamespace(source=source, target=SimpleNamespace(metastore=target, policy=policy)))
 
 
 def found(connection: Connection, *seen: Replica, event_ttl: float = 1e9) -> list[Replica]:
@@ -77,6 +79,16 @@ def test_a_run_reads_the_log_where_a_transaction_is_open_on_the_replica(monkeypa
     monkeypatch.setattr(idle, "advance", lambda _target, *arguments: advanced.append(arguments))
     advance_idle(connection, idle_ones, unended)
     assert advanced == [("stock", 20, 150, 150, "hash of 150")]
+
+
+def test_the_replica_of_another_policy_is_not_advanced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of tables that only that policy has were skipped."""
+    for name in ("MetastoreLock", "parameter_lock"):
+        monkeypatch.setattr(advance_module, name, lambda *_: nullcontext())
+    home = Database("copy", parameters=ReplicaState("uuid/sales", 10, policy="b").parameters())
+    target: Any = SimpleNamespace(database=lambda _: home)  # cannot be altered
+    connection = connected(target)
+    advance_idle(connection, found(connection, Replica("sales", 10, scanned=150)), frozenset())
 
 
 @pytest.mark.parametrize(

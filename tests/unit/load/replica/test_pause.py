@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 from hive_metastore.ttypes import LockState, ShowLocksResponseElement
 
-from hive_replication.errors import BadRequest
+from hive_replication.errors import BadRequest, Refused
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.replica.pause import pause, resume
-from hive_replication.load.replica.state import ReplicaState, replica_state
+from hive_replication.load.replica.state import PAUSED, ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore import lock as locks
 from hive_replication.metastore.client import Metastore
@@ -78,7 +78,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 @pytest.fixture
 def target() -> Target:
-    policy = SimpleNamespace(read_only=False, owners={})
+    policy = SimpleNamespace(name="default", read_only=False, owners={})
     return cast("Target", SimpleNamespace(metastore=Metastore("thrift://127.0.0.1:1"), policy=policy))
 
 
@@ -122,6 +122,14 @@ def test_pause_and_resume_tell_whether_anything_changed(server: Server, target: 
     server.there.parameters = {}
     with pytest.raises(BadRequest, match="no replica 'sales'"):
         pause(target, "sales", "a")
+
+
+def test_the_replica_of_another_policy_is_neither_paused_nor_resumed(server: Server, target: Target) -> None:
+    for paused in ("", "since noon"):
+        before = server.there.parameters = ReplicaState("uuid/sales", 170, policy="b").parameters() | {PAUSED: paused}
+        with pytest.raises(Refused, match="'sales' is written by the policy 'b', and this one is 'default'"):
+            _ = resume(target, "sales") if paused else pause(target, "sales", "since noon")
+        assert server.there.parameters == before
 
 
 def test_a_hold_and_a_pause_are_recorded_by_a_metastore_that_keeps_latin_1_alone(

@@ -130,6 +130,27 @@ def after(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
     monkeypatch.setattr(retention.time, "time", lambda: now)
 
 
+def test_the_journals_of_another_policy_are_not_kept_by_the_times_of_this_one(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were deleted, and exit code 0 said that all was well."""
+    kept = written(target, ".repl/170-0/f", days=365)
+    after(monkeypatch, 365)
+    home = metastore(target).found
+    assert home is not None
+    for name, state in {"sales": ReplicaState("uuid/sales", 9, policy="b"), "SALES": ReplicaState("uuid/x", policy="b")}.items():
+        home.parameters = state.parameters()
+        with pytest.raises(Refused, match="'sales' is written by the policy 'b', and this one is 'default'"):
+            sweep(target, name)
+    home.parameters = ReplicaState("uuid/sales", 9).parameters()
+    elsewhere = replace(target, policy=target.policy.model_copy(update={"databases": {"sales": "copy"}}))
+    with pytest.raises(BadRequest, match=r"the policy 'default' has no database 'sales' on the target.*it has copy"):
+        sweep(elsewhere, "sales")
+    assert target.storage.exists(kept)
+    home.parameters = ReplicaState("uuid/sales", 9, policy="default").parameters()  # it left the policy
+    assert [one.what for one in sweep(elsewhere, "Sales")] == ["staging"]
+
+
 @pytest.mark.parametrize("again", [False, True], ids=["it stays dropped", "it is created again"])
 def test_a_dropped_database_is_kept_for_the_retention_time(target: Target, monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
     """Counted from when it was dropped: its directory may have been quiet for a year."""

@@ -23,10 +23,11 @@ from hive_replication.load.source_history import forgotten
 from hive_replication.load.undo import undo as undo_module
 from hive_replication.load.undo.undo import UndoneStep, release, undo
 from hive_replication.metastore.types import Database, FieldSchema, Partition, StorageDescriptor, Table, copy_of
-from hive_replication.policy import Root
+from hive_replication.policy import Policy, Root
 from hive_replication.storage import Storage
 from tests.bucket import storage_with_bucket
 from tests.faults import Killed
+from tests.lags import POLICY
 
 OURS = "uuid/db"
 
@@ -177,6 +178,7 @@ def replica(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Replica:
 class _Target:
     metastore: _Metastore
     storage: Storage
+    policy: Policy = POLICY
 
 
 @pytest.fixture
@@ -233,6 +235,22 @@ def test_a_recovery_that_compared_tables_before_an_undo_is_not_loaded(windows: _
     assert windows.state.recovery == "token"
     undo(windows.target, "db", table, 1400)
     assert windows.state.recovery == ""
+
+
+def test_the_replica_of_another_policy_is_neither_taken_back_nor_released(windows: _Replica) -> None:
+    """Its own loads waited then, for an undo of which its operators knew nothing."""
+    undo(windows.target, "db", "t", 1400)
+    windows.metastore.home = database_with_state(windows.metastore.home, replace(windows.state, policy="b"))
+    before, calls = windows.state, list(windows.metastore.calls)
+    changes = (
+        lambda: undo(windows.target, "db", None, 1400),
+        lambda: undo(windows.target, "db", "u", 1400, dry_run=True),
+        lambda: release(windows.target, "db", "t"),
+    )
+    for change in changes:
+        with pytest.raises(Refused, match="'db' is written by the policy 'b', and this one is 'default'"):
+            change()
+    assert (windows.state, windows.metastore.calls) == (before, calls)
 
 
 def test_loads_since_that_began_lower_for_another_table_do_not_matter(windows: _Replica) -> None:
