@@ -6,9 +6,13 @@ from typing import ClassVar
 
 
 class ReplicationError(Exception):
-    """The work failed; running it again may help (exit code 1)."""
+    """The work failed; running it again may help (exit code 1).
+
+    Where a load fails, ``unchanged`` says whether it is certain that it has not changed any object.
+    """
 
     exit_code: ClassVar[int] = 1
+    unchanged: bool = False
 
 
 class BadRequest(ReplicationError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hive_replication.copy.tasks import Copier
@@ -74,20 +75,32 @@ def repl_load(
         Outdated: the table of the dump stands later by now, or its database does and the dump is to be loaded as a repair.
         Unreachable: a metastore or storage does not answer; running it again goes on where it stopped.
     """
-    reader = prefix_of(opened(store, statement.directory), statement.to_evid)
-    database, table = _names(statement, reader)
+    with _unchanged():
+        reader = prefix_of(opened(store, statement.directory), statement.to_evid)
+        database, table = _names(statement, reader)
+        records = RecordStore.of(target.policy, store, database)
+        records.prepare()
     work = _Load(target, statement, store, copier, reader, database, table, progress or Silent())
-    records = RecordStore.of(target.policy, store, database)
-    records.prepare()
     record = _record(reader, database, table, repair=repair, only=only)
     try:
         report = work.run(repair=repair, only=only, rebuilt=rebuilt, source=source)
     except ReplicationError as error:
+        error.unchanged = not work.changing
         if work.journal:  # else it has changed nothing
             records.keep(replace(record, time=time.time(), outcome="failed", text=str(error), journal=work.journal))
         raise
     kept = records.keep(replace(record.of(report), time=time.time(), journal=work.journal), report)
     return replace(report, kept=kept.report, window=kept.window)
+
+
+@contextmanager
+def _unchanged() -> Generator[None]:
+    """Errors say that the load has changed nothing."""
+    try:
+        yield
+    except ReplicationError as error:
+        error.unchanged = True
+        raise
 
 
 @dataclass
@@ -109,6 +122,11 @@ class _Load:
     def journal(self) -> str:
         """Token of its newest journal; "" while it has changed nothing."""
         return (self.session.journal_token if self.session else "") or self.earlier
+
+    @property
+    def changing(self) -> bool:
+        """Whether it may have changed an object."""
+        return self.session is not None and self.session.tally.changing
 
     def run(self, *, repair: bool, only: str | None, rebuilt: bool, source: Metastore | None) -> LoadReport:
         """Carries it out."""

@@ -189,6 +189,7 @@ class Session:
             known: what the target has of its objects.
         """
         lanes = [lane for lane in plan.lanes if lane.operations or lane.stop]
+        self.tally.changing |= bool(lanes or plan.barrier)
         if self.copier is None:
             self.planned.append(plan)
         elif lanes:

@@ -1,16 +1,19 @@
 """Runs that ended between a load and the recording of what it changed: killed, canceled, or failed midway.
 
 The next load finds done what theirs did, and touches none of it. So a load marks its run before it begins, and takes the mark
-away once all is recorded; the job ``record`` compares the marked databases with what Dagster shows.
+away once all is recorded, or where it failed before it changed anything; the job ``record`` compares the marked databases with
+what Dagster shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 import dagster as dg
 
+from hive_replication.errors import ReplicationError
 from repl_assets.catalog.keys import LOADING_TAG, Names, loading_tag
 from repl_assets.catalog.run_statuses import FAILED_STATUSES
 
@@ -19,7 +22,7 @@ _ALL = -1  # before any event
 
 @contextmanager
 def until_recorded(context: dg.OpExecutionContext, names: Names, database: str, after: int | None) -> Generator[None]:
-    """Around a load and its recording: the run is marked until both are done.
+    """Around a load and its recording: the run is marked until both are done, or the load fails without having changed anything.
 
     Args:
         context: the step's.
@@ -30,7 +33,13 @@ def until_recorded(context: dg.OpExecutionContext, names: Names, database: str, 
     tag, run_id = loading_tag(database), context.run_id  # the id: runs that execute this one again are given its tags
     mark = f"{run_id} {_ALL if after is None else after} {database}"
     context.instance.add_run_tags(run_id, {LOADING_TAG: names.policy, tag: mark})
-    yield
+    try:
+        yield
+    except dg.Failure as failure:
+        error = failure.__context__
+        if isinstance(error, ReplicationError) and error.unchanged:
+            context.instance.add_run_tags(run_id, {tag: ""})
+        raise
     context.instance.add_run_tags(run_id, {tag: ""})
 
 
@@ -40,9 +49,12 @@ def interrupted_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
     return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
 
 
-def interrupted_loads(run: dg.DagsterRun) -> Iterator[tuple[str, int]]:
-    """The databases whose loads in a run are not recorded, and the events after which they began."""
-    for name, mark in sorted(run.tags.items()):
-        if name.startswith(f"{LOADING_TAG}-") and mark.startswith(f"{run.run_id} "):
-            _, after, database = mark.split(" ", 2)
-            yield database, int(after)
+def interrupted_loads(instance: dg.DagsterInstance, run_ids: Iterable[str]) -> dict[str, dict[str, int]]:
+    """The databases whose loads in some runs are not recorded, and by run the events after which these loads began."""
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for run in filter(None, map(instance.get_run_by_id, run_ids)):
+        for name, mark in run.tags.items():
+            if name.startswith(f"{LOADING_TAG}-") and mark.startswith(f"{run.run_id} "):
+                _, after, database = mark.split(" ", 2)
+                found[database][run.run_id] = int(after)
+    return dict(sorted(found.items()))

@@ -2,16 +2,19 @@
 
 A load that leaves objects out tags its run and observes each table that they belong to. The job goes through the tagged runs,
 the newest first, and logs those objects of these tables whose ``repl.last.id``, or whose commit in the observation, is
-later than what Dagster shows. A retried or interrupted run logs nothing twice, because Dagster shows what is logged.
+later than what Dagster shows. A retried or interrupted run logs nothing twice, because Dagster shows what is logged; each goes
+on where the last one ended (see :mod:`repl_assets.recording.reached`).
 
-Of a run that ended before it recorded its load (see :mod:`repl_assets.recording.interrupted`), nothing says what the load
-changed: the replica is compared with what Dagster shows, in tables that changed since the load began, and those whose partitions
-are others.
+Of runs that ended before they recorded their loads (see :mod:`repl_assets.recording.interrupted`), nothing says what the loads
+changed: the replica is compared, once for all of them, with what Dagster shows, in tables that changed since the first of the
+loads began, and those whose partitions are others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
@@ -21,75 +24,131 @@ from hive_replication.load.replica.state import object_id
 from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.names import partition_name as hive_partition_name
 from hive_replication.metastore.table_kinds import is_partitioned
+from hive_replication.metastore.tables import at_once, batches
 from hive_replication.metastore.types import Partition, Table
-from hive_replication.policy import Policy
-from repl_assets.catalog.keys import LOADING_TAG, UNRECORDED_TAG, Names, database_of, partition_key, partition_name
+from repl_assets.catalog.keys import LOADING_TAG, UNRECORDED_TAG, Names, database_of, loading_tag, partition_key, partition_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES
 from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.recording.interrupted import interrupted_loads, interrupted_runs
 from repl_assets.recording.metadata import commits_metadata
+from repl_assets.recording.reached import START, Place, Reached, keep_reached, read_reached
 from repl_assets.recording.recorder import COMMITS, DROPPED, MOST_PARTITIONS, UNRECORDED, Recorder
 from repl_assets.steps.engine import Engine, as_dagster_failure
 
-MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s: other runs of the queue wait no longer
+MOST_OBJECTS = 1_000  # that one run logs, in 20 to 50 s
+_LONGEST = 60.0  # seconds after which a run looks up no other table: runs of the queue wait for it, and for a comparison
 _OF_A_TABLE = 3  # components of its assets' keys
 
 Commits = Mapping[str, Commit]
 #: Table, its Hive partition or None for itself, the last event that changed it, and the last commit if the load observed one.
 Later = tuple[str, str | None, int, Commit | None]
+#: A database, one of its tables or "" for all, and the commits that a load observed.
+Entry = tuple[str, str, Commits]
 
 
 def record_rest(context: dg.OpExecutionContext, engine: Engine, names: Names) -> None:
     """Logs what the tagged runs left out, at most :data:`MOST_OBJECTS` objects."""
-    left = MOST_OBJECTS
-    for run_id in unrecorded_runs(context.instance, names):
-        left -= _record_interrupted(context, engine, names, run_id, left)
-        left -= _record_run(context, engine, names, run_id, left)
-        if left <= 0:
-            context.log.info("%d objects are recorded; the next run continues", MOST_OBJECTS)
+    instance, policy = context.instance, engine.connection.target.policy
+    rest = _Rest(context, engine, names, read_reached(instance, names))
+    interrupted = interrupted_runs(instance, names)
+    for database, begun in interrupted_loads(instance, interrupted).items():
+        if database in policy.databases and not rest.log_compared(database, begun):
             return
-        context.instance.add_run_tags(run_id, {UNRECORDED_TAG: "", LOADING_TAG: ""})
-    context.log.info("%d objects are recorded; nothing is left", MOST_OBJECTS - left)
+        for run_id in begun:
+            instance.add_run_tags(run_id, {loading_tag(database): ""})
+    for run_id in interrupted:
+        instance.add_run_tags(run_id, {LOADING_TAG: ""})
+    for run_id in _left_out(instance, names):
+        if not rest.log(run_id, _tables(instance, run_id)):
+            return
+        instance.add_run_tags(run_id, {UNRECORDED_TAG: ""})
+    keep_reached(instance, names, {})
+    context.log.info("%d objects are recorded; nothing is left", rest.done)
 
 
 def unrecorded_runs(instance: dg.DagsterInstance, names: Names) -> list[str]:
     """Ids of finished runs whose loads left objects out, the newest first; before them those that did not record their loads."""
+    return list(dict.fromkeys((*interrupted_runs(instance, names), *_left_out(instance, names))))
+
+
+def _left_out(instance: dg.DagsterInstance, names: Names) -> list[str]:
     wanted = dg.RunsFilter(tags={UNRECORDED_TAG: names.policy}, statuses=FINISHED_STATUSES)
-    left = [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
-    return list(dict.fromkeys((*interrupted_runs(instance, names), *left)))
+    return [record.dagster_run.run_id for record in instance.get_run_records(wanted)]
 
 
-def _record_run(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
-    """Logs objects of the tables that a run left out; returns how many."""
-    done = 0
-    for database, table, commits in _tables(context.instance, engine.connection.target.policy, run_id):
-        recorder = Recorder(context, names, database, ())
-        found = _later(context.instance, engine, names, database, table, commits)
-        done += _log(recorder, islice(found, most - done))
-    return done
+@dataclass
+class _Rest:
+    """What one run of the job logs.
+
+    Args:
+        context: the step's.
+        engine: connected.
+        names: of the policy.
+        reached: how far earlier runs came.
+        done: objects that are logged.
+    """
+
+    context: dg.OpExecutionContext
+    engine: Engine
+    names: Names
+    reached: dict[str, Reached]
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self._until = time.monotonic() + _LONGEST
+
+    def log_compared(self, database: str, begun: Mapping[str, int]) -> bool:
+        """Logs what loads changed of a database that their runs did not record: one comparison serves all of them.
+
+        Args:
+            database: source database.
+            begun: the events after which the loads began, by run.
+
+        Returns:
+            Whether nothing is left.
+        """
+        reached, runs = self.reached.get(database), tuple(sorted(begun))
+        if reached is None or reached.runs != runs:
+            recorder = Recorder(self.context, self.names, database, ())
+            tables = _compare(self.context.instance, self.engine, recorder, min(begun.values()))
+            self.reached[database] = Reached(runs=runs, tables=tuple(tables))
+        return self.log(database, [(database, table, {}) for table in self.reached[database].tables])
+
+    def log(self, key: str, entries: Iterable[Entry]) -> bool:
+        """Logs objects of tables, from where an earlier run ended; returns whether nothing is left.
+
+        Args:
+            key: under which it is kept how far this run comes.
+            entries: the tables; the same ones in each run.
+        """
+        reached = self.reached.get(key, Reached())
+        for number, (database, table, commits) in islice(enumerate(entries), reached.entries, None):
+            if database not in self.engine.connection.target.policy.databases:
+                continue
+            overflow = database in self.names.overflow
+            goes_on = number == reached.entries and overflow == reached.overflow
+            reached = replace(reached, entries=number, place=reached.place if goes_on else START, overflow=overflow)
+            recorder = Recorder(self.context, self.names, database, ())
+            later = _later(self.context.instance, self.engine, self.names, database, table, commits, reached.place)
+            for found in islice(later, MOST_OBJECTS - self.done):
+                _log(recorder, found)
+                self.done += 1
+                reached = replace(reached, place=(found[0], found[1] or ""))
+            if self.done >= MOST_OBJECTS or time.monotonic() > self._until:
+                if self.done < MOST_OBJECTS:  # all of the table is looked up
+                    reached = replace(reached, entries=number + 1, place=START)
+                keep_reached(self.context.instance, self.names, self.reached | {key: reached})
+                self.context.log.info("%d objects are recorded; the next run continues", self.done)
+                return False
+        self.reached.pop(key, None)
+        return True
 
 
-def _log(recorder: Recorder, found: Iterable[Later]) -> int:
-    """Logs objects; returns how many."""
-    done = 0
-    for name, partition, evid, commit in found:
-        metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
-        recorder.sources([(name, evid)] if partition is None and recorder.database not in recorder.names.overflow else ())
-        recorder.materialize(name, partition, evid, metadata)
-        done += 1
-    return done
-
-
-def _record_interrupted(context: dg.OpExecutionContext, engine: Engine, names: Names, run_id: str, most: int) -> int:
-    """Logs what loads changed that a run did not record; returns of how many objects."""
-    run, done = context.instance.get_run_by_id(run_id), 0
-    for database, after in interrupted_loads(run) if run else ():
-        if database in engine.connection.target.policy.databases:
-            recorder = Recorder(context, names, database, ())
-            changed = _compare(context.instance, engine, recorder, after)
-            found = (one for table in changed for one in _later(context.instance, engine, names, database, table, {}))
-            done += _log(recorder, islice(found, most - done))
-    return done
+def _log(recorder: Recorder, found: Later) -> None:
+    name, partition, evid, commit = found
+    metadata = commits_metadata([commit]) if commit and commit.evid == evid else {}
+    recorder.sources([(name, evid)] if partition is None and recorder.database not in recorder.names.overflow else ())
+    recorder.materialize(name, partition, evid, metadata)
 
 
 def _compare(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, after: int) -> list[str]:
@@ -135,7 +194,7 @@ def _shown_tables(instance: dg.DagsterInstance, names: Names, database: str) -> 
     return {table for (own, table), version in shown.items() if own == database and version and not version.startswith(DROPPED)}
 
 
-def _tables(instance: dg.DagsterInstance, policy: Policy, run_id: str) -> Iterator[tuple[str, str, Commits]]:
+def _tables(instance: dg.DagsterInstance, run_id: str) -> Iterator[Entry]:
     """Databases and tables of which a run observed that it left objects out, and commits by partition ("" for the table itself).
 
     Of a database that was in overflow then it is "" for all of them, and commits by table.
@@ -145,31 +204,30 @@ def _tables(instance: dg.DagsterInstance, policy: Policy, run_id: str) -> Iterat
         if seen and UNRECORDED in seen.metadata and seen.metadata[UNRECORDED].value:
             of_a_table = len(seen.asset_key.path) == _OF_A_TABLE
             database, table = Names.hive_table(seen.asset_key) if of_a_table else (database_of(seen.asset_key), "")
-            if database in policy.databases:
-                stored = cast("Mapping[str, tuple[Any, ...]]", seen.metadata[COMMITS].value if COMMITS in seen.metadata else {})
-                yield database, table, {name: Commit(*fields) for name, fields in stored.items()}
+            stored = cast("Mapping[str, tuple[Any, ...]]", seen.metadata[COMMITS].value if COMMITS in seen.metadata else {})
+            yield database, table, {name: Commit(*fields) for name, fields in stored.items()}
 
 
 def _later(
-    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits, after: Place
 ) -> Iterator[Later]:
-    """What of the left tables ("" for all of the database) is later than Dagster shows where it is recorded today.
+    """What of the left tables ("" for all of the database) is later than Dagster shows where it is recorded today, in order.
 
     Since the load its database may have gone into overflow or out of it.
     """
+    tables = [name for name in ([table] if table else sorted(engine.tables(database))) if name >= after[0]]
     if database in names.overflow:
         newest = {table: max(commits.values(), key=lambda one: one.evid)} if table and commits else commits
-        yield from _later_tables(instance, engine, names, database, [table] if table else engine.tables(database), newest)
-    elif table:
-        yield from _later_objects(instance, engine, names, database, table, commits)
-    else:
-        for name in engine.tables(database):
-            own = {"": commits[name]} if name in commits else {}
-            yield from _later_objects(instance, engine, names, database, name, own)
+        left = (name for name in tables if (name, "") > after)
+        yield from _later_tables(instance, engine, names, database, left, newest)
+        return
+    for name in tables:
+        own = commits if table else {"": commits[name]} if name in commits else {}
+        yield from _later_objects(instance, engine, names, database, name, own, after)
 
 
 def _later_objects(
-    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, table: str, commits: Commits, after: Place
 ) -> Iterator[Later]:
     """A table's known Hive partitions, or the table itself, whose last event is later than Dagster shows."""
     metastore, target, key = (
@@ -182,22 +240,26 @@ def _later_objects(
         if found is None:
             return
         if not is_partitioned(found):
-            if (evid := _newest(found, commits.get(""))) > _evid(_data_version(instance, key)):
+            evid = _newest(found, commits.get(""))
+            if (table, "") > after and evid > _evid(_data_version(instance, key)):
                 yield table, None, evid, commits.get("")
             return
-        known = instance.get_dynamic_partitions(str(names.partitions(database, table).name))
+        known = map(partition_name, instance.get_dynamic_partitions(str(names.partitions(database, table).name)))
+        left = sorted(name for name in known if (table, name) > after)
         shown = instance.event_log_storage.get_latest_tags_by_partition(
             key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
         )
         columns = [column.name for column in found.partitionKeys]
-        for part in metastore.partitions(target, table, map(partition_name, known)):
-            name = hive_partition_name(columns, part.values)
-            if (evid := _newest(part, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
-                yield table, name, evid, commits.get(name)
+        for some in batches(left, at_once(found.sd.cols if found.sd else ())):
+            parts = {hive_partition_name(columns, part.values): part for part in metastore.partitions(target, table, some)}
+            for name, part in sorted(parts.items()):
+                evid = _newest(part, commits.get(name))
+                if evid > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                    yield table, name, evid, commits.get(name)
 
 
 def _later_tables(
-    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, tables: Sequence[str], commits: Commits
+    instance: dg.DagsterInstance, engine: Engine, names: Names, database: str, tables: Iterable[str], commits: Commits
 ) -> Iterator[Later]:
     """Those of some tables of a database in overflow whose last event is later than Dagster shows."""
     metastore, target = engine.connection.target.metastore, engine.target_name(database)
@@ -205,10 +267,11 @@ def _later_tables(
         names.tables(database), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
     with as_dagster_failure():
-        for table in metastore.tables(target, tables):
-            name = table.tableName
-            if (evid := _newest(table, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
-                yield name, None, evid, commits.get(name)
+        for some in batches(tables, at_once(())):
+            for table in sorted(metastore.tables(target, some), key=lambda one: one.tableName):
+                name = table.tableName
+                if (evid := _newest(table, commits.get(name))) > _evid(shown.get(partition_key(name), {}).get(DATA_VERSION_TAG)):
+                    yield name, None, evid, commits.get(name)
 
 
 def _newest(thing: Table | Partition, commit: Commit | None) -> int:

@@ -24,9 +24,11 @@ _SLOWEST = 5  # of each kind, as Hive tells of each type of events (hive.repl.st
 class Tally:
     """Sums of one load. Its lanes add to them from several threads.
 
-    ``access`` has what could not be preserved of owners, groups, modes and ACLs: why, by object or "" for all.
+    ``access`` has what could not be preserved of owners, groups, modes and ACLs: why, by object or "" for all. ``changing`` says
+    whether objects may have been changed, also where none is added up yet.
     """
 
+    changing: bool = False
     applied: Counter[str] = field(default_factory=Counter[str])
     copies: Copies = field(default_factory=Copies)
     touched: TouchedTables = field(default_factory=TouchedTables)

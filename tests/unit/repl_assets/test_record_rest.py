@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.test_utils import create_run_for_test
 
+from hive_replication.errors import Refused
 from hive_replication.load.replica.state import LAST_ID, ReplicaState
 from hive_replication.load.report import Commit, LoadReport, Touched
 from hive_replication.metastore.types import Database, FieldSchema, Partition, Table
@@ -19,7 +20,7 @@ from repl_assets.dagster_private import DATA_VERSION_TAG
 from repl_assets.jobs.record_rest import record_job
 from repl_assets.recording.recorder import Recorder
 from repl_assets.steps import record_rest as module
-from repl_assets.steps.engine import Engine
+from repl_assets.steps.engine import Engine, as_dagster_failure
 from repl_assets.steps.load import load_dump
 from repl_assets.steps.record_rest import record_rest, unrecorded_runs
 from tests.unit.repl_assets.test_dagster_definitions import policy
@@ -143,12 +144,14 @@ def test_a_database_that_stayed_as_it_is(instance: dg.DagsterInstance, names: Na
     assert [run.tags[UNRECORDED_TAG] for run in instance.get_runs() if UNRECORDED_TAG in run.tags] == [""]
 
 
-def load_window(instance: dg.DagsterInstance, names: Names, *, raises: bool = True) -> list[tuple[str, str | None, str]]:
+def load_window(
+    instance: dg.DagsterInstance, names: Names, *, raises: bool = True, after: int = 6, engine: Engine = ENGINE
+) -> list[tuple[str, str | None, str]]:
     """A step that loads and records a window."""
     known = CatalogDatabase("db", "", "", "", (), (), overflow=4 if names.overflow else 0)
-    metadata = {"directory": "dir", "kind": "incremental", "from_evid": 6}
+    metadata = {"directory": "dir", "kind": "incremental", "from_evid": after}
     dump = dg.AssetMaterialization(names.database("db", "dump"), metadata=metadata)
-    logged = run(instance, lambda context: ignored(load_dump(context, ENGINE, names, known, dump)), raises=raises)
+    logged = run(instance, lambda context: ignored(load_dump(context, engine, names, known, dump)), raises=raises)
     return [one for one in logged if one[0] != "db"]
 
 
@@ -184,6 +187,68 @@ def test_a_load_that_is_recorded_leaves_nothing(instance: dg.DagsterInstance, mo
     create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags=done.tags)
     create_run_for_test(instance, status=dg.DagsterRunStatus.FAILURE, tags={**done.tags, loading_tag("db"): "another 6 db"})
     assert rest(instance, APART) == []
+
+
+def test_failed_runs_of_one_database_are_compared_once(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the event after which the first of their loads began."""
+    compared: list[int] = []
+    compare = module._compare
+
+    def counted(instance: dg.DagsterInstance, engine: Engine, recorder: Recorder, after: int) -> list[str]:
+        compared.append(after)
+        return compare(instance, engine, recorder, after)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "record", killed)
+        for after in (8, 6, 7):
+            load_window(instance, APART, raises=False, after=after)
+    monkeypatch.setattr(module, "_compare", counted)
+    assert len(unrecorded_runs(instance, APART)) == 3
+    assert {asset for asset, _, _ in rest(instance, APART)} == {"a", "b", "c", "days"}
+    assert compared == [6]  # though it takes three runs to record what it found
+
+
+@pytest.mark.parametrize(("unchanged", "left"), [(True, []), (False, ["a", "b", "c", "days"])])
+def test_a_load_that_fails_before_it_changes_anything_leaves_nothing(
+    instance: dg.DagsterInstance, unchanged: bool, left: list[str]
+) -> None:
+    """Such as one that another load's lock refused: nothing is to be compared."""
+
+    def fails(_statement: object, *, repair: bool) -> LoadReport:
+        error = Refused("another load runs")
+        error.unchanged = unchanged
+        with as_dagster_failure():
+            raise error
+
+    engine = cast("Engine", SimpleNamespace(**{**vars(ENGINE), "load": fails}))
+    load_window(instance, APART, raises=False, engine=engine)
+    assert sorted({asset for asset, _, _ in rest(instance, APART)}) == left
+
+
+def test_each_run_goes_on_where_the_last_one_ended(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tables that are done are looked up again by each run."""
+    asked: list[str] = []
+
+    def counted(database: str, table: str, names: Iterable[str]) -> list[Partition]:
+        asked.extend(wanted := list(names))
+        return partitions(database, table, reversed(wanted))  # the metastore has an order of its own
+
+    touched = Touched("days", "days", 7, partitions=tuple(DAYS))
+    load(instance, APART, touched, Touched("a", "a", 7), Touched("b", "b", 7), Touched("c", "c", 7))
+    monkeypatch.setattr(METASTORE, "partitions", counted)
+    logged = rest(instance, APART)
+    assert [partition or asset for asset, partition, _ in logged] == ["ds=1", "ds=2", "a", "b", "c"]
+    assert asked == DAYS  # and once more none: the first run ended with the last of them
+
+
+def test_a_run_ends_in_time_though_there_is_little_to_record(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST", -1.0)
+    load(instance, APART, Touched("a", "a", 7), Touched("b", "b", 7), Touched("c", "c", 7))
+    once = [run(instance, lambda context: record_rest(context, ENGINE, APART)) for _ in range(3)]
+    assert once == [[("b", None, "7")], [("c", None, "7")], []]
+    assert unrecorded_runs(instance, APART) == []
 
 
 def test_its_runs_are_of_the_policy() -> None:
