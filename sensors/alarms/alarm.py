@@ -25,7 +25,9 @@ class Alarm:
         advice: what to do.
         path: of the asset or run in Dagster.
         database: source database, "" for the whole policy.
-        tables: of it that a run was to repair.
+        tables: of it that runs were to repair, and have not.
+        parts: of these tables, each with a Hive partition or "" for all of it, and ``("", "")`` for runs that name no table; none
+            where it is all of the tables.
     """
 
     kind: Kind
@@ -35,6 +37,7 @@ class Alarm:
     path: str = ""
     database: str = ""
     tables: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:

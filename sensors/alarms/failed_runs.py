@@ -1,5 +1,7 @@
 """Failed runs as alarms: the alarm of a database or job begins with a failed run and ends with the next successful one.
 
+That of repairs ends once all is repaired that failed runs were to repair: the repair of another table mends nothing of it.
+
 A run of several databases has an outcome for each: where the steps of one fail, those of the others go on. What is mended without
 a run, as by the command line, or is gone, has no next run: its alarm ends when nothing is left to do, as far as the replicas'
 states say so: a table that was held is not held any more. They do not say whether one was repaired that was not held.
@@ -18,8 +20,9 @@ import dagster as dg
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.lag import Lag
 from hive_replication.policy import Policy
-from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name
+from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, database_of, hive_name, partition_name
 from repl_assets.catalog.run_statuses import FINISHED_STATUSES, ended
+from repl_assets.dagster_private import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG, PARTITION_NAME_TAG
 from repl_assets.jobs.drift import find_drift_job_name
 from repl_assets.jobs.rebuild import LANES_FAILED, rebuild_job_name
 from repl_assets.jobs.repair import repair_job_name
@@ -30,7 +33,15 @@ _MOST_RUNS = 1_000  # of the instance that one tick reads; the next one continue
 _LATE = 60.0  # seconds that the end of a run may take to reach Dagster's storage
 _KEPT = 900.0  # seconds; a run that ended earlier and was changed since, e.g. its tags, has been seen
 _REASON = 300  # characters
+_MOST_PARTS = 1_000  # that an alarm keeps apart; of more only the tables
+_MOST_SHOWN = 5  # of them in a title
+_LEFT = "; left to repair: "  # in a title, before what several runs left
+_RANGE = ASSET_PARTITION_RANGE_START_TAG, ASSET_PARTITION_RANGE_END_TAG
 _RETRIED = 600.0  # seconds in which a failed window is tried again: until then its next run says how it is
+
+#: A table, and a Hive partition of it or "" for all of it.
+Part = tuple[str, str]
+NO_TABLE: Part = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +53,14 @@ class Outcome:
         run: the run.
         database: source database; "" for a job of the whole policy.
         reason: why it failed; "" where it did not.
-        tables: of the database that it was to repair; none where its settings or assets name none.
+        parts: of the database that it was to repair, or failed to: tables, each with a Hive partition or "" for all of it.
     """
 
     subject: str
     run: dg.DagsterRun
     database: str = ""
     reason: str = ""
-    tables: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = (NO_TABLE,)
 
 
 def outcomes(instance: dg.DagsterInstance, names: Names, seen: SeenRuns, now: float) -> tuple[list[Outcome], SeenRuns]:
@@ -80,13 +91,14 @@ def _of(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> Itera
     if not keys and run.tags.get(POLICY_TAG) == names.policy and not _was_refused(instance, run, names):
         reason = "" if run.is_success else _why(instance, run.run_id)
         yield Outcome(f"job {run.job_name}", run, run.tags.get(DATABASE_TAG, ""), reason, _configured(run))
-    whole = {database_of(key) for key in keys if len(key.path) == 2}
-    in_tables = {database_of(key) for key in keys if len(key.path) > 2}
+    of_tables = [key for key in keys if len(key.path) > 2 or key == names.tables(database_of(key))]
+    whole, in_tables = {database_of(key) for key in keys if key not in of_tables}, {*map(database_of, of_tables)}
     databases = whole | in_tables
     reasons = dict.fromkeys(databases, "") if run.is_success else _by_database(instance, run.run_id, databases)
     yield from (Outcome(f"windows of {name}", run, name, reasons[name]) for name in sorted(whole & reasons.keys()))
     for name in sorted(in_tables & reasons.keys()):
-        yield Outcome(f"repairs in {name}", run, name, reasons[name], _selected(keys, name))
+        parts = _selected(run, [key for key in of_tables if database_of(key) == name], names.tables(name))
+        yield Outcome(f"repairs in {name}", run, name, reasons[name], _not_repaired(parts, reasons[name]))
 
 
 def _was_refused(instance: dg.DagsterInstance, run: dg.DagsterRun, names: Names) -> bool:
@@ -103,31 +115,72 @@ def _of_database(names: Names, database: str, *jobs: str) -> list[str]:
     return [names.local(f"{what}_{database}") for what in jobs]
 
 
-def _configured(run: dg.DagsterRun) -> tuple[str, ...]:
-    """The table that the settings of a job name."""
+def _configured(run: dg.DagsterRun) -> tuple[Part, ...]:
+    """The table, or the partitions of it, that the settings of a job name."""
     ops: Any = run.run_config.get("ops")
-    configs = [_settings(_settings(op).get("config")) for op in _settings(ops).values()]
-    named = (str(config.get("table", "")).strip().lower() for config in configs)
-    return tuple(filter(None, named))
+    parts: list[Part] = []
+    for config in (_settings(_settings(op).get("config")) for op in _settings(ops).values()):
+        if table := str(config.get("table", "")).strip().lower():
+            parts += [(table, str(partition)) for partition in config.get("partitions") or [""]]
+    return tuple(parts) or (NO_TABLE,)
 
 
 def _settings(value: Any) -> dict[str, Any]:
     return dict[str, Any](value or {})  # in the Launchpad they may be left empty
 
 
-def _selected(keys: Iterable[dg.AssetKey], database: str) -> tuple[str, ...]:
-    """The tables of a database that a run's assets are of."""
-    own = (key for key in keys if len(key.path) > 2 and database_of(key) == database)
-    return tuple(sorted({hive_name(key.path[2].removesuffix("__dump")) for key in own}))
+def _selected(run: dg.DagsterRun, keys: Iterable[dg.AssetKey], overflow: dg.AssetKey) -> tuple[Part, ...]:
+    """The tables that a run's assets are of, with its partitions; of a database in overflow the partition is the table."""
+    tags = run.tags
+    chosen = tags.get(PARTITION_NAME_TAG) or "...".join(tags[tag] for tag in _RANGE if tag in tags)
+    chosen = partition_name(chosen) if chosen else ""
+    found = {(chosen, "") if key == overflow else (hive_name(key.path[2].removesuffix("__dump")), chosen) for key in keys}
+    return tuple(sorted(found))
 
 
-def alarm_of(outcome: Outcome) -> Alarm:
-    """The alarm of a run that failed."""
+def _not_repaired(parts: tuple[Part, ...], reason: str) -> tuple[Part, ...]:
+    """What a run has not repaired: where its reason names all tables whose loads failed, others had their turn."""
+    reasons = reason.split("; ") if len(reason) < _REASON else []
+    held = {table for table, _ in parts for one in reasons if one.startswith((f"{table} {NOT_REPAIRED}", f"{table} is held:"))}
+    failed = {table for table, _ in parts for one in reasons if held and one.startswith(f"{table}: ")}
+    return tuple(part for part in parts if part[0] in held | failed) or parts
+
+
+def alarm_after(outcome: Outcome, known: Alarm | None) -> Alarm | None:
+    """The alarm of a purpose after another run for it: what its runs failed to do, and none did since (pure).
+
+    Args:
+        outcome: of the run.
+        known: the alarm before it, if one was open.
+
+    Returns:
+        The alarm; None where nothing is left.
+    """
+    left = {*known.parts} or {(table, "") for table in known.tables} or {NO_TABLE} if known else set[Part]()
+    done = {*outcome.parts}
+    if outcome.reason:
+        alarm, left = _alarm_of(outcome), left | done
+    else:
+        alarm, left = known, {(table, part) for table, part in left if not done & {(table, part), (table, "")}}
+    if alarm is None or not left:
+        return None
+    if len(left) > _MOST_PARTS:
+        left = {(table, "") for table, _ in left}
+    tables = tuple(sorted({table for table, _ in left if table}))
+    title = alarm.title.partition(_LEFT)[0]
+    if tables and not (outcome.reason and left == done):
+        shown = sorted(f"{table}/{part}" if part else table for table, part in left if table)
+        title += _LEFT + ", ".join(shown[:_MOST_SHOWN]) + (f" and {len(shown) - _MOST_SHOWN} more" if shown[_MOST_SHOWN:] else "")
+    parts = () if all(table and not part for table, part in left) or left == {NO_TABLE} else tuple(sorted(left))
+    return replace(alarm, title=title, tables=tables, parts=parts)
+
+
+def _alarm_of(outcome: Outcome) -> Alarm:
     title = f"a run failed ({outcome.subject}): {outcome.reason}"
     advice = "the sensor retries the window; if it keeps failing, remove the cause, then Re-execute from failure"
     if not outcome.subject.startswith("windows"):
         advice = "remove the cause, then Re-execute from failure"
-    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database, outcome.tables)
+    return Alarm("run failure", outcome.subject, title, advice, f"/runs/{outcome.run.run_id}", outcome.database)
 
 
 def of_no_database(alarms: Mapping[str, Open], policy: Policy) -> list[str]:
@@ -156,8 +209,6 @@ def with_held(alarms: Mapping[str, Open], lags: Sequence[Lag]) -> dict[str, Open
 
     def noted(one: Open) -> Open:
         alarm, tables = one.alarm, {*one.alarm.tables}
-        if len(alarm.title) < _REASON:  # it names all that failed; the run may have repaired others
-            tables = {name for name in tables if f" {name} {NOT_REPAIRED}" in alarm.title}
         return replace(one, held=True) if tables and tables <= held.get(alarm.database, set()) else one
 
     return {key: noted(one) for key, one in alarms.items()}

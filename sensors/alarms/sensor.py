@@ -42,7 +42,7 @@ from sensors.alarms.alarm import (
 )
 from sensors.alarms.dropped_tables import DroppedTables
 from sensors.alarms.failed_checks import Answers, answers, failures, told, unanswered
-from sensors.alarms.failed_runs import Outcome, alarm_of, mended, of_no_database, outcomes, to_repair, with_held
+from sensors.alarms.failed_runs import Outcome, alarm_after, mended, of_no_database, outcomes, to_repair, with_held
 from sensors.alarms.replica_alarms import conditions, is_known, unreachable, with_replicas
 from sensors.connections import connect_for_tick, require_dump_root
 from sensors.drift import all_in_ticks
@@ -162,10 +162,10 @@ def _runs(instance: dg.DagsterInstance, names: Names, cursor: AlarmCursor, now: 
 
 
 def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str, Open]:
-    if not outcome.reason:
-        return updated(alarms, {}, [f"run failure: {outcome.subject}"], now)
-    alarm = alarm_of(outcome)
-    return updated(alarms, {alarm.key: alarm}, [], now)
+    key = f"run failure: {outcome.subject}"
+    known = alarms.get(key)
+    left = alarm_after(outcome, known.alarm if known and known.ended is None else None)
+    return updated(alarms, {key: left} if left else {}, [key], now)
 
 
 def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[str, Open]:

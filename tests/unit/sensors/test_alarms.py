@@ -27,6 +27,7 @@ from repl_assets.catalog.keys import DATABASE_TAG, POLICY_TAG, Names, Stage
 from repl_assets.catalog.specs import Specs
 from repl_assets.checks.findings import failed_tables
 from repl_assets.checks.no_alarms import no_alarms_check
+from repl_assets.dagster_private import PARTITION_NAME_TAG
 from repl_assets.steps.engine import as_dagster_failure
 from repl_assets.typed import log_evaluation, single_op_job
 from resources.connection import ReplicationConnection
@@ -406,6 +407,80 @@ def test_a_failed_repair_ends_with_the_hold_of_the_tables_that_it_did_not_repair
     watch.fail("orders is not repaired: no space", *(NAMES.table("sales", name, "load") for name in ("orders", "lines")))
     watch.tick(HELD)
     watch.now += 600
+    assert watch.tick(WELL) == "no alarms"
+
+
+def repair_of(table: str, *partitions: str) -> dict[str, Any]:
+    config = {"table": table, "partitions": list(partitions), "checks": []}
+    return {"job_name": "repair_sales", "tags": OF_SALES, "run_config": {"ops": {"repair_sales__partitions": {"config": config}}}}
+
+
+def test_the_repair_of_another_table_mends_no_failed_one(web: WebServer, watch: Watch) -> None:
+    """Orders would be wrong, and no alarm open."""
+    orders, items = (NAMES.table("sales", name, "load") for name in ("orders", "items"))
+    watch.tick(WELL)
+    watch.fail("orders: it is refused", orders)
+    watch.fail("orders: it is refused", **repair_of("orders"))
+    watch.run(items, success=True)
+    watch.run(success=True, **repair_of("items"))
+    both = ("run failure: repairs in sales", "run failure: job repair_sales")
+    assert watch.tick(WELL) == f"2 alarms: {'; '.join(both)}"
+    watch.fail("items: it is refused", items)
+    watch.fail("items: it is refused", **repair_of("items"))
+    watch.now += 600
+    watch.dropped = {"items"}
+    assert watch.tick(WELL) == f"2 alarms: {'; '.join(both)}"
+    titles = [one.alarm.title for one in read_cursor(watch.cursor).alarms.values()]
+    assert all(title.endswith("items: it is refused; left to repair: items, orders") for title in titles), titles
+    watch.run(orders, success=True)
+    watch.run(success=True, **repair_of("orders"))
+    web.take()
+    assert watch.tick(WELL) == "no alarms"
+    assert len(notified(web)) == 2
+
+
+def test_a_failed_repair_of_partitions_lasts_until_these_are_repaired_or_all_of_the_table(watch: Watch) -> None:
+    days, both = NAMES.table("sales", "days", "load"), "2 alarms: run failure: repairs in sales; run failure: job repair_sales"
+    for_days: list[dict[str, Any]] = [{"tags": {PARTITION_NAME_TAG: f"ds={n}"}} for n in (1, 2)]
+    watch.tick(WELL)
+    for last in (repair_of("days", "ds=1"), repair_of("days")):
+        watch.fail("the store is full", days, **for_days[0])
+        watch.fail("the store is full", **repair_of("days", "ds=1", "ds=2"))
+        assert watch.tick(WELL) == both
+        watch.run(days, success=True, **for_days[1])
+        watch.run(success=True, **repair_of("days", "ds=2", "ds=3"))
+        assert watch.tick(WELL) == both
+        watch.run(days, success=True, **(for_days[0] if last["run_config"] != repair_of("days")["run_config"] else {}))
+        watch.run(success=True, **last)
+        assert watch.tick(WELL) == "no alarms"
+
+
+def test_of_a_run_that_repaired_some_tables_only_the_others_are_left(watch: Watch) -> None:
+    orders, lines = (NAMES.table("sales", name, "load") for name in ("orders", "lines"))
+    watch.tick(WELL)
+    watch.fail("orders is not repaired: no space", orders, lines)
+    watch.tick(WELL)
+    watch.run(orders, success=True)
+    assert watch.tick(WELL) == "no alarms"
+
+
+def test_a_repair_in_a_database_in_overflow_is_of_the_table_that_its_partition_is(watch: Watch) -> None:
+    watch.tick(WELL)
+    watch.fail("no space", NAMES.database("sales", "load"))
+    watch.fail("no space", NAMES.tables("sales"), tags={PARTITION_NAME_TAG: "orders"})
+    watch.run(NAMES.tables("sales"), success=True, tags={PARTITION_NAME_TAG: "items"})
+    assert watch.tick(LATE).startswith("3 alarms: run failure: windows of sales; run failure: repairs in sales; ")
+    watch.run(NAMES.tables("sales"), success=True, tags={PARTITION_NAME_TAG: "orders"})
+    assert watch.tick(LATE).startswith("2 alarms: run failure: windows of sales; ")
+
+
+def test_an_alarm_of_many_partitions_keeps_the_tables_only(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_runs, "_MOST_PARTS", 2)
+    watch.tick(WELL)
+    watch.fail("no space", **repair_of("days", "ds=1", "ds=2", "ds=3"))
+    watch.run(success=True, **repair_of("days", "ds=1", "ds=2", "ds=3"))
+    assert watch.tick(WELL) == "1 alarm: run failure: job repair_sales"
+    watch.run(success=True, **repair_of("days"))
     assert watch.tick(WELL) == "no alarms"
 
 
