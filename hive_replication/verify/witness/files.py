@@ -17,7 +17,7 @@ from hive_replication.verify.listing_digest import is_unfinished
 PER_DIRECTORY = 2  # checksums, at most
 _EVERY = 200  # of a directory that is looked at again
 _SMALL = 1 << 20  # bytes of a file that may be read
-_NONE = FileChecksum("", "none")
+_LOST = FileChecksum("", "none")
 _MOST_FILES = 50  # of a transactional table or partition of which rows are compared after a compaction
 
 
@@ -43,7 +43,7 @@ class FileFacts:
     Args:
         source: by relative name; the reason under "" where they cannot be read.
         target: the replica's.
-        checksums: how many were asked for on each side.
+        checksums: of how many checksums or content were compared.
     """
 
     source: dict[str, str]
@@ -66,27 +66,39 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
         {name: f"{status.size} bytes" for name, status in found.items() if not is_unfinished(name)} for found in (ours, theirs)
     )
     same = sorted(name for name, facts in left.items() if right.get(name) == facts and ours[name].size)
+    comparable = [name for name in same if _is_comparable(source, target, ours[name], theirs[name])]
     number = _EVERY if directories.most is None else directories.most
-    chosen = random.sample(same, min(len(same), number))
-    for name in chosen:
-        for facts, checksum in zip((left, right), _checksums(source, target, ours[name], theirs[name]), strict=False):
+    compared = 0
+    for name in random.sample(comparable, min(len(comparable), number)):
+        checksums = content_checksums(source, target, ours[name], theirs[name])
+        for facts, checksum in zip((left, right), checksums, strict=False):
             facts[name] += f", checksum {checksum[-16:]}"
-    return FileFacts(left, right, len(chosen))
+        compared += bool(checksums)
+    return FileFacts(left, right, compared)
 
 
-def _checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> tuple[str, ...]:
+def _is_comparable(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
+    """Whether more than the sizes of a file can be compared, as far as its stores tell before they are asked for checksums."""
+    return ours.size <= _SMALL or (source.has_checksums(ours.uri) and target.has_checksums(theirs.uri))
+
+
+def content_checksums(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> tuple[str, ...]:
     """Of a file on both sides: the stores' own or, of a small file where these tell nothing of each other, of its content.
 
     Hadoop's checksums of files in blocks of other sizes have other names. Those in encryption zones are of encrypted bytes.
-    A copy whose blocks are lost has none.
+    Stores other than HDFS have none. A copy whose blocks are lost has none either. Nothing where there is nothing to compare.
     """
-    one, other = _checksum(source, ours.uri), _checksum(target, theirs.uri)
-    if not (one and other) or one is _NONE:
-        return ()
-    if other is _NONE:
-        return one.value, other.value
-    with suppress(FileNotFoundError):
-        if one == other or (one.algorithm == other.algorithm and not _encrypted(source, target, ours, theirs)):
+    with suppress(FileNotFoundError, StillOpen):
+        one, other = _checksum(source, ours.uri), _checksum(target, theirs.uri)
+        if one is _LOST:
+            return ()
+        if other is _LOST:
+            return (one.value if one else "of no store"), _LOST.value
+        if (
+            one
+            and other
+            and (one == other or (one.algorithm == other.algorithm and not _encrypted(source, target, ours, theirs)))
+        ):
             return one.value, other.value
         if ours.size <= _SMALL:
             return Crc32c.of(source.stream(ours.uri)).hex, Crc32c.of(target.stream(theirs.uri)).hex
@@ -99,12 +111,11 @@ def _encrypted(source: Storage, target: Storage, ours: FileStatus, theirs: FileS
 
 
 def _checksum(storage: Storage, uri: str) -> FileChecksum | None:
+    """A file's checksum; None where its store has none of any file."""
     try:
         return storage.checksum(uri)
-    except (StillOpen, FileNotFoundError):
-        return None
     except NoChecksum:
-        return _NONE
+        return _LOST
 
 
 def same_content(source: Callable[[], Rows] | None, target: Callable[[], Rows] | None, files: int) -> bool:

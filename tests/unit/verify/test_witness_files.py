@@ -23,10 +23,12 @@ LOST = NoChecksum("its blocks are lost")
         (LOST, SAME, True),
         (LOST, LOST, True),
         (StillOpen("it is written"), SAME, True),
+        (None, LOST, False),
+        (None, SAME, True),
     ],
 )
 def test_a_copy_whose_blocks_are_lost_is_none(
-    tmp_path: Path, source: FileChecksum | NoChecksum, target: FileChecksum | NoChecksum, *, same: bool
+    tmp_path: Path, source: FileChecksum | NoChecksum | None, target: FileChecksum | NoChecksum, *, same: bool
 ) -> None:
     storages: list[Storage] = []
     for side, checksum in (("source", source), ("target", target)):
@@ -35,6 +37,18 @@ def test_a_copy_whose_blocks_are_lost_is_none(
         storages.append(Store(tmp_path / side, checksum))
     found = file_facts(*storages, Directories(f"{tmp_path.as_uri()}/source", f"{tmp_path.as_uri()}/target", 2))
     assert (found.source == found.target) is same
+
+
+@pytest.mark.parametrize(("size", "compared"), [(4, 1), ((1 << 20) + 1, 0)])
+def test_content_of_small_files_is_compared_where_stores_have_no_checksums(tmp_path: Path, size: int, compared: int) -> None:
+    """Any content of the same size was equal, and its checksum counted as compared."""
+    sides = [tmp_path / "source", tmp_path / "target"]
+    for side, content in zip(sides, (b"a", b"b"), strict=True):
+        side.mkdir()
+        (side / "f").write_bytes(content * size)
+    storages = [Storage((Root(uri=side.as_uri()),)) for side in sides]
+    found = file_facts(*storages, Directories(sides[0].as_uri(), sides[1].as_uri(), 2))
+    assert (found.source != found.target, found.checksums) == (bool(compared), compared)
 
 
 def test_a_directory_outside_the_roots_is_told_and_ends_no_round(tmp_path: Path) -> None:
@@ -46,11 +60,11 @@ def test_a_directory_outside_the_roots_is_told_and_ends_no_round(tmp_path: Path)
 class Store(Storage):
     """A directory whose files have a checksum, or none."""
 
-    def __init__(self, folder: Path, found: FileChecksum | NoChecksum) -> None:
+    def __init__(self, folder: Path, found: FileChecksum | NoChecksum | None) -> None:
         super().__init__((Root(uri=folder.as_uri()),))
         self._found = found
 
-    def checksum(self, _: str) -> FileChecksum:
+    def checksum(self, _: str) -> FileChecksum | None:
         if isinstance(self._found, NoChecksum):
             raise self._found
         return self._found
