@@ -121,6 +121,7 @@ def round_finding(found: Round) -> Finding:
         "files at source": counts.files[0],
         "files at target": counts.files[1],
         "checksums compared": counts.checksums,
+        "compacted, rows not compared": counts.unread,
         "applied event id": found.applied,
         "source event id": found.current,
         "wrong": len(found.wrong),

@@ -97,7 +97,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much was compared, at the source and at the target."""
+    """How much was compared, at the source and at the target.
+
+    Args:
+        tables, partitions: of which the names were compared.
+        described: partitions whose descriptions were compared.
+        directories: whose files were listed.
+        files: in them.
+        checksums: of files, or their content.
+        unread: transactional tables and partitions of which a side was compacted, and whose rows are too many to be compared.
+    """
 
     tables: tuple[int, int] = (0, 0)
     partitions: tuple[int, int] = (0, 0)
@@ -105,6 +114,7 @@ class Counts:
     directories: int = 0
     files: tuple[int, int] = (0, 0)
     checksums: int = 0
+    unread: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         """The sum."""
@@ -115,6 +125,7 @@ class Counts:
             self.directories + other.directories,
             _sum(self.files, other.files),
             self.checksums + other.checksums,
+            self.unread + other.unread,
         )
 
 

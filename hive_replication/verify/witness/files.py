@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hive_replication.acid.rows import Rows
 from hive_replication.copy.proof import Crc32c
 from hive_replication.storage import FileChecksum, FileStatus, NoChecksum, StillOpen, Storage
 from hive_replication.storage.hdfs_facts import is_encrypted
-from hive_replication.verify.compare import NOT_COMPARED, same_rows
+from hive_replication.verify.compare import NOT_COMPARED
 from hive_replication.verify.listing_digest import is_unfinished
 
 PER_DIRECTORY = 2  # checksums, at most
-_EVERY = 200  # of a directory that is looked at again
+EVERY = 200  # likewise, of a directory that is looked at again
 _SMALL = 1 << 20  # bytes of a file that may be read
 _LOST = FileChecksum("", "none")
-_MOST_FILES = 50  # of a transactional table or partition of which rows are compared after a compaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,13 @@ class FileFacts:
         source: by relative name; the reason under "" where they cannot be read.
         target: the replica's.
         checksums: of how many checksums or content were compared.
+        unread: whether there may be other rows in them, which are too many to be read.
     """
 
     source: dict[str, str]
     target: dict[str, str]
     checksums: int
+    unread: bool = False
 
 
 def file_facts(source: Storage, target: Storage, directories: Directories) -> FileFacts:
@@ -66,8 +65,8 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
         {name: f"{status.size} bytes" for name, status in found.items() if not is_unfinished(name)} for found in (ours, theirs)
     )
     same = sorted(name for name, facts in left.items() if right.get(name) == facts and ours[name].size)
-    comparable = [name for name in same if _is_comparable(source, target, ours[name], theirs[name])]
-    number = _EVERY if directories.most is None else directories.most
+    comparable = [name for name in same if is_comparable(source, target, ours[name], theirs[name])]
+    number = EVERY if directories.most is None else directories.most
     compared = 0
     for name in random.sample(comparable, min(len(comparable), number)):
         checksums = content_checksums(source, target, ours[name], theirs[name])
@@ -77,7 +76,7 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
     return FileFacts(left, right, compared)
 
 
-def _is_comparable(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
+def is_comparable(source: Storage, target: Storage, ours: FileStatus, theirs: FileStatus) -> bool:
     """Whether more than the sizes of a file can be compared, as far as its stores tell before they are asked for checksums."""
     return ours.size <= _SMALL or (source.has_checksums(ours.uri) and target.has_checksums(theirs.uri))
 
@@ -116,16 +115,3 @@ def _checksum(storage: Storage, uri: str) -> FileChecksum | None:
         return storage.checksum(uri)
     except NoChecksum:
         return _LOST
-
-
-def same_content(source: Callable[[], Rows] | None, target: Callable[[], Rows] | None, files: int) -> bool:
-    """Whether transactional data in other files is not known to be other data: of few files the rows are compared.
-
-    Args:
-        source: adds up the rows that a reader sees at the source; None where they cannot be read.
-        target: the same of the replica.
-        files: how many there are on both sides.
-    """
-    if source is not None and target is not None and files > _MOST_FILES:
-        return True
-    return same_rows(source, target)

@@ -40,9 +40,10 @@ from hive_replication.verify.witness.comparison import (
     object_differences,
     objects_of,
 )
-from hive_replication.verify.witness.files import PER_DIRECTORY, Directories, file_facts, same_content
+from hive_replication.verify.witness.files import EVERY, PER_DIRECTORY, Directories, FileFacts, file_facts
 from hive_replication.verify.witness.pending import pending_tables
 from hive_replication.verify.witness.sides import Shares, Side, chosen
+from hive_replication.verify.witness.transactional import Shown, transactional_facts
 
 _BATCH = 500
 _NEWEST_EVENTS = 300
@@ -51,8 +52,8 @@ _MISSING = 200  # partitions of a table that one side lacks, told one by one
 Thing = TypeVar("Thing", Table, Partition)
 #: A table at the source and at the target.
 Tables = tuple[Table, Table]
-#: What was read of the files of an object at the source and at the target, None where it counts as equal, and how much that was.
-Files = tuple[Mapping[str, str] | None, Mapping[str, str] | None, Counts]
+#: What was read of the files of an object at the source and at the target, and how much that was.
+Files = tuple[Mapping[str, str], Mapping[str, str], Counts]
 
 
 @dataclass(frozen=True)
@@ -210,13 +211,11 @@ class Look:
             if isinstance(left, ReplicationError) or isinstance(right, ReplicationError):
                 yield {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
                 continue
-            part.shares.used(0, 1, 0)
-            counts = Counts(directories=1, files=(len(left), len(right)))
-            sums = [{file.relative: file.checksum[-16:] for file in files} for files in (left, right)]
-            if sums[0] != sums[1] and same_content(here.rows(source, left), there.rows(target, right), len(left) + len(right)):
-                yield None, None, counts
-            else:
-                yield sums[0], sums[1], counts
+            most = EVERY if part.every_file else min(part.shares.checksums, PER_DIRECTORY)
+            facts = _transactional(Shown(here, source, left), Shown(there, target, right), most)
+            part.shares.used(0, 1, facts.checksums)
+            counts = Counts(directories=1, files=(len(left), len(right)), checksums=facts.checksums, unread=int(facts.unread))
+            yield facts.source, facts.target, counts
 
     def _newest(self) -> set[str]:
         """Tables that the newest rows of the source's log name: no more than a hint where to look first."""
@@ -226,6 +225,13 @@ class Look:
             return {(row.tableName or "").lower() for row in rows if (row.dbName or "").lower() == self._source.database}
         except MissingEvents:
             return set()
+
+
+def _transactional(source: Shown, target: Shown, most: int) -> FileFacts:
+    try:
+        return transactional_facts(source, target, most)
+    except NOT_COMPARED as error:
+        return FileFacts({"": str(error)}, {}, 0)
 
 
 def _listed(seen: Seen, things: Sequence[Table | Partition]) -> list[tuple[FileRef, ...] | ReplicationError]:
