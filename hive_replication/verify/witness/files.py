@@ -25,12 +25,12 @@ class Directories:
     Args:
         source: its URI, "" where it has none.
         target: the replica's.
-        most: most files whose checksums may be asked for; None for those of all, up to a limit.
+        most: most files whose checksums may be asked for.
     """
 
     source: str
     target: str
-    most: int | None
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,8 @@ def _file_facts(source: Storage, target: Storage, directories: Directories) -> F
     )
     same = sorted(name for name, facts in left.items() if right.get(name) == facts and ours[name].size)
     comparable = [name for name in same if is_comparable(source, target, ours[name], theirs[name])]
-    number = EVERY if directories.most is None else directories.most
     compared = 0
-    for name in random.sample(comparable, min(len(comparable), number)):
+    for name in random.sample(comparable, min(len(comparable), directories.most)):
         checksums = content_checksums(source, target, ours[name], theirs[name])
         for facts, checksum in zip((left, right), checksums, strict=False):
             facts[name] += f", checksum {checksum[-16:]}"

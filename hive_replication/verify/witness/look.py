@@ -42,7 +42,7 @@ from hive_replication.verify.witness.comparison import (
 )
 from hive_replication.verify.witness.files import EVERY, PER_DIRECTORY, Directories, FileFacts, file_facts
 from hive_replication.verify.witness.pending import pending_tables
-from hive_replication.verify.witness.sides import Shares, Side, chosen
+from hive_replication.verify.witness.sides import Shares, Side, chosen, dealt
 from hive_replication.verify.witness.transactional import Shown, transactional_facts
 
 _BATCH = 500
@@ -138,44 +138,48 @@ class Look:
         digests = names_digest([name] if source else ()), names_digest([name] if target else ())
         ours = None if source is None else _held(source, expected_shape(source, self._databases, self._policy.owners), source)
         theirs = None if target is None else _held(target, table_shape(target), target)
-        describe, directories = part.shares.take(name)
+        describe, directories, checksums = part.shares.take(name)
         if source is None or target is None or ours is None or theirs is None:
             missing = object_differences(name, "", ours, theirs, self._roots) if ours or theirs else ()
             return _Found(list(missing), counts, digests)
         found = _Found([], counts, digests)
         data = not self._policy.metadata_only
         if data and has_files(source) and has_files(target) and (directories or part.every_file):
-            (files,) = self._files([(source, target)], (source, target), part)
+            most = EVERY if part.every_file else min(checksums, PER_DIRECTORY)
+            (files,) = self._files([(source, target)], (source, target), part, [most])
             ours, theirs = replace(ours, files=files[0]), replace(theirs, files=files[1])
             found += _Found([], files[2])
         found += _Found(list(object_differences(name, "", ours, theirs, self._roots)))
         if data and is_partitioned(source) and is_partitioned(target):
-            found += self._partitions((source, target), part, describe, directories)
+            found += self._partitions((source, target), part, (describe, directories, checksums))
         return found
 
-    def _partitions(self, tables: Tables, part: _Part, describe: int, directories: int) -> _Found:
+    def _partitions(self, tables: Tables, part: _Part, share: tuple[int, int, int]) -> _Found:
+        describe, directories, checksums = share
         table = tables[0].tableName
         if part.only is not None:
             some = {one for one in part.only if one}
-            return self._described(tables, some, some, part)
+            return self._described(tables, some, dict.fromkeys(some, EVERY), part)
         there, here = self._target.partition_names(table), self._source.partition_names(table)
         common = chosen(sorted(here & there), describe, self._chance)
         one_sided = {*islice(sorted(here - there), _MISSING), *islice(sorted(there - here), _MISSING)}
         waited = {one for one in part.always if one}
-        listed = {*chosen(common, directories, self._chance), *waited}
+        some = chosen(common, directories, self._chance)
+        listed = dealt(some, checksums, PER_DIRECTORY, self._chance) | dict.fromkeys(waited, EVERY)
         part.shares.used(len(common), 0, 0)
         names = [names_digest(f"{table}/{one}" for one in side) for side in (here, there)]
         counts = Counts(partitions=(len(here), len(there)))
         return _Found([], counts, (names[0], names[1])) + self._described(tables, {*common, *one_sided, *waited}, listed, part)
 
-    def _described(self, tables: Tables, names: Collection[str], listed: Collection[str], part: _Part) -> _Found:
-        """Compares partitions as they are described, and the files of those of them that are to be listed."""
+    def _described(self, tables: Tables, names: Collection[str], listed: Mapping[str, int], part: _Part) -> _Found:
+        """Compares partitions as they are described, and the files of those that are to be listed, with so many checksums."""
         found, table = _Found([]), tables[0]
         for batch in batches(sorted(names), at_once(table.sd.cols, _BATCH)):
             theirs, ours = self._target.partitions(tables[1], batch), self._source.partitions(table, batch)
             found += _Found([], Counts(described=len(ours)))
             both = [name for name in batch if name in listed and name in ours and name in theirs]
-            read = dict(zip(both, self._files([(ours[name], theirs[name]) for name in both], tables, part), strict=True))
+            most = [listed[name] for name in both]
+            read = dict(zip(both, self._files([(ours[name], theirs[name]) for name in both], tables, part, most), strict=True))
             for name in batch:
                 sides = ours.get(name), theirs.get(name)
                 left, right = (None if one is None else _held(one, partition_shape(one), table) for one in sides)
@@ -186,16 +190,12 @@ class Look:
                     found += _Found(list(object_differences(table.tableName, name, left, right, self._roots)))
         return found
 
-    def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part) -> list[Files]:
-        """What is read of the files of a table, or of several of its partitions, as they are on both sides."""
+    def _files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Sequence[int]) -> list[Files]:
+        """What is read of the files of a table, or of several of its partitions, with at most so many checksums of each."""
         if is_transactional(tables[0]):
-            return list(self._transactional_files(things, tables, part)) if things else []
-        left = part.shares.checksums
-        directories: list[Directories] = []
-        for source, target in things:
-            most = None if part.every_file else min(left, PER_DIRECTORY)
-            left -= most or 0
-            directories.append(Directories(source.sd.location or "", target.sd.location or "", most))
+            return list(self._transactional_files(things, tables, part, most)) if things else []
+        pairs = zip(things, most, strict=True)
+        directories = [Directories(one.sd.location or "", other.sd.location or "", number) for (one, other), number in pairs]
         found: list[Files] = []
         for facts in self._source.storage.many.map(self._file_facts, directories):
             part.shares.used(0, 1, facts.checksums)
@@ -203,16 +203,17 @@ class Look:
             found.append((facts.source, facts.target, counts))
         return found
 
-    def _transactional_files(self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part) -> Iterator[Files]:
+    def _transactional_files(
+        self, things: Sequence[tuple[Thing, Thing]], tables: Tables, part: _Part, most: Sequence[int]
+    ) -> Iterator[Files]:
         there, here = self._target.seen(tables[1]), self._source.seen(tables[0])
         theirs = _listed(there, [target for _, target in things])
         ours = _listed(here, [source for source, _ in things])
-        for (source, target), left, right in zip(things, ours, theirs, strict=True):
+        for (source, target), left, right, number in zip(things, ours, theirs, most, strict=True):
             if isinstance(left, ReplicationError) or isinstance(right, ReplicationError):
                 yield {"": str(right if isinstance(right, ReplicationError) else left)}, {}, Counts(directories=1)
                 continue
-            most = EVERY if part.every_file else min(part.shares.checksums, PER_DIRECTORY)
-            facts = _transactional(Shown(here, source, left), Shown(there, target, right), most)
+            facts = _transactional(Shown(here, source, left), Shown(there, target, right), number)
             part.shares.used(0, 1, facts.checksums)
             counts = Counts(directories=1, files=(len(left), len(right)), checksums=facts.checksums, unread=int(facts.unread))
             yield facts.source, facts.target, counts

@@ -84,14 +84,20 @@ class Shares:
     chance: random.Random
     first: Collection[str] = field(default_factory=set[str])
 
-    def take(self, table: str) -> tuple[int, int]:
-        """Partitions to describe and directories to list of the next table."""
+    def take(self, table: str) -> tuple[int, int, int]:
+        """Partitions to describe, directories to list and checksums to ask for, of the next table."""
         left = max(1, self.tables)
         self.tables -= 1
         directories = self.directories // left
         if not directories and (table in self.first or self.chance.random() < self.directories / left):
             directories = min(1, self.directories)
-        return max(_LEAST, self.partitions // left), directories
+        checksums = self._checksums(min(left, max(1, self.directories))) if directories else 0
+        return max(_LEAST, self.partitions // left), directories, checksums
+
+    def _checksums(self, left: int) -> int:
+        """Those of a table, where so many are still to come that have directories to list."""
+        share = self.checksums // left
+        return share or min(self.checksums, int(self.chance.random() < self.checksums / left))
 
     def used(self, partitions: int, directories: int, checksums: int) -> None:
         """What was looked at."""
@@ -107,3 +113,9 @@ def chosen(names: Sequence[str], number: int, chance: random.Random) -> list[str
     newest = (number + 1) // 2
     rest = names[: len(names) - newest]
     return sorted([*names[len(rest) :], *chance.sample(list(rest), number - newest)])
+
+
+def dealt(names: Sequence[str], number: int, most: int, chance: random.Random) -> dict[str, int]:
+    """So many things dealt out to names by chance, each of which gets no more than ``most``."""
+    order = chance.sample(list(names), len(names))
+    return {name: max(0, min(most, number - place * most)) for place, name in enumerate(order)}

@@ -65,7 +65,7 @@ def described(source: Side, target: Side) -> _Found:
     there = SimpleNamespace(within_filters=lambda _: SimpleNamespace(metastore=target), storage=target.storage)
     look = Look(here, there, "sales", random.Random(1))  # type: ignore[arg-type]
     part = _Part(Shares(99, 99, 99, 1, random.Random(1)), None, ())
-    return look._described((source.table, target.table), NAMES, NAMES, part)
+    return look._described((source.table, target.table), NAMES, dict.fromkeys(NAMES, 2), part)
 
 
 def test_partitions_of_a_transactional_table_are_listed_with_as_few_calls_as_one(sides: tuple[Side, Side]) -> None:
