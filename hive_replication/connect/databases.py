@@ -1,8 +1,9 @@
 """Databases by pattern: which ones a policy has, and under which names on the target (design: events, CREATE_DATABASE).
 
 A pattern has the databases that it matched when it was first used, and later ones only with ``new_databases: true``. Which those
-are is kept below the dump root, so that all instances have the same, and after a restart: in ``.policies/<policy>/<n>.json``. A
-change is the file of the next number. It appears whole, and only one instance can write it; another reads that file first.
+are is kept below the dump root, so that all instances have the same, and after a restart: in
+``.policies/<policy>-<hash of the metastores>/<n>.json``: other policies may have its name. A change is the file of the next
+number. It appears whole, and only one instance can write it; another reads that file first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import is_remote
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.database_names import is_pattern
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.storage import AlreadyExists, Denied, Storage
 
 _LOG = logging.getLogger(__name__)
@@ -110,9 +112,9 @@ class _There:
 def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
     storage, place = Storage((root,)), _place(policy, root)
     while True:
-        number, known = _known(storage, place, patience)
+        number, known = _known(storage, policy, root, patience, there)
         taken = there.taken_in(policy, known)
-        if taken == known:
+        if number and taken == known:
             return taken
         try:
             storage.write_once(f"{place}/{number + 1}.json", json.dumps(taken).encode())
@@ -127,7 +129,7 @@ def _recorded(policy: Policy, root: Root, there: _There, patience: float) -> dic
 
 def _in_memory(policy: Policy, root: Root, there: _There, patience: float) -> dict[str, list[str]]:
     try:
-        _, known = _known(Storage((root,)), _place(policy, root), patience)
+        _, known = _known(Storage((root,)), policy, root, patience, there)
     except (Unreachable, Denied) as error:  # a report is to come all the same, and says of the dump root that it is down
         _LOG.warning("which databases the policy's patterns had is not known; they stand for all that match now: %s", error)
         known = {}
@@ -149,27 +151,54 @@ def matched_before(policy: Policy, patience: float) -> tuple[Policy, PatternMatc
     if not any(map(is_pattern, policy.databases)):
         return policy, PatternMatches()
     root = dump_root(policy)
-    _, known = _known(Storage((root,)), _place(policy, root), patience)
+    _, known = _known(Storage((root,)), policy, root, patience)
     return with_databases(policy, (name for names in known.values() for name in names)), PatternMatches(known)
 
 
 def _place(policy: Policy, root: Root) -> str:
-    return f"{root.uri}.policies/{policy.name}"
+    return f"{root.uri}.policies/{policy.name}-{pair_hash(policy.pair)}"
 
 
-def _known(storage: Storage, place: str, patience: float) -> tuple[int, dict[str, list[str]]]:
-    """The newest number of a policy's files, and what that file says; before the first one, 0 and the file without a number.
-
-    Earlier versions wrote only that one, in place: it may have been left half-written.
-    """
+def _known(
+    storage: Storage, policy: Policy, root: Root, patience: float, there: _There | None = None
+) -> tuple[int, dict[str, list[str]]]:
+    """The newest number of a policy's files, and what that file says; before the first, 0 and what an earlier version kept."""
     require_answers(storage, patience)
+    place = _place(policy, root)
+    if number := _newest(storage, place):
+        return number, _read(storage, f"{place}/{number}.json")
+    return 0, _of_its_name(storage, f"{root.uri}.policies/{policy.name}", there)
+
+
+def _of_its_name(storage: Storage, place: str, there: _There | None) -> dict[str, list[str]]:
+    """What earlier versions kept for all policies of a name: another's where this source, if it can be asked, lacks any of it.
+
+    The first of them wrote only one file, in place: it may have been left half-written.
+    """
+    number = _newest(storage, place)
+    known = _read(storage, f"{place}/{number}.json" if number else f"{place}.json")
+    lacks = set(chain(*known.values())).difference(there.names, there.remote) if there else ()
+    if not lacks:
+        return known
+    _LOG.warning(
+        "the databases in %s seem to be those of another policy of this name, since this source has no %s: the patterns stand "
+        "for what it has now",
+        place,
+        ", ".join(sorted(lacks)),
+    )
+    return {}
+
+
+def _newest(storage: Storage, place: str) -> int:
     names = (status.uri.rpartition("/")[2].removesuffix(".json") for status in storage.ls(place))
-    number = max((int(name) for name in names if _NUMBER.fullmatch(name)), default=0)
-    uri = f"{place}/{number}.json" if number else f"{place}.json"
+    return max((int(name) for name in names if _NUMBER.fullmatch(name)), default=0)
+
+
+def _read(storage: Storage, uri: str) -> dict[str, list[str]]:
     try:
-        return number, _KNOWN.validate_python(parsed(storage.read(uri, most=_MOST), most=_MOST))
+        return _KNOWN.validate_python(parsed(storage.read(uri, most=_MOST), most=_MOST))
     except FileNotFoundError:
-        return number, {}
+        return {}
     except ValueError as error:
         raise BadRequest(
             f"{uri}, the databases that the policy's patterns stand for, is damaged: delete it, and the patterns stand for what "

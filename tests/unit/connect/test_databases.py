@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from hive_replication.connect import Reachable, connect_reachable
 from hive_replication.connect import databases as module
 from hive_replication.connect import reachable_servers as module_of_reports
-from hive_replication.connect.databases import matched, taken_in, with_databases
+from hive_replication.connect.databases import matched, matched_before, taken_in, with_databases
 from hive_replication.doctor.patterns import database_findings
 from hive_replication.dump import source as module_of_sources
 from hive_replication.errors import BadRequest, Unreachable
@@ -21,6 +21,7 @@ from hive_replication.metastore.client import Metastore
 from hive_replication.metastore.types import Database
 from hive_replication.policy import Policy, Root
 from hive_replication.policy.model import Warehouse
+from hive_replication.policy.warehouse import pair_hash
 from hive_replication.storage import Denied, Storage
 
 
@@ -99,6 +100,10 @@ def kept(tmp_path: Path) -> Policy:
     return policy({"s*": "*"}, new=True).model_copy(update={"dump_root": f"file://{tmp_path}/dumps"})
 
 
+def kept_below(tmp_path: Path, made: Policy) -> Path:
+    return tmp_path / f"dumps/.policies/default-{pair_hash(made.pair)}"
+
+
 def found(made: Policy, *names: str) -> list[str]:
     source: Any = Source(*names)
     return sorted(matched(made, source, 5.0)[0].databases)
@@ -110,7 +115,33 @@ def test_the_databases_of_a_policy_are_remembered(tmp_path: Path) -> None:
     assert found(made) == ["s1"]
     for number in range(2, 30):
         assert len(found(made, f"s{number}")) == number
-    assert len(list((tmp_path / "dumps/.policies/default").iterdir())) == 10
+    assert len(list(kept_below(tmp_path, made).iterdir())) == 10
+
+
+def test_policies_of_one_name_keep_their_databases_apart(tmp_path: Path) -> None:
+    """Else the second one had the databases of the first, and lacked its own."""
+    first = kept(tmp_path).model_copy(update={"databases": {"*": "s1_*"}, "new_databases": False})
+    other = first.source.model_copy(update={"metastore": "thrift://127.0.0.1:2"})
+    second = first.model_copy(update={"source": other, "databases": {"*": "s2_*"}})
+    for _ in range(2):
+        assert found(first, "hr", "sales") == ["hr", "sales"]
+        assert found(second, "finance", "ops", "sales") == ["finance", "ops", "sales"]
+    assert matched_before(second, 5.0)[1].databases == {"*": ["finance", "ops", "sales"]}
+
+
+def test_databases_that_an_earlier_version_kept_count_where_all_are_in_this_source(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = kept(tmp_path).model_copy(update={"new_databases": False})
+    place = tmp_path / "dumps/.policies/default"
+    place.mkdir(parents=True)
+    (place / "3.json").write_text('{"s*": ["s1", "s2"]}', encoding="utf-8")
+    assert sorted(matched_before(made, 5.0)[0].databases) == ["s1", "s2"]
+    assert found(made, "s1", "s2", "s3") == ["s1", "s2"]
+    assert found(made, "s1", "s3") == ["s1", "s2"]  # one that is dropped later is kept
+    other = made.model_copy(update={"source": made.source.model_copy(update={"metastore": "thrift://127.0.0.1:2"})})
+    assert found(other, "s1", "s3") == ["s1", "s3"]
+    assert "this source has no s2" in caplog.text
 
 
 def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
@@ -119,7 +150,7 @@ def test_a_database_whose_name_is_taken_stops_nothing_and_is_not_recorded(
     """So is one that an earlier version recorded."""
     made = kept(tmp_path).model_copy(update={"databases": {"finance": "sdr", "s*": "*"}})
     source: Any = Source("finance", "sdr", "s1")
-    place = tmp_path / "dumps/.policies/default"
+    place = kept_below(tmp_path, made)
     place.mkdir(parents=True)
     (place / "1.json").write_text('{"s*": ["s1", "sdr"]}', encoding="utf-8")
     found, patterns = matched(made, source, 5.0)
@@ -198,7 +229,7 @@ def test_a_damaged_file_of_databases_is_told_of(text: str, tmp_path: Path) -> No
     place = tmp_path / "dumps/.policies/default.json"  # where earlier versions wrote it
     place.parent.mkdir(parents=True)
     place.write_text('{"s*": ["s0"]}', encoding="utf-8")
-    assert found(made) == ["s0"]
+    assert sorted(matched_before(made, 5.0)[0].databases) == ["s0"]
     place.write_text(text, encoding="utf-8")
     with pytest.raises(BadRequest, match=r"default\.json, .* is damaged: delete it"):
         found(made, "s1")
