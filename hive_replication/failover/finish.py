@@ -7,7 +7,7 @@ from dataclasses import replace
 from hive_replication.connect import Connection, Reachable
 from hive_replication.drift.snapshots import remove_snapshots
 from hive_replication.dump.source import WAS_REPLICA
-from hive_replication.errors import MissingEvents, Refused
+from hive_replication.errors import MissingEvents, Refused, Unreachable
 from hive_replication.failover.changes import changes, untold
 from hive_replication.failover.phases import SOURCE, TARGET
 from hive_replication.failover.sides import Sides, mark_replica, set_parameters, set_parameters_of_target
@@ -53,6 +53,8 @@ def finish(connection: Connection, name: str, reach: Reachable | None = None) ->
         open_target(sides, "PLANNED")
     elif sides.phase not in ("opened", "finished"):
         raise Refused(f"no failover of {name!r} is ready (it is {sides.phase}): hive-repl failover start {name} first")
+    if not sides.answers:
+        raise Unreachable(f"{sides.target_name!r} is open; the old source does not answer, and is not closed: run it later")
     if sides.source is not None:
         target = failover_marks(connection.target.metastore.database(sides.target_name))
         if target.origin != sides.source_identity:
@@ -85,6 +87,11 @@ def rollback(connection: Connection, name: str, reach: Reachable | None = None) 
         )
     if target.endpoint == TARGET:
         mark_replica(sides, FailoverMarks())
+    if not sides.answers:
+        raise Unreachable(
+            "the source does not answer, and may still be read-only: run it again once it does; "
+            f"{sides.target_name!r} is a replica as before"
+        )
     if source is not None and source.endpoint == SOURCE:
         before = source.read_only_before
         set_parameters(connection.source.metastore, name, lambda found: read_only(with_marks(found, FailoverMarks()), before))

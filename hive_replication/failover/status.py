@@ -11,6 +11,7 @@ from hive_replication.failover.changes import Change, changes, untold
 from hive_replication.failover.phases import Phase, advice
 from hive_replication.failover.sides import Sides
 from hive_replication.load.replica.failover_marks import READ_ONLY
+from hive_replication.metastore.types import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class FailoverStatus:
         event: last event of the source that the target has; None where that is not known.
         opened: newest event id of the target's own log when it was opened; None before.
         kind: ``PLANNED`` or ``UNPLANNED`` once the target is open, else "".
-        read_only: whether the source is marked as read-only.
+        read_only: whether the source is marked as read-only; None where it does not answer.
         not_replicated: events of the source that the target does not have.
         problem: why that, or a part of it, is not known, or "".
         unfinished: tables and functions whose bootstrap or recovery had failed when the target was opened.
@@ -38,7 +39,7 @@ class FailoverStatus:
     event: int | None = None
     opened: int | None = None
     kind: str = ""
-    read_only: bool = False
+    read_only: bool | None = False
     not_replicated: tuple[Change, ...] = ()
     problem: str = ""
     unfinished: tuple[str, ...] = ()
@@ -77,11 +78,15 @@ def status(connection: Connection, name: str, reach: Reachable | None = None) ->
         stands.event,
         target.opened,
         target.kind,
-        read_only=bool(sides.source and (sides.source.parameters or {}).get(READ_ONLY, "").lower() == "true"),
+        read_only=_read_only(sides.source) if sides.answers else None,
         not_replicated=lost,
         problem=problem,
         unfinished=tuple(sorted(table for table, at in target.behind.items() if not at)) if target.role == "opened" else (),
     )
+
+
+def _read_only(source: Database | None) -> bool:
+    return bool(source and (source.parameters or {}).get(READ_ONLY, "").lower() == "true")
 
 
 @dataclass(frozen=True, slots=True)

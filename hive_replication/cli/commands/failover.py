@@ -183,7 +183,7 @@ def _show(chosen: Settings, found: FailoverStatus, **more: Any) -> None:
         ("state", found.phase),
         ("target", found.target_database),
         ("last event that the target has", count_figure(found.event)),
-        ("source is read-only", "yes" if found.read_only else "no"),
+        ("source is read-only", {None: "not known", True: "yes", False: "no"}[found.read_only]),
         ("not replicated", found.problem or count_figure(len(found.not_replicated))),
     ]
     chosen.output.table((found.database, ""), rows, {**_status(found), **more})

@@ -14,7 +14,7 @@ import pytest
 
 from hive_replication import failover
 from hive_replication.connect import Connection, Reachable
-from hive_replication.errors import Refused
+from hive_replication.errors import Refused, Unreachable
 from hive_replication.failover import sides
 from hive_replication.failover.promised import Promised
 from hive_replication.lag import LagReader, lags_reachable
@@ -163,6 +163,24 @@ def test_a_source_that_another_replica_replaced_is_neither_opened_nor_failed_ove
     source.parameters[SUCCESSOR] = ""  # by hand: that database is lost, with its metastore
     assert failover.rollback(second, "db").phase == "replicating"
     assert (marks(source), marks(other), "readonly" in source.parameters) == (FailoverMarks(), FailoverMarks(), False)
+
+
+def test_what_a_source_that_does_not_answer_still_needs_is_an_error(pair: tuple[Connection, Side, Side]) -> None:
+    """It would stay read-only, or open, and nobody would know."""
+    connection, source, target = pair
+    down = Reachable(source="down")
+    failover.start(connection, "db")
+    with pytest.raises(Unreachable, match="may still be read-only: run it again once it does"):
+        failover.rollback(connection, "db", down)
+    assert (marks(source).endpoint, marks(target)) == ("SOURCE", FailoverMarks())
+    assert failover.status(connection, "db", down).read_only is None
+    done = failover.rollback(connection, "db")
+    assert (done.phase, done.read_only, marks(source)) == ("replicating", False, FailoverMarks())
+
+    failover.start_unplanned(connection, "db", down)
+    with pytest.raises(Unreachable, match="'db' is open; the old source does not answer"):
+        failover.finish(connection, "db", down)
+    assert failover.finish(connection, "db").phase == "finished"
 
 
 def test_a_source_that_the_opened_database_never_came_from_is_not_closed(pair: tuple[Connection, Side, Side]) -> None:
