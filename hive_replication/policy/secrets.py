@@ -6,10 +6,13 @@ process that uses a secret reads it, when it uses it, from its own environment o
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from hive_replication.errors import BadRequest
@@ -28,8 +31,8 @@ _NO_SECRET = re.compile(
 )
 # Spark's settings that name secrets of Kubernetes, where they are mounted, and which of their keys a variable is.
 _OF_KUBERNETES = re.compile(r"spark\.kubernetes\.(container\.image\.pullSecrets|(driver|executor)\.(secrets|secretKeyRef)\..+)")
-_SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM, or in JSON
-_NEXT_URI = re.compile(r"[,;\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password may hold commas itself
+_SECRET_IN_VALUE = re.compile(r"(secret|passw)\w*[\"']?\s*[=:]\s*\S", re.IGNORECASE)  # among the options of a JVM
+_NEXT_URI = re.compile(r"[,;=\s]+(?=[A-Za-z][A-Za-z0-9+.-]*://)")  # a password may hold commas itself
 _LIMIT = 64 * 1024  # bytes of a file with a secret
 
 
@@ -57,7 +60,7 @@ def only_references(options: dict[str, str]) -> dict[str, str]:
     for option, value in options.items():
         if is_reference(value):
             continue
-        within = has_password(value) or (_SECRET_IN_VALUE.search(value) and not _OF_KUBERNETES.fullmatch(option))
+        within = has_password(value) or (_holds_secret(value) and not _OF_KUBERNETES.fullmatch(option))
         if (names_secret(option) and value) or within:
             raise ValueError(
                 f"{option} is a secret, and the policy is stored and shown: write ${{env:NAME}} or ${{file:/path}} instead, "
@@ -66,6 +69,37 @@ def only_references(options: dict[str, str]) -> dict[str, str]:
         if _REFERENCE.search(value):
             raise ValueError(f"{option} has a reference within other text: write ${{env:NAME}} or ${{file:/path}} alone")
     return options
+
+
+def _holds_secret(value: str) -> bool:
+    """Whether there is a secret within a value, or anywhere in the JSON that it is."""
+    left = [_read(value)]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            if has_password(one) or _SECRET_IN_VALUE.search(one):
+                return True
+        elif isinstance(one, _Members):
+            if any(names_secret(key) and inner and inner is not True for key, inner in one.pairs):
+                return True
+            left += (part for pair in one.pairs for part in pair)
+        elif isinstance(one, list):
+            left += cast("list[object]", one)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """Those of a JSON object, also if two have the same key."""
+
+    pairs: list[tuple[str, object]]
+
+
+def _read(value: str) -> object:
+    try:
+        return json.loads(value, object_pairs_hook=_Members)
+    except (ValueError, RecursionError):
+        return value
 
 
 def has_password(value: str) -> bool:

@@ -73,6 +73,14 @@ def test_what_is_no_secret(name: str) -> None:
         f"https://a/m,https://user:{SECRET}@store/m",
         f"https://a/m, https://user:{SECRET},1@store/m",
         f"-Dtrust.Password={SECRET}",
+        f"-Dproxy=https://user:{SECRET}@store/",
+        f'{{"aws_secret_access_key": "{SECRET}"}}',
+        f'{{"password": "{SECRET}"}}',
+        f'{{"password": "{SECRET}", "password": ""}}',
+        f'{{"p\\u0061ssword": "{SECRET}"}}',
+        f'{{"proxies": {{"https": "http://u:{SECRET}@h:1"}}}}',
+        f'[{{"a": [{{"session_token": "{SECRET}"}}]}}]',
+        f"{{'password': '{SECRET}'}}",
         "${env:A} and more",
     ],
 )
@@ -80,6 +88,21 @@ def test_secrets_within_values(value: str) -> None:
     with pytest.raises(ValidationError) as error:
         policy({"endpoint_url": value})
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{"endpoint_url": "http://h:1", "region_name": "eu-west-1", "verify": false}',
+        '{"config": {"retries": {"max_attempts": 3}, "s3": {"addressing_style": "path"}}, "use_token": true, "password": null}',
+        '{"credentials_provider": "a.B"}',
+        "8388608",
+        '"true"',
+        pytest.param("[" * 100_000, id="brackets"),
+    ],
+)
+def test_values_without_secrets_are_accepted(value: str) -> None:
+    assert policy({"client_kwargs": value}).source.roots[0].options == {"client_kwargs": value}
 
 
 @pytest.mark.parametrize("first", ["", "thrift://a:1,", "http://a:1, "])
