@@ -156,6 +156,15 @@ def failover_status(policy: Policy, name: str) -> FailoverStatus:
 
 
 def failover_plan(policy: Policy, name: str) -> FailoverPlan:
-    """What a failover would take now, and what would be lost. Arguments and errors as :func:`failover_status`."""
+    """What a failover would take now, and what would be lost.
+
+    Args:
+        policy: the policy.
+        name: source database.
+
+    Raises:
+        BadRequest: the policy has no such database, or the target no finished replica of it.
+        Unreachable: the target does not answer.
+    """
     connection, reach = connect_reachable(policy, name.lower())
     return failover.plan(connection, _both(connection, name)[0], reach)

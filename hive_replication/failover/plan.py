@@ -67,9 +67,13 @@ def plan(connection: Connection, name: str, reach: Reachable) -> FailoverPlan:
         reach: which sides answer.
 
     Raises:
+        BadRequest: there is no finished replica.
         Unreachable: the target does not answer.
     """
-    sides, found = Sides.now(connection, name, reach), status(connection, name, reach)
+    sides = Sides.now(connection, name, reach)
+    if sides.phase == "no replica":
+        sides.require_replica()
+    found = status(connection, name, reach)
     lag = lags_reachable(connection, reach, [name])[0]
     open_now = writers(connection.source.metastore, name) if sides.source is not None and connection.source.acid else ()
     rates = rates_of(connection.target.storage, (sides.target and sides.target.locationUri) or "")

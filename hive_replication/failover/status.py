@@ -99,6 +99,8 @@ class _Position:
 
 
 def _not_replicated(sides: Sides, stands: _Position) -> tuple[tuple[Change, ...], str]:
+    if sides.phase == "no replica":
+        return (), "the target has no finished replica"
     if not sides.answers:
         return (), "the source's metastore does not answer"
     if sides.source is None or stands.event is None or sides.phase == "failed back":

@@ -72,7 +72,7 @@ def _taken(engine: Engine, database: str, step: str, *, drop: bool) -> tuple[Fai
         case "plan":
             found = failover_plan(policy, database)
             rows = [(one.name, one.what, "unknown" if one.seconds is None else duration(one.seconds)) for one in found.steps]
-            lost = len(found.status.not_replicated)
+            lost = found.status.problem or len(found.status.not_replicated)
             steps = dg.MetadataValue.md(table(("step", "what", "takes"), rows, len(rows), len(rows)))
             return found.status, {"steps": steps, "events that would be lost now": lost, "held": len(found.held)}
         case "start":
