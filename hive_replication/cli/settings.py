@@ -58,6 +58,12 @@ class Settings:
 
         return connect(self.policy())
 
+    def connect_target(self, name: str | None = None, *, every: bool = False) -> Connection:
+        """Both sides of the policy for a command that needs no source; see :func:`hive_replication.connect.connect_target`."""
+        from hive_replication.connect import connect_target
+
+        return connect_target(self.policy(), name, every=every)
+
 
 def settings(context: typer.Context, config: Path | None, json: bool) -> Settings:
     """Joins the options given before the command with those after it; those after it win."""

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from hive_replication.connect.connection import Connection, connected
+from hive_replication.connect.connection import Connection, connect, connected
 from hive_replication.connect.databases import PatternMatches, matched, matched_before, with_databases
 from hive_replication.errors import ReplicationError, Unreachable
 from hive_replication.metastore.client import Metastore
 from hive_replication.policy import Policy
+from hive_replication.policy.database_names import is_pattern
 from hive_replication.policy.warehouse import Warehouse
 from hive_replication.storage import Denied
 
@@ -75,6 +76,31 @@ def connect_reachable(policy: Policy, name: str | None = None) -> tuple[Connecti
         _LOG.info("the databases of patterns are left out: %s", error)
         policy = with_databases(policy, (name,) if name and policy.has_database(name) else ())
     return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS), patterns), found
+
+
+def connect_target(policy: Policy, name: str | None = None, *, every: bool = False) -> Connection:
+    """Connects the sides of a policy for what needs only the target and the dumps: the source may be down.
+
+    Only patterns ask the source; without it they have the databases that they had last.
+
+    Args:
+        policy: the policy.
+        name: the source database that is asked for, in any case; None where that is all of the policy, or a name on the target.
+        every: whether all databases of the policy are asked for, so that they must be known.
+
+    Raises:
+        BadRequest: see :func:`~hive_replication.connect.connect`.
+        Unreachable: all databases are asked for, and neither the source nor the storage of dumps tells which these are.
+        Denied: they must not be read there.
+    """
+    if not any(map(is_pattern, policy.databases)):
+        return connect(policy)
+    if not every:
+        return connect_reachable(policy, name.lower() if name else None)[0]
+    if not reach(policy).source:
+        return connect(policy)
+    policy, patterns = matched_before(policy, _TIMEOUT)
+    return connected(policy, Metastore.of(policy.source, timeout=_TIMEOUT, retries=_ATTEMPTS), patterns)
 
 
 def _problem(side: Warehouse) -> str:

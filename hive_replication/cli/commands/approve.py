@@ -30,7 +30,7 @@ def approve(
     if not policy.approval:
         raise BadRequest("windows are loaded without approval: the policy does not set approval")
     if window is not None:
-        found = approve_window(chosen.connect(), name, window)
+        found = approve_window(chosen.connect_target(name), name, window)
         chosen.output.remark(f"{window} of {name} is approved: {found.summary}")
         chosen.output.data({"approved": window})
         return

@@ -23,7 +23,7 @@ def history(context: typer.Context, name: SourceDatabase, last: Last = 50, confi
     from hive_replication import history as history_of
 
     chosen = settings(context, config, json)
-    found = history_of(chosen.connect(), name, last=last)
+    found = history_of(chosen.connect_target(name), name, last=last)
     rows = (
         (
             time_figure(one.record.time),

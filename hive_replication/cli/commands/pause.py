@@ -20,7 +20,7 @@ def pause(context: typer.Context, name: SourceDatabase, why: Why = "", config: C
     from hive_replication import pause as pause_database
 
     chosen = settings(context, config, json)
-    done = pause_database(chosen.connect(), name, why)
+    done = pause_database(chosen.connect_target(name), name, why)
     chosen.output.remark(f"{name} is paused; to continue: hive-repl resume {name}" if done else f"{name} was paused already")
     chosen.output.data({"paused": True, "changed": done})
 
@@ -30,6 +30,6 @@ def resume(context: typer.Context, name: SourceDatabase, config: Config = None, 
     from hive_replication import resume as resume_database
 
     chosen = settings(context, config, json)
-    done = resume_database(chosen.connect(), name)
+    done = resume_database(chosen.connect_target(name), name)
     chosen.output.remark(f"{name} continues with the sensor's next tick" if done else f"{name} was not paused")
     chosen.output.data({"paused": False, "changed": done})

@@ -120,7 +120,7 @@ def _load(chosen: Settings, parsed: ReplLoad) -> None:
 def _status(chosen: Settings, parsed: ReplStatus) -> None:
     from hive_replication import status
 
-    connection = chosen.connect()
+    connection = chosen.connect_target()
     found = status(connection, parsed.name)
     if not found.exists and (parsed.table or parsed.database not in connection.target.policy.databases.values()):
         if parsed.table and status(connection, parsed.database).exists:

@@ -39,7 +39,7 @@ def report(context: typer.Context, window: Window, database: Database = None, co
     from hive_replication import reports
 
     chosen = settings(context, config, json)
-    found = reports(chosen.connect(), window, database)
+    found = reports(chosen.connect_target(database, every=database is None), window, database)
     if chosen.json:
         _print_json(found)
         return

@@ -33,7 +33,7 @@ def retention(
     from hive_replication.plans.approval import Approvals
 
     chosen = settings(context, config, json)
-    connection = chosen.connect()
+    connection = chosen.connect_target(every=True)
     target, store = connection.target, connection.store
     planned = Approvals.of(target.policy).dumps
     names = [database.lower()] if database else list(target.policy.databases.values())

@@ -40,7 +40,7 @@ def undo(
     if release == (to is not None):
         raise BadRequest("undo takes either --to with an event id, or --release")
     chosen = settings(context, config, json)
-    connection = chosen.connect()
+    connection = chosen.connect_target()
     if to is None:
         released = release_of(connection, name)
         again = (
