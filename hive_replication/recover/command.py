@@ -118,7 +118,7 @@ def dump_recovery(
         progress: shows the progress.
 
     Raises:
-        Refused: the source does not have the database any more, it was undone by request, another policy writes the target, that is
+        Refused: the source does not have the database any more, it was undone by request, another policy writes the target, it is
             marked as incompatible, or another load runs.
     """
     if source.metastore.database(database) is None:
