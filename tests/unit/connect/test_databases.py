@@ -65,6 +65,33 @@ def test_a_pattern_needs_a_star_in_its_target(databases: dict[str, str]) -> None
         policy(databases)
 
 
+@pytest.mark.parametrize(
+    ("databases", "wrong"),
+    [
+        ({"sales": ""}, ""),
+        ({"": "sales"}, ""),
+        ({"sales": "sales.copy"}, "sales.copy"),
+        ({"sales-x": "sales"}, "sales-x"),
+        ({"sales": "a b"}, "a b"),
+        ({"a/b": "../c"}, "a/b"),
+        ({" sales ": "sales"}, " sales "),
+        ({"sales": "s\n"}, "s\n"),
+        ({"sales": "größe"}, "größe"),
+        ({"sales_*": "../*"}, "../*"),
+    ],
+)
+def test_names_that_no_metastore_takes_are_refused(databases: dict[str, str], wrong: str) -> None:
+    """They came to light only when a database was created, or were taken for a table or a path."""
+    with pytest.raises(ValidationError) as error:
+        policy(databases)
+    assert f"{wrong!r} is no name of a database" in error.value.errors()[0]["msg"]
+
+
+def test_names_that_a_metastore_takes() -> None:
+    made = policy({"Sales_1": "1_COPY", "[!x]?": "*", "*": "dr_*_2"})
+    assert [made.target_of(name) for name in ("sales_1", "ab", "hr_x")] == ["1_copy", "ab", "dr_hr_x_2"]
+
+
 def test_of_two_databases_of_one_name_on_the_target_the_one_is_left_out_that_came_by_a_pattern() -> None:
     """Whoever may create a database at the source must not stop the others of the policy by one."""
     made = policy({"x": "sales_a", "sales_*": "*"})
