@@ -309,7 +309,7 @@ def _state_after(
             state = state.at_position(name, max(header.to_evid, position))
     if session.table is None and only is None:
         state = with_scope(session, state)
-    return with_held(state, session.held)
+    return with_held(state, session.held, window=header.to_evid)
 
 
 def _skip(session: Session, event: WindowEvent, reason: str) -> None:

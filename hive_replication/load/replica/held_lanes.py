@@ -13,7 +13,7 @@ from hive_replication.logs import printable
 _OWN = (UNDONE_REASON, RELEASED_REASON, LEFT_OUT_REASON)  # such a reason steers what loads do with the name that has it
 
 
-def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) -> ReplicaState:
+def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False, window: int = 0) -> ReplicaState:
     """A state in which the tables of some lanes are held; only lanes that the load tried count as failed once more.
 
     Args:
@@ -21,11 +21,15 @@ def with_held(state: ReplicaState, held: Iterable[Held], *, lost: bool = False) 
         held: the lanes.
         lost: whether their objects could not be loaded from a dump of objects, so that events must not be applied to them until a
             recovery, a repair or another bootstrap. Replicas whose tables are left out by now are as they were.
+        window: end of the window that was loaded; a replica whose table is left out from an event on stands there, since none
+            of what follows is for it. It is 0 where it was none.
     """
     now = time.time()
     for lane in held:
         for name in lane.tables:
-            after = 0 if lost and not lane.reason.startswith(LEFT_OUT_REASON) else lane.after
+            left_out = lane.reason.startswith(LEFT_OUT_REASON)
+            after = 0 if lost and not left_out else lane.after
+            after = max(after, window) if left_out and lane.tried and name == lane.table else after
             state = state.quarantine(name, after, printable(_reason(state, lane, name)))
             state = state.failed(name, lane.evid, now) if lane.tried else state
     return state

@@ -48,6 +48,17 @@ def test_a_replica_whose_table_is_left_out_is_held_until_it_goes() -> None:
     assert (dict(behind.at), behind.tried) == ({"t": 60}, ["t"])  # events of it may lie between
 
 
+def test_a_replica_whose_table_becomes_one_that_is_left_out_stands_at_the_end_of_the_window() -> None:
+    """It stayed where the window began: it was tried again hourly, its lag grew, and in the end its database was compared."""
+    at_first, again = (LanePlan(("t",), 60, (), Stop(evid, REASON, table="t")) for evid in (66, 75))
+    level = state_after(ReplicaState(SOURCE, 60), 60, 70, at_first)
+    assert (dict(level.at), dict(level.held), level.tried, level.last_id) == ({"t": 70}, {"t": REASON}, [], 70)
+    level = state_after(level, 70, 80, again)
+    assert (dict(level.at), dict(level.held), level.tried, level.last_id) == ({"t": 80}, {"t": REASON}, [], 80)
+    failed = state_after(ReplicaState(SOURCE, 60), 60, 70, LanePlan(("t",), 60, (), Stop(66, "no space", table="t")))
+    assert (dict(failed.at), failed.tried) == ({"t": 60}, ["t"])
+
+
 def test_a_lane_that_is_brought_up_less_far_than_windows_went_meanwhile_is_caught_up_at_once() -> None:
     """Before a repair, or by a load of an older dump: what follows up to where the others stand is not applied to it."""
     state = ReplicaState(SOURCE, 60).quarantine("t", 40, "event 41 failed").failed("t", 41, 1_000)
@@ -72,6 +83,7 @@ def test_a_table_that_is_joined_to_one_that_is_left_out_goes_on_without_it() -> 
     stopped = state_after(state, 60, 70, LanePlan(("b", "c"), 65, (), Stop(66, REASON, table="b")))
     assert dict(stopped.held) == {"b": REASON, "c": f"held with b: {REASON}"}
     assert (stopped.why_left_out("b") != "", stopped.why_left_out("c")) == (True, "")
+    assert (dict(stopped.at), stopped.tried) == ({"b": 70, "c": 65}, ["c"])
     caught_up = state_after(stopped, 65, 70)
     assert (dict(caught_up.held), dict(caught_up.at)) == ({"b": REASON}, {"b": 70})
 
