@@ -91,11 +91,9 @@ class Source:
         Raises:
             BadRequest: it does not, or is one of a data connector.
         """
-        database = self.metastore.database(name)
+        database = local_database(self.metastore, name)
         if database is None:
             raise BadRequest(f"the source {self.metastore.uri} has no database {name!r}")
-        if is_remote(database):
-            raise BadRequest(f"the source database {name!r} is not replicated: {REMOTE}")
         return database
 
     def with_homes(self, database: Database) -> Database:
@@ -211,6 +209,18 @@ def message_hash(message: str | None) -> str:
 def takes_acid(policy: Policy, metastore: Metastore) -> bool:
     """Whether a policy replicates transactional tables of a source: Hive 3 does not tell what a transaction wrote."""
     return policy.acid.replicate and not policy.metadata_only and metastore.features.major >= 4
+
+
+def local_database(metastore: Metastore, name: str) -> Database | None:
+    """A database of the source, None where there is none.
+
+    Raises:
+        BadRequest: it is one of a data connector.
+    """
+    database = metastore.database(name)
+    if database is not None and is_remote(database):
+        raise BadRequest(f"the source database {name!r} is not replicated: {REMOTE}")
+    return database
 
 
 def why_skipped(table: Table, *, metadata_only: bool = False, acid: bool = False) -> str:

@@ -62,7 +62,7 @@ class Lag:
         left: replicas that the policy no longer includes: nothing is loaded into them any more.
         unreadable: whether that is since the replica's state cannot be read (a parameter edited by hand): no load mends that.
         hidden: the side whose metastore refuses to show the database, which no load mends either; or "".
-        in_source: whether the source has the database; it is asked where the target has no finished replica, else assumed.
+        in_source: whether the source has the database, not a remote one; asked where there is no finished replica, else assumed.
         complete: whether the log was read to its end; else the figures are of its older part, and too low.
         without_data: whether it has its tables without their data (``metadata_only``).
         problem: which side does not answer, so that figures are not known, or "".

@@ -21,6 +21,7 @@ from hive_replication.lag.waiting_events import Waiting, together
 from hive_replication.load.replica.policy_scope import changed, without_data
 from hive_replication.load.replica.state import ReplicaState, replica_state
 from hive_replication.load.replica.target import Target
+from hive_replication.metastore.types import is_remote
 from hive_replication.recover import history_gap
 
 #: Events of the log that a reading takes where no more are asked for: some 15 s; the next one continues.
@@ -111,7 +112,8 @@ class LagReader:
         found = replace(found, changed=changes, left=tuple(sorted(state.left)), without_data=no_data)
         if state.applied is None:
             try:
-                return replace(found, in_source=self._source.metastore.database(name) is not None)
+                there = self._source.metastore.database(name)
+                return replace(found, in_source=there is not None and not is_remote(there))
             except MetastoreError as error:
                 return replace(found, gap=str(error), hidden="source")
         if gap or not (complete or waiting):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
 
+from hive_replication.dump.source import REMOTE
 from hive_replication.errors import BadRequest, Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.partition_filters import partitions_of
@@ -33,7 +34,7 @@ from hive_replication.load.report import Held, Skipped
 from hive_replication.load.session import Session
 from hive_replication.load.source_history import require_same_history
 from hive_replication.load.window_events import decoded_events, without_late
-from hive_replication.metastore.types import Database, Table, copy_of
+from hive_replication.metastore.types import Database, Table, copy_of, is_remote
 
 
 def load_window(session: Session, only: str | None = None, events: Sequence[WindowEvent] | None = None) -> Sequence[WindowEvent]:
@@ -258,8 +259,11 @@ def _barrier(session: Session, event: WindowEvent | None) -> op.CreateDatabase |
         return None
     if drop:
         return op.DropDatabase(event.evid, "")
-    after = event.event.after if isinstance(event.event, r.CreateDatabase) else None
-    return op.CreateDatabase(event.evid, "", database_image(session, after or session.reader.header.source_database))
+    after = (event.event.after if isinstance(event.event, r.CreateDatabase) else None) or session.reader.header.source_database
+    if is_remote(after):
+        _skip(session, event, f"not replicated: {REMOTE}")
+        return None
+    return op.CreateDatabase(event.evid, "", database_image(session, after))
 
 
 def database_image(session: Session, database: Database) -> Database:

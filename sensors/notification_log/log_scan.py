@@ -12,8 +12,8 @@ from functools import partial
 
 from hive_replication.connect import Connection
 from hive_replication.dump.ended_transactions import ended_in
-from hive_replication.dump.source import Source
-from hive_replication.errors import OF_ONE_DATABASE, MetastoreError, MissingEvents, ReplicationError
+from hive_replication.dump.source import Source, local_database
+from hive_replication.errors import OF_ONE_DATABASE, BadRequest, MetastoreError, MissingEvents, ReplicationError
 from hive_replication.events.event_records import Notification
 from hive_replication.events.events_of_policy import LogEvent, notifications, of_policy
 from hive_replication.events.renames_between_databases import rows_of
@@ -56,8 +56,10 @@ def states(connection: Connection) -> dict[str, ReplicaState]:
 def _state(connection: Connection, database: str) -> ReplicaState | ReplicationError | None:
     try:
         state = replica_state(connection.target.metastore.database(connection.source.policy.databases[database]))
-        return state if state.applied is not None or connection.source.metastore.database(database) is not None else None
-    except OF_ONE_DATABASE as error:
+        # A replica goes on where the source's is a remote one by now: the drop of that before is to be loaded.
+        there = state.applied is not None or local_database(connection.source.metastore, database) is not None
+        return state if there else None
+    except (*OF_ONE_DATABASE, BadRequest) as error:
         return error
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump.source import Source
 from hive_replication.errors import MissingEvents, Unreachable
@@ -92,17 +93,21 @@ def test_a_log_that_is_slow_to_read_is_read_on_by_the_next_reading(monkeypatch: 
     assert [(one.waiting, one.complete) for one in whole.read()] == [(4, True), (1, True)]
 
 
+REMOTE = Database(name="remote", type=DatabaseType.REMOTE)
+
+
 def test_a_database_that_the_source_does_not_have_is_told_from_one_without_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    lags = reader(monkeypatch, Log(), 10, hot=95, quiet=95, new=0, dropped=0)
+    lags = reader(monkeypatch, Log(), 10, hot=95, quiet=95, new=0, dropped=0, remote=0)
     source, target = lags._source.metastore, lags._target.metastore
     have = target.database
     monkeypatch.setattr(target, "database", lambda name: have(name) if name in ("hot", "quiet") else None)
-    monkeypatch.setattr(source, "database", {"new": Database(name="new")}.get, raising=False)
+    monkeypatch.setattr(source, "database", {"new": Database(name="new"), "remote": REMOTE}.get, raising=False)
     assert {one.database: (one.applied, one.in_source) for one in lags.read()} == {
         "hot": (95, True),
         "quiet": (95, True),
         "new": (None, True),
         "dropped": (None, False),
+        "remote": (None, False),
     }
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.events import event_records as r
 from hive_replication.load import window
@@ -56,6 +57,16 @@ def test_the_drop_of_the_sources_database_drops_that_table_alone(state: ReplicaS
     if state.applied is not None:
         whole = load(state, [*DROPPED], table=None)
         assert barriers(whole) == [op.DropDatabase(102, "")]
+
+
+def test_a_database_that_is_made_again_as_a_remote_one_is_dropped_alone() -> None:
+    """The target has no such connector: its window dropped the replica, and then failed for ever."""
+    remote = event(r.CreateDatabase, "CREATE_DATABASE", 103, after=Database("db", parameters={}, type=DatabaseType.REMOTE))
+    dropped = load(ReplicaState(SOURCE, 100), [*DROPPED, remote], table=None)
+    assert barriers(dropped) == [op.DropDatabase(102, "")]
+    created = load(ReplicaState(SOURCE, 100), [remote], table=None, exists=False)
+    assert barriers(created) == []
+    assert created.skipped[-1].reason.startswith("not replicated: its tables are those of another system")
 
 
 def test_a_database_that_is_made_for_one_table_is_no_replica() -> None:

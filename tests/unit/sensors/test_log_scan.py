@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hive_metastore.ttypes import DatabaseType
 
 from hive_replication.dump import source as side
 from hive_replication.errors import MissingEvents
@@ -159,6 +160,17 @@ def test_a_database_that_a_metastore_does_not_show_stops_no_other(denies: str, c
     assert "no run starts for the database: get_database hr at thrift://source" in caplog.text
     with pytest.raises(MetastoreError, match="Permission denied"):
         states(between(*sides, "hr"))
+
+
+def test_a_remote_database_is_bootstrapped_by_no_run_and_its_replica_of_before_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """Where it was made in place of another one, its bootstrap was requested every 10 minutes, and refused."""
+    source = SimpleNamespace(database=lambda name: Database(name=name, type=DatabaseType.REMOTE))
+    target = SimpleNamespace(database={"hr": Database(name="hr", parameters=ReplicaState("thrift://a/hr", 9).parameters())}.get)
+    assert [*states(between(source, target, "hr", "sales"))] == ["hr"], "its drop is to be loaded"
+    assert (
+        "no run starts for the database: the source database 'sales' is not replicated: its tables are those of another system"
+        in caplog.text
+    )
 
 
 def test_replicas_at_different_events_are_looked_at_at_the_same_time() -> None:
