@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hive_replication.events import event_records as r
 from hive_replication.events import transactions as tx
+from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan.handlers.by_event_type import handlers
+from hive_replication.load.plan.incarnations import Incarnation
 from hive_replication.load.plan.lane_context import Replica
 from hive_replication.load.plan.lanes import WindowEvent
+from hive_replication.load.plan.superseded import Lookahead, why_superseded
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
+from hive_replication.policy.scope import PartitionFilters
 
 _VIEW = "the replica is a view, which has no data"
 
@@ -42,3 +48,24 @@ def needs_transactions(event: r.Event) -> bool:
     """Whether an event is of a transaction, or of a transactional table."""
     table = table_of(event)
     return isinstance(event, tx.AllocateWriteIds | tx.TransactionEvent) or (table is not None and is_transactional(table))
+
+
+def why_passed_over(
+    event: WindowEvent, parts: Mapping[tuple[int, str], Incarnation], lookahead: Lookahead, filters: PartitionFilters
+) -> str:
+    """Why an event need not apply whose objects may not be read where it leaves them, or "".
+
+    Args:
+        event: of a table.
+        parts: incarnations of the lane's partitions, by event and name.
+        lookahead: what becomes of objects later.
+        filters: where a table has one, others may lie in the directories of a partition.
+    """
+    change = event.event
+    cascades = isinstance(change, r.AlterTable) and any(group.partition for group in event.groups)
+    others = event.shared or filters.of(event.row.table) is not None
+    outside = bool(event.outside) and not (others or cascades or change is None or why_redump(change))
+    if not (outside and isinstance(change, r.AddPartition)):
+        return why_superseded(change, lookahead, outside=outside)
+    drops = [parts[event.evid, added.name].dropped or 0 for added in change.partitions]
+    return f"superseded: they may not be read, and event {max(drops)} drops them" if drops and all(drops) else ""

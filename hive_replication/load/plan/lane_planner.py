@@ -11,16 +11,17 @@ from hive_replication.events import transactions as tx
 from hive_replication.events.redumps import why_redump
 from hive_replication.load.plan import gate
 from hive_replication.load.plan.conflicts import Conflicts
-from hive_replication.load.plan.event_traits import needs_transactions, of_no_type, of_no_view, renames, table_of
+from hive_replication.load.plan.event_traits import needs_transactions, of_no_type, of_no_view, renames, table_of, why_passed_over
 from hive_replication.load.plan.function_events import GONE, plan_function
 from hive_replication.load.plan.handlers import tables
 from hive_replication.load.plan.handlers.by_event_type import handlers
 from hive_replication.load.plan.incarnations import Incarnation
 from hive_replication.load.plan.lane_context import LanePlanning, LaneStopped, Replica, require_within
 from hive_replication.load.plan.lane_incarnations import LaneIncarnations
+from hive_replication.load.plan.lane_views import with_later_texts
 from hive_replication.load.plan.lanes import Lane, WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, Stop
-from hive_replication.load.plan.superseded import Lookahead, NoLookahead, why_archived
+from hive_replication.load.plan.superseded import Lookahead, NoLookahead
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
 from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import is_ours, object_id
@@ -90,6 +91,7 @@ class LanePlanner:
     def __init__(
         self, lane: Lane, settings: LaneSettings, gone: Mapping[tuple[int, str], int] | None = None, *, early: bool = False
     ) -> None:
+        lane = with_later_texts(lane, settings.mapping.why_held)
         self._lane, self._settings, self._gone = lane, settings, gone or {}
         self._early = early or any(settings.mapping.table(name) in settings.view.state.held for name in lane.names)
         self._view, self._mapping, self._includes = settings.view, settings.mapping, settings.includes
@@ -158,7 +160,8 @@ class LanePlanner:
         replica = self._replica(incarnation)
         reason = of_no_type(event) or self._left_out(event, replica, incarnation)
         reason = reason or (_COMES if self._comes(incarnation) else self._gated(event, replica, incarnation))
-        reason = reason or of_no_view(event.event, replica) or why_archived(event.event, self._settings.lookahead)
+        reason = reason or of_no_view(event.event, replica)
+        reason = reason or why_passed_over(event, self._incarnations.partitions, self._settings.lookahead, self._settings.filters)
         if reason:
             self._planning.skip(event.evid, what, reason)
             self._drop_former(event, replica)

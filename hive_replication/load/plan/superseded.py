@@ -135,24 +135,29 @@ def _moves(event: r.AlterTable | r.AlterPartition) -> Iterator[tuple[ObjectName,
             yield name, places
 
 
-def why_archived(event: r.Event | None, lookahead: Lookahead) -> str:
-    """Why an event need not apply that archives partitions, or changes archived ones: they are back later; "" where it has to.
+def why_superseded(event: r.Event | None, lookahead: Lookahead, *, outside: bool = False) -> str:
+    """Why an event need not apply that leaves objects where they are not read: they are back later; "" where it has to.
 
     Args:
         event: any event; None for one that cannot be read.
         lookahead: what becomes of objects later.
+        outside: whether its objects may not be read; archived partitions never are.
     """
-    if not isinstance(event, r.AlterPartition):
-        return ""
-    until = 0
-    for one in event.changes:
-        if one.rename or not is_archive(one.after.sd.location or ""):
+    why = "they may not be read where it leaves them" if outside else ""
+    match event:
+        case r.AlterPartition() if not any(one.rename for one in event.changes):
+            names = [one.after_name for one in event.changes]
+            if all(is_archive(one.after.sd.location or "") for one in event.changes):
+                why = "its partitions are archived"
+        case r.Insert():
+            names = [event.partition_name]
+        case r.AlterTable(rename=False):
+            names = [""]
+        case _:
             return ""
-        later = lookahead.superseded(event.table, one.after_name, event.evid)
-        if later is None:
-            return ""
-        until = max(until, later)
-    return f"superseded: its partitions are archived, and event {until} brings them back, or drops them" if until else ""
+    ends = [lookahead.superseded(event.table, name, event.evid) for name in names] if why else []
+    until = max((one for one in ends if one is not None), default=0)
+    return f"superseded: {why}, and event {until} brings them back, or drops them" if until and None not in ends else ""
 
 
 def superseding(endings: Iterable[Ending], table: str, partition: str) -> int | None:

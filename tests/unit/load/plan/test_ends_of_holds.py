@@ -8,25 +8,35 @@ from dataclasses import replace
 import pytest
 
 from hive_replication.dump.format.record_types import FileGroup
+from hive_replication.dump.source_boundary import images_after
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments
 from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.plan.superseded import Lookahead, NoLookahead, ending, superseding
 from hive_replication.load.replica.held_reasons import LEFT_OUT_REASON
+from hive_replication.load.replica.name_mapping import NameMapping
 from hive_replication.load.replica.state import ReplicaState
-from hive_replication.metastore.types import Function, ResourceUri
-from tests.model import Source, includes
+from hive_replication.metastore.types import Function, ResourceUri, Table
+from tests.model import ROOT, Source, includes
 from tests.replica import MAPPING, Target
 
 OUTSIDE = "lies outside"
 JAR = "hdfs://src/w/db.db/f.jar"
 
 
-def planned(events: Sequence[WindowEvent], target: Target, state: ReplicaState) -> LanePlan:
+def planned(
+    events: Sequence[WindowEvent],
+    target: Target,
+    state: ReplicaState,
+    lookahead: Lookahead | None = None,
+    mapping: NameMapping = MAPPING,
+) -> LanePlan:
     (segment,) = segments(events)
     (lane,) = segment.lanes
-    return LanePlanner(lane, LaneSettings(target.view(state), MAPPING, includes)).plan()[0]
+    settings = LaneSettings(target.view(state), mapping, includes, lookahead=lookahead or NoLookahead())
+    return LanePlanner(lane, settings).plan()[0]
 
 
 def source_of(*changes: tuple[str, int, int, int]) -> Source:
@@ -72,3 +82,102 @@ def test_the_replica_of_what_is_not_replicated_any_more_goes_with_it(kind: str) 
     state = ReplicaState("uuid/db", 1).quarantine("a", 1, f"{LEFT_OUT_REASON}materialized views are not replicated")
     plan = planned(source.window(1, 2), target, state)
     assert (plan.stop, kinds(plan)) == (None, ["DropTable"])
+
+
+class Log:
+    """What becomes of objects of a source in memory."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def superseded(self, table: str, partition: str, evid: int) -> int | None:
+        ends = (found for event in self._source.events if event.evid > evid and (found := ending(event)))
+        return superseding(ends, table, partition)
+
+
+PLAIN = (("create", 0, 0, 0),)
+PARTITIONED = (("create", 0, 0, 1), ("insert", 0, 0, 0))
+ELSEWHERE = "hdfs://src/elsewhere/"
+
+
+def of_source(before: Sequence[tuple[str, int, int, int]], *changes: tuple[str, int, int, int], back: bool = False) -> LanePlan:
+    """The plan of changes after others, of which those at another location may not be read; the last is one back, or is not."""
+    source = source_of(*before, *changes)
+    if back:
+        _move_back(source)
+    events = [
+        replace(event, outside=OUTSIDE if any(one.startswith(ELSEWHERE) for one in _locations(event.event)) else "")
+        for event in source.window(len(before), source.evid)
+    ]
+    target = Target.replica(source_of(*before), lambda: len(before))
+    plan = planned(events, target, ReplicaState("uuid/db", len(before)), Log(source))
+    for operation in plan.operations:
+        target.apply(operation)
+    assert plan.stop is not None or target.state() == source.state()
+    return plan
+
+
+def _locations(event: r.Event | None) -> list[str]:
+    return [str(image.sd.location) for image in images_after(event) if not isinstance(image, Function)]
+
+
+def _move_back(source: Source) -> None:
+    """SET LOCATION to the directory that the table or its first partition had first."""
+    source.act("relocate", 0, 0, 1)
+    event = source.events[-1]
+    tab = source.tables["a"]
+    thing = next(iter(tab.parts.values()), tab)
+    moved, thing.location = thing.location, f"{ROOT}/back"
+    source.storage[thing.location] = source.storage.pop(moved)
+    for image in images_after(event):
+        assert not isinstance(image, Function)
+        image.sd.location = thing.location
+
+
+@pytest.mark.parametrize("before", [PLAIN, PARTITIONED])
+def test_what_is_moved_out_and_back_again_is_not_held(before: Sequence[tuple[str, int, int, int]]) -> None:
+    """Each catch-up stopped at the first of the two, for good."""
+    out = ("relocate", 0, 0, 1), ("insert", 0, 0, 0)
+    held = of_source(before, *out).stop
+    assert held is not None
+    assert (held.evid, held.reason) == (len(before) + 1, OUTSIDE)
+    assert kinds(of_source(before, *out, back=True)) == ["ReplaceData"]
+
+
+def test_a_partition_that_may_not_be_read_and_is_dropped_holds_nothing() -> None:
+    source = source_of(*PARTITIONED[:1], ("insert", 0, 0, 0), ("insert", 0, 1, 0), ("drop many", 0, 0, 1))
+    target = Target.replica(source_of(*PARTITIONED[:1]), lambda: 1)
+    first, *others, drop = source.window(1, 4)
+    first = replace(first, outside=OUTSIDE)
+    state = ReplicaState("uuid/db", 1)
+    assert planned([first, *others], target, state, Log(source)).stop is not None
+    plan = planned([first, *others, drop], target, state, Log(source))
+    assert (plan.stop, kinds(plan)) == (None, [])
+    shared = planned([replace(first, shared="p=9"), drop], target, state, Log(source))
+    assert shared.stop is not None  # another one reads the directory
+
+
+@pytest.mark.parametrize("made_in_window", [True, False])
+def test_a_view_that_gets_a_text_that_can_be_replicated_is_not_held(*, made_in_window: bool) -> None:
+    """Each catch-up stopped again at the text that it does not have any more."""
+    mapping = replace(MAPPING, databases={"db": "other"}, renamed_views="hold")
+
+    def described(evid: int, text: str) -> WindowEvent:
+        source = source_of(*PLAIN, *([("alter", 0, 0, 0)] * (evid - 1)))
+        event = source.window(evid - 1, evid)[0]
+        for image in images_after(event.event):
+            assert isinstance(image, Table)
+            image.tableType, image.viewOriginalText, image.viewExpandedText = "VIRTUAL_VIEW", text, text
+        return event
+
+    bad, good = "SELECT x FROM db.t", "SELECT 1"
+    target = Target() if made_in_window else Target.replica(source_of(*PLAIN), lambda: 1)
+    state = ReplicaState("uuid/db", 0 if made_in_window else 1)
+    events = [described(n, bad) for n in (1, 2)][0 if made_in_window else 1 :]
+    assert planned(events, target, state, mapping=mapping).stop is not None
+    plan = planned([*events, described(3, good)], target, state, mapping=mapping)
+    assert (plan.stop, len(plan.operations)) == (None, len(events) + 1)
+    for operation in plan.operations:
+        target.apply(operation)
+        assert target.tables["a"].viewOriginalText == good
+    assert planned([*events, described(3, good), described(4, bad)], Target(), state, mapping=mapping).stop is not None

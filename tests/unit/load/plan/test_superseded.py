@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hive_replication.events import event_records as r
-from hive_replication.load.plan.superseded import Move, ending, moves_after, superseding, why_archived
+from hive_replication.load.plan.superseded import Move, ending, moves_after, superseding, why_superseded
 from hive_replication.metastore.types import Partition, StorageDescriptor, Table
 
 TABLE = Table(tableName="t", dbName="db", sd=StorageDescriptor(location="l"), partitionKeys=[])
@@ -130,6 +130,6 @@ def back(evid: int, name: str) -> r.Event:
 )
 def test_partitions_that_were_archived_for_a_while_hold_nothing(event: r.Event | None, until: int | None) -> None:
     """The table was held for ever, though they were unarchived."""
-    reason = why_archived(event, Log(back(5, "p=1"), drop(6, "p=2")))
+    reason = why_superseded(event, Log(back(5, "p=1"), drop(6, "p=2")))
     assert reason.startswith(f"superseded: its partitions are archived, and event {until} " if until else "")
     assert bool(reason) == bool(until)
