@@ -21,13 +21,14 @@ from hive_replication.load.operations.constraints import DropConstraint, SetCons
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.operations.statistics import DeleteStatistics, SetStatistics, set_together
 from hive_replication.load.replica.drops import drop_table, vacate
-from hive_replication.load.replica.fingerprint import with_fingerprint
+from hive_replication.load.replica.fingerprint import to_be_moved, with_fingerprint
 from hive_replication.load.replica.hive4_translation import undo_translation
 from hive_replication.load.replica.managed_location import require_open
 from hive_replication.load.replica.name_mapping import object_name, point_at
 from hive_replication.load.replica.target import Target
 from hive_replication.load.replica.target_boundary import TargetBoundary
 from hive_replication.metastore.names import table_directory
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table, copy_of, directory_of
 
 #: Operations that know nothing of the source, and change a table that somebody may have made anew since the plan.
@@ -108,7 +109,8 @@ class Flipper:
         current = self._table(operation.table)
         place = f"{directory_of(current).rpartition('/')[0]}/{table_directory(operation.image.tableName)}"
         clear_destination(self._target, current, place, operation.evid)
-        rename_table(self._metastore, current, merged_image(operation.image, current, current.sd.location))
+        image = merged_image(operation.image, current, current.sd.location)
+        rename_table(self._metastore, current, to_be_moved(image) if is_transactional(current) else image)
         new = operation.image.tableName
         moved = self._table(new)
         image = merged_image(moved, moved, moved.sd.location)

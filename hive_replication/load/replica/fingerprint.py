@@ -16,6 +16,7 @@ from hive_replication.load.replica.target_view import TargetView
 from hive_replication.load.report import UnexpectedObject
 from hive_replication.metastore.marked_external import TRANSLATION
 from hive_replication.metastore.statistics import SPARK_STATISTICS, STATISTICS
+from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Partition, Table, directory_of
 
 FINGERPRINT = PREFIX + "left"
@@ -23,6 +24,7 @@ FINGERPRINT = PREFIX + "left"
 IGNORED_PARAMETERS = STATISTICS | {"DO_NOT_UPDATE_STATS", "last_modified_by", "last_modified_time", "transient_lastDdlTime"}
 _IGNORED_PREFIXES = (SPARK_STATISTICS, "bucketing_version")
 _FILES = "files"
+_LOCATION = "location"
 
 Thing = TypeVar("Thing", Table, Partition)
 
@@ -39,6 +41,14 @@ def with_fingerprint(thing: Thing, files: Iterable[str] | None = None) -> Thing:
     if names:
         found[_FILES] = names
     thing.parameters = {**(thing.parameters or {}), FINGERPRINT: " ".join(f"{aspect}:{value}" for aspect, value in found.items())}
+    return thing
+
+
+def to_be_moved(thing: Thing) -> Thing:
+    """Takes the location out of the fingerprint of an image whose data the metastore moves in the call that writes it."""
+    words = ((thing.parameters or {}).get(FINGERPRINT) or "").split()
+    kept = " ".join(word for word in words if not word.startswith(f"{_LOCATION}:"))
+    thing.parameters = {**(thing.parameters or {}), FINGERPRINT: kept}
     return thing
 
 
@@ -68,16 +78,18 @@ def same_files(before: Table | Partition, after: Table | Partition) -> bool:
 def changed_on_target(view: TargetView, database: str) -> Iterator[UnexpectedObject]:
     """Replicas among the objects of a load that somebody altered on the target.
 
+    Locations of partitions of transactional tables do not count: the metastore moves them when they or their table are renamed.
+
     Args:
         view: the target's objects.
         database: target database.
     """
-    things: list[tuple[str, Table | Partition]] = [(object_name(database, name), table) for name, table in view.tables.items()]
-    things += [(object_name(database, *names), part) for names, part in view.partitions.items()]
-    for shown, thing in things:
-        found = altered_aspects(thing)
+    moved = {name for name, table in view.tables.items() if is_transactional(table)}
+    things: list[tuple[tuple[str, ...], Table | Partition]] = [((name,), table) for name, table in view.tables.items()]
+    for names, thing in (*things, *view.partitions.items()):
+        found = [one for one in altered_aspects(thing) if one != _LOCATION or len(names) == 1 or names[0] not in moved]
         if found:
-            yield UnexpectedObject(shown, f"{', '.join(found)} altered")
+            yield UnexpectedObject(object_name(database, *names), f"{', '.join(found)} altered")
 
 
 def files_hash(names: Iterable[str]) -> str:
@@ -98,7 +110,7 @@ def _aspects(thing: Table | Partition) -> dict[str, str]:
     settings = sorted(f"{key}={value}" for key, value in ((serde.parameters if serde else None) or {}).items())
     library = (serde.serializationLib if serde else None) or ""
     return {
-        "location": _hash(directory_of(thing)),
+        _LOCATION: _hash(directory_of(thing)),
         "columns": _hash(*columns),
         "format": _hash(sd.inputFormat or "", sd.outputFormat or "", library, *settings),
         "properties": _hash(*kept),

@@ -10,6 +10,7 @@ from hive_replication.load.replica.fingerprint import (
     altered_aspects,
     changed_on_target,
     files_changed,
+    to_be_moved,
     with_fingerprint,
 )
 from hive_replication.load.replica.state import ReplicaState
@@ -83,3 +84,29 @@ def test_altered_replicas_are_reported_by_name() -> None:
     table.parameters["owner"] = "y"
     view = TargetView(ReplicaState(), {"t": table, "u": replica()})
     assert list(changed_on_target(view, "sales")) == [UnexpectedObject("sales.t", "properties altered")]
+
+
+@pytest.mark.parametrize(("transactional", "expected"), [("false", ["sales.t/ds=1"]), ("true", [])])
+def test_a_partition_that_a_metastore_moved_with_a_rename_was_not_altered(transactional: str, expected: list[str]) -> None:
+    """Each window that touched one of a transactional table said so, until the source altered it."""
+    table, part = replica(), with_fingerprint(Partition(sd=StorageDescriptor(location="hdfs://dst/w/t/ds=0"), parameters={}))
+    table.parameters["transactional"] = transactional
+    part.sd.location = "hdfs://dst/w/t/ds=1"
+    view = TargetView(ReplicaState(), {"t": with_fingerprint(table)}, {("t", "ds=1"): part})
+    assert [one.object for one in changed_on_target(view, "sales")] == expected
+    part.parameters["owner"] = "y"
+    assert [one.object for one in changed_on_target(view, "sales")] == ["sales.t/ds=1"]
+
+
+def test_a_table_that_is_moved_as_it_is_renamed_was_not_altered() -> None:
+    """A load that was killed before it had set the fingerprint again left one that never fitted."""
+    table = to_be_moved(replica())
+    table.sd.location = "hdfs://dst/w/u"
+    assert altered_aspects(table) == ()
+    table.parameters["owner"] = "y"
+    assert altered_aspects(table) == ("properties",)
+    assert files_changed(table, ["f1"])
+    table.sd.location = "hdfs://dst/w/elsewhere"
+    assert altered_aspects(with_fingerprint(table)) == ()
+    table.sd.location = "hdfs://dst/w/u"
+    assert altered_aspects(table) == ("location",)
