@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hive_replication.load.operations.kinds import CustomOperation
 from hive_replication.load.replica.covers import covers
+from hive_replication.load.replica.fingerprint import FINGERPRINT, with_fingerprint
 from hive_replication.load.replica.state import object_id
 from hive_replication.load.replica.target import Target
 from hive_replication.metastore.tables import at_once, batches
@@ -50,5 +51,7 @@ class SetColumns(CustomOperation):
             ]
             for image in images:
                 image.sd.cols = list(self.columns)
+                if FINGERPRINT in (image.parameters or {}):
+                    with_fingerprint(image)
             if images:
                 target.metastore.alter_partitions(database, self.table, images)
