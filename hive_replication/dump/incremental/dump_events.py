@@ -81,7 +81,8 @@ def dump_events(
     files = EventFiles(source, locations, source.boundary(scope.database, database))
     last: NotificationEvent | None = None
     start = writer.done.evid if writer.done else from_evid
-    for decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know
+    for event, decoded in _decoded(source, locations, from_evid, start):  # checkpoints do not say what these know
+        transactions.note(event)
         taken = outside.count_event(decoded) or _is_taken(decoded, source, scope.database, includes)
         joined.follow(decoded, shared.beside(decoded) if taken else "")
     events = progress.count(source.metastore.events(start, end), "events read", end - start)
@@ -110,13 +111,15 @@ def dump_events(
     return writer.finish(header)
 
 
-def _decoded(source: Source, locations: PresentLocations, from_evid: int, to_evid: int) -> Iterator[LogEvent]:
+def _decoded(
+    source: Source, locations: PresentLocations, from_evid: int, to_evid: int
+) -> Iterator[tuple[NotificationEvent, LogEvent]]:
     """The events that an interrupted dump has already, as far as the log still has them."""
     if to_evid <= from_evid:
         return
     try:
         for batch in _batches(source.metastore.events(from_evid, to_evid)):
-            yield from locations.decode_batch(batch)
+            yield from zip(batch, locations.decode_batch(batch), strict=True)
     except MissingEvents as error:
         text = "the dump goes on without looking at what it has already: tables that have to come whole by it are held: %s"
         _LOG.warning(text, error, extra=about(locations.database))

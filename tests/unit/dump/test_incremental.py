@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ from hive_replication.load.operations import kinds as op
 from hive_replication.load.plan.lane_planner import LanePlanner, LaneSettings
 from hive_replication.load.plan.lanes import WindowEvent, segments, window_event
 from hive_replication.load.replica.state import ReplicaState
+from hive_replication.metastore.dialect import Features
+from hive_replication.metastore.types import NotificationEvent
 from hive_replication.progress import Silent
 from tests import model
 from tests.moving import Draft, moving_source
@@ -134,6 +137,59 @@ def test_a_dump_that_is_gone_on_with_takes_in_the_same_tables(before: model.Acti
     second.done, second.events = killed.done, killed.events
     assert dump(second).joined == dump(whole).joined
     assert second.events == whole.events
+
+
+class OfTransactions:
+    """A source of Hive 4: a transaction writes to a table that is dropped before its commit, which does not name the database."""
+
+    features = Features("4.0.0", "uuid")
+
+    def __init__(self, metastore: Any) -> None:
+        self._metastore = metastore
+        allocated = {"dbName": "db", "tableName": "u", "txnIdList": [3], "writeIdList": [1]}
+        messages = [
+            ("OPEN_TXN", {"fromTxnId": 3, "toTxnId": 3}, ""),
+            ("ALLOC_WRITE_ID_EVENT", allocated, "u"),
+            ("DROP_TABLE", {}, "other"),
+            ("COMMIT_TXN", {"txnid": 3, "databases": ["a"]}, ""),
+        ]
+        self._log = [
+            NotificationEvent(evid, 0, kind, "db" if table else "", table, json.dumps(message), messageFormat="json-0.2")
+            for evid, (kind, message, table) in enumerate(messages, 1)
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metastore, name)
+
+    def current_event_id(self) -> int:
+        return len(self._log)
+
+    def event(self, evid: int) -> NotificationEvent | None:
+        return self._log[evid - 1] if evid else None
+
+    def events(self, after: int, until: int) -> Any:
+        return iter(self._log[after:until])
+
+    def write_events(self, *_: object) -> list[Any]:
+        return []
+
+
+def test_a_dump_that_is_gone_on_with_knows_which_transactions_wrote_to_the_database() -> None:
+    """The commit was left out, and the transaction that stands for it on the target stayed open."""
+
+    def dump(draft: Draft) -> DumpHeader:
+        side = moving_source(model.Source(), [], [])
+        side = replace(side, metastore=cast("Any", OfTransactions(side.metastore)))
+        return dump_events(side, Scope("db"), 0, None, 0, draft, Silent()).header
+
+    killed, second, whole = Killed(2), Draft(), Draft()
+    with pytest.raises(KeyboardInterrupt):
+        dump(killed)
+    second.done, second.events = killed.done, killed.events
+    dump(second)
+    dump(whole)
+    assert second.events == whole.events
+    assert [one.notification.type for one in whole.events][-1] == "COMMIT_TXN"
 
 
 class Purged:
