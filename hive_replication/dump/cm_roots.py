@@ -50,10 +50,15 @@ def cm_roots(storage: Storage, setting: Callable[[str, str], str], cm_root: str,
         directories: URIs of the database's own.
     """
     own = _zones(storage, cm_root, zone_of)
-    hidden = setting("hive.repl.cm.encryptionzone.rootdir", ".cmroot")
+    hidden = in_zones(setting)
     found = (zone for directory in directories for zone in _zones(storage, directory, zones_in))
     zones = {zone: cm_root if zone in own else f"{zone}/{hidden}" for zone in found}
     return CmRoots(setting("hive.repl.cm.nonencryptionzone.rootdir", "") if own else cm_root, zones)
+
+
+def in_zones(setting: Callable[[str, str], str]) -> str:
+    """The path, in each encryption zone, of the cmroot of its files."""
+    return setting("hive.repl.cm.encryptionzone.rootdir", ".cmroot").strip("/")
 
 
 def _zones(storage: Storage, uri: str, ask: Callable[[WebHdfs, str], tuple[str, ...]]) -> tuple[str, ...]:

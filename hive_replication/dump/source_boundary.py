@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from hive_replication.dump.cm_roots import in_zones
 from hive_replication.errors import Refused
 from hive_replication.events import event_records as r
 from hive_replication.events.files import FileRef
@@ -26,7 +27,6 @@ _PATHS = frozenset({PATH, SCHEMA_URL})
 _LOCATION = "the location of "
 _WAREHOUSES = ("hive.metastore.warehouse.dir", "hive.metastore.warehouse.external.dir")
 _CM_ROOTS = ("hive.repl.cmrootdir", "hive.repl.cm.nonencryptionzone.rootdir")
-_ZONE = "/.cmroot"  # of an encryption zone, in the zone itself
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class SourceBoundary:
         data: of tables, partitions, and what they and functions name.
         deleted: of deleted files: cmroot.
         beside: the database's directory, on whose store paths without a scheme lie; "" where it is not known.
+        in_zones: asks where in an encryption zone its cmroot lies; called only where another cmroot is named.
         homes: asks for the database's own directories in the source's warehouses, of external and of managed tables.
         named: those that the database itself names, without those of a policy that reads no data.
     """
@@ -44,6 +45,7 @@ class SourceBoundary:
     data: Boundary
     deleted: Boundary
     beside: str = ""
+    in_zones: Callable[[], str] = str
     homes: Callable[[], tuple[str, ...]] = tuple
     named: tuple[str, ...] = ()
 
@@ -74,10 +76,14 @@ class SourceBoundary:
                 elif reason := self.data.why_outside(file.uri):
                     return f"a file: {reason}"
             if file.cm_root and file.cm_root not in checked:
-                if (reason := self.deleted.why_outside(file.cm_root)) and not file.cm_root.rstrip("/").endswith(_ZONE):
+                if (reason := self.deleted.why_outside(file.cm_root)) and not self._is_in_zone(file.cm_root):
                     return f"the cmroot of {file.uri}: {reason}"
                 checked.add(file.cm_root)
         return ""
+
+    def _is_in_zone(self, cm_root: str) -> bool:
+        path = self.in_zones()
+        return bool(path) and cm_root.rstrip("/").endswith(f"/{path}")
 
     def why_event_outside(self, event: r.Event | None) -> str:
         """Why an object may not be read as an event leaves it, or "" where it may."""
@@ -116,13 +122,16 @@ def source_boundary(policy: Policy, name: str, database: Database | None, settin
     def cm_roots() -> tuple[str, ...]:
         return _set(setting, beside, _CM_ROOTS)
 
+    def zones() -> str:
+        return in_zones(setting) if setting else ""
+
     paths_of_policy = tuple(qualified(one, beside) for one in policy.source.paths)
     replica = locations[0] if locations and _has_our_state(database) else ""
     shared = (*locations, *homes()) if name == "default" else ()
     own = tuple(one for one in locations if not _why_not_own(name, one, setting))
     data = Boundary("source.paths", (*own, *paths_of_policy), further, shared, replica)
     deleted = Boundary("source.paths", paths_of_policy, cm_roots) if setting else EVERYWHERE
-    return SourceBoundary(data, deleted, beside, homes, locations)
+    return SourceBoundary(data, deleted, beside, cache(zones), homes, locations)
 
 
 def _locations(database: Database | None) -> tuple[str, ...]:

@@ -259,6 +259,21 @@ def test_no_setting_is_asked_for_of_a_directory_that_hive_chose() -> None:
     assert boundary.why_outside(table()) == ""
 
 
+@pytest.mark.parametrize(("value", "path"), [(None, ".cmroot"), ("keep/deleted", "keep/deleted")])
+def test_a_cmroot_of_an_encryption_zone_is_where_the_metastore_puts_it(value: str | None, path: str) -> None:
+    """All managed tables in zones were held under another path than the default."""
+    settings = SETTINGS | ({"hive.repl.cm.encryptionzone.rootdir": value} if value else {})
+    database = Database(name="sales", locationUri=DB, parameters={})
+    boundary = source_boundary(policy(), "sales", database, lambda key, default: settings.get(key, default))
+
+    def why(root: str) -> str:
+        return boundary.why_files_outside((FileRef(f"{DB}/t/f", "00", root),))
+
+    assert why(f"{DB}/t/{path}") == why("hdfs://src:8020/cm") == ""
+    assert "source.paths" in why(f"{DB}/t/other")
+    assert "source.paths" in why(f"{DB}/t/x{path}")
+
+
 def test_files_are_looked_at_one_by_one() -> None:
     boundary = source()
     good = FileRef(f"{DB}/t/f", "00", "hdfs://src:8020/cm")
