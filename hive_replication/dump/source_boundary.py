@@ -75,7 +75,7 @@ class SourceBoundary:
                     checked.add(directory)
                 elif reason := self.data.why_outside(file.uri):
                     return f"a file: {reason}"
-            if file.cm_root and file.cm_root not in checked:
+            if file.cm_uri and file.cm_root not in checked:
                 if (reason := self.deleted.why_outside(file.cm_root)) and not self._is_in_zone(file.cm_root):
                     return f"the cmroot of {file.uri}: {reason}"
                 checked.add(file.cm_root)

@@ -123,13 +123,12 @@ class FileRef:
         """Reads a file of an event message, which Hive does not escape.
 
         Hive joins uri, checksum, cmroot and subdirectory with ``#``; a path may hold ``#`` itself. Where the text has more
-        parts than four the checksum (hex digits or empty) and the cmroot (a URI) tell where the path ends.
+        parts than four the checksum (hex digits or empty) and the cmroot (a URI) tell where the path ends. Of stores without
+        checksums Hive names a cmroot that never keeps the file: it is left out.
         """
         parts = text.split("#")
-        if len(parts) <= 4:
-            return cls(*parts)
-        uri = "#".join(parts[:-3])
-        return cls(uri, *parts[-3:])
+        found = cls(*parts) if len(parts) <= 4 else cls("#".join(parts[:-3]), *parts[-3:])
+        return found if found.checksum else replace(found, cm_root="")
 
 
 def _path(uri: str) -> str:

@@ -103,7 +103,7 @@ def validate_files(target: Target, files: Iterable[FileRef], what: str) -> None:
         if not paths.is_text(file.uri):
             shown = file.uri.replace("\0", "\\x")
             raise Refused(f"{what}: the name of the file {shown} is no UTF-8; rename it at the source, then repair the table")
-        for uri in filter(None, (file.uri, file.cm_root)):
+        for uri in filter(None, (file.uri, file.cm_uri and file.cm_root)):  # without a checksum it is never read
             _check(target, uri, what)
         if any(part in ("", ".", "..") for part in file.relative.split("/")):
             raise Refused(

@@ -260,7 +260,7 @@ def test_a_broken_line_of_files(line: str) -> None:
         ("hdfs://s/f#abc#hdfs://s/cm#", FileRef("hdfs://s/f", "abc", "hdfs://s/cm")),
         ("s3a://b/f###", FileRef("s3a://b/f")),
         ("s3a://b/f###base_5", FileRef("s3a://b/f", subdir="base_5")),
-        ("s3a://b/f##hdfs://s/cm#", FileRef("s3a://b/f", cm_root="hdfs://s/cm")),
+        ("s3a://b/f##hdfs://s/cm#", FileRef("s3a://b/f")),
         ("hdfs://s/weird#name/f%20#abc#hdfs://s/cm#", FileRef("hdfs://s/weird#name/f%20", "abc", "hdfs://s/cm")),
         ("hdfs://s/f", FileRef("hdfs://s/f")),
     ],

@@ -13,7 +13,9 @@ import hive_replication
 from hive_replication.connect import Connection
 from hive_replication.dump.format.packed_store import PackedStore
 from hive_replication.errors import Refused
+from hive_replication.events.files import FileRef
 from hive_replication.load.command import plan_load
+from hive_replication.load.untrusted_dump import validate_files
 from hive_replication.statements import ReplLoad
 from tests.fuzz.dumps import Dump, dumps, plan, resealed, target_of
 from tests.fuzz.memory import MemoryStorage
@@ -66,3 +68,16 @@ def test_a_dump_of_another_policy_needs_a_name() -> None:
     with pytest.raises(Refused, match="which is no database of the policy"):
         hive_replication.plan(connection, WINDOW.directory)
     assert changes == []
+
+
+def test_a_cmroot_is_checked_where_it_may_be_read() -> None:
+    """Of S3 Hive records no checksum, and a cmroot on HDFS all the same: every INSERT was held for it."""
+
+    def check(uri: str) -> None:
+        if not uri.startswith("s3a://b/"):
+            raise Refused(uri)
+
+    target = cast("Any", SimpleNamespace(source_storage=SimpleNamespace(check=check)))
+    validate_files(target, [FileRef("s3a://b/f", "", "hdfs://nn/cm")], "event 5")
+    with pytest.raises(Refused, match="hdfs://nn/cm"):
+        validate_files(target, [FileRef("s3a://b/f", "00", "hdfs://nn/cm")], "event 5")
