@@ -156,7 +156,7 @@ class _Load:
         if only is None and session.reader.header.kind == "incremental":
             session = with_rebuilt_tables(session, events, self.store)
         if only is None and self.table is None:
-            session = with_joined_tables(session, self.store)
+            session = with_joined_tables(session, self.store, events)
         return session
 
 
@@ -194,9 +194,9 @@ def plan_load(
     replica = TargetDatabase(target, database, lambda: None, dry=True)
     boundary = _boundary(target, source, reader)
     session = Session(replica, reader, table, None, Silent(), _lookahead(target, source, reader), boundary=boundary)
-    _run(session, source, repair=repair, only=None)
+    events = _run(session, source, repair=repair, only=None)
     if table is None:
-        with_joined_tables(session, store)
+        with_joined_tables(session, store, events)
     header = reader.header
     return LoadPlan(
         reader.directory,

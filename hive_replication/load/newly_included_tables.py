@@ -6,13 +6,18 @@ forgotten where a load is killed in between. What is loaded here is held no long
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hive_replication.dump.format.interface import DumpStore
 from hive_replication.dump.format.record_types import GONE
+from hive_replication.events import event_records as r
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.constraints import SetConstraints, on_target
 from hive_replication.load.operations.mark_left import MarkLeft
 from hive_replication.load.plan import gate
+from hive_replication.load.plan.lanes import WindowEvent
 from hive_replication.load.plan.load_plan import LanePlan, SegmentPlan
 from hive_replication.load.rebuilt_tables import load_beside, tell
 from hive_replication.load.replica.held_reasons import TAKEN_IN_REASON
@@ -20,18 +25,23 @@ from hive_replication.load.replica.state import LEFT_MARK, is_ours, object_id
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.load.report import Held
 from hive_replication.load.session import Session
+from hive_replication.logs import about
+from hive_replication.metastore.faults import MetastoreError
 from hive_replication.metastore.materialized_views import is_replica_of_materialized
 from hive_replication.metastore.table_kinds import is_transactional
 from hive_replication.metastore.types import Table
 from hive_replication.policy import PolicyScope
 
+_LOG = logging.getLogger(__name__)
 
-def with_joined_tables(session: Session, store: DumpStore) -> Session:
+
+def with_joined_tables(session: Session, store: DumpStore, events: Sequence[WindowEvent] = ()) -> Session:
     """Loads the tables that a window takes into the policy, and does what the policy says with those that have left it.
 
     Args:
         session: a load of a whole database's events, which came as far as it could.
         store: where the dumps of the tables are.
+        events: those of the window; of foreign keys among them some point at these tables, which were not there yet.
 
     Returns:
         The load, in which what was loaded is held no longer.
@@ -48,11 +58,55 @@ def with_joined_tables(session: Session, store: DumpStore) -> Session:
         name = session.mapping.table(source_table)
         if name in awaited and directory not in ("", GONE) and load_beside(session, store, source_table, directory, failed):
             session.held[:] = [held for held in session.held if held.tables != (name,)]
+            _add_keys_to(session, source_table, events)
     for number, held in enumerate(session.held):
         if held.tables[0] in failed and _is_awaited(held):
             tell(session, number, f"{TAKEN_IN_REASON}and could not be loaded: {failed[held.tables[0]]}")
     _settle_left(session)
     return session
+
+
+def _add_keys_to(session: Session, parent: str, events: Sequence[WindowEvent]) -> None:
+    """Adds the window's foreign keys to a table that came with it, where nothing later drops them or changes a name of theirs."""
+    mapping, held = session.mapping, {name for one in session.held for name in one.tables}
+    for number, one in enumerate(events):
+        change = one.event
+        if not isinstance(change, r.AddConstraints) or not session.includes(change.table):
+            continue
+        child, later = mapping.table(change.table), events[number + 1 :]
+        for key in change.constraints:
+            left = key.parent != (mapping.source_database, parent) or child in held
+            if left or any(_ends(event, (change.table, parent), key.name) for event in later):
+                continue
+            kept, _ = on_target((key,), mapping, child, lambda _: True)
+            _, told = on_target((key,), mapping, child, lambda _: False)
+            if _added(session, SetConstraints(change.evid, child, kept)):
+                session.skipped[:] = [it for it in session.skipped if it.evid != change.evid or it.reason not in told]
+
+
+def _ends(event: WindowEvent, tables: tuple[str, str], key: str) -> bool:
+    """Whether an event drops a foreign key, or changes a name of its tables, or nobody knows."""
+    change = event.event
+    if change is None:
+        return event.row.table in tables
+    if isinstance(change, r.DropConstraint):
+        return change.table == tables[0] and change.constraint == key
+    return any(name in tables for one in change.name_changes for name in one.tables)
+
+
+def _added(session: Session, operation: SetConstraints) -> bool:
+    """Whether a foreign key is there; not that of a table that stands further on, and so has what the source has then."""
+    if session.dry:
+        return True
+    child = session.target.metastore.table(session.database, operation.table)
+    if child is None or not is_ours(child, session.identity) or object_id(child) > session.reader.header.to_evid:
+        return False
+    try:
+        operation.carry_out(session.target, session.database)
+    except MetastoreError as error:
+        _LOG.warning("a foreign key is left out: %s", error, extra=about(session.database, operation.table, operation.evid))
+        return False
+    return True
 
 
 def _never(_lane: LanePlan, _gone: object) -> None:
