@@ -23,7 +23,7 @@ from hive_replication.load.apply.commit_pipeline import begins_with_transactions
 from hive_replication.load.apply.commit_places import DataKey
 from hive_replication.load.apply.database import TargetDatabase
 from hive_replication.load.apply.directory_access import DirectoryAccess
-from hive_replication.load.apply.lane_recorder import lane_record
+from hive_replication.load.apply.lane_recorder import lane_records
 from hive_replication.load.apply.lane_run import LaneRun, MissingFiles, where_they_are
 from hive_replication.load.apply.placement import LanePlacement, Placer
 from hive_replication.load.apply.running_sums import Tally
@@ -240,18 +240,22 @@ class Executor:
         due = run.due
         if self._journal is None or run.recorded or not due or self._failed.is_set():
             return
-        try:
-            record = lane_record(self._replica.target.storage, self._known, run.placed, due)
-        except Unreachable:
-            raise
-        except (ReplicationError, OSError) as error:
-            run.failed(due[0], error)
-            return
-        try:
-            self._journal.lane(record)
-            run.recorded = True
-        except TooLarge as error:
-            run.failed(due[0], error)
+        records = lane_records(self._replica.target.storage, self._known, run.placed, due)
+        while not run.recorded:
+            try:
+                record = next(records, None)
+            except Unreachable:
+                raise
+            except (ReplicationError, OSError) as error:
+                run.failed(due[0], error)
+                return
+            try:
+                if record:
+                    self._journal.lane(record)
+            except TooLarge as error:
+                run.failed(due[0], error)
+                return
+            run.recorded = record is None
 
     def _flip(self, run: LaneRun) -> None:
         """Carries out a lane group by group, and a group that fails one operation at a time, so that only the rest is held."""

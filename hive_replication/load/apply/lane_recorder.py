@@ -1,9 +1,10 @@
-"""The journal record of a lane: the state of its objects before it changes anything."""
+"""The journal records of a lane: the state of its objects before it changes anything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from hive_replication.events.name_changes import ObjectName
 from hive_replication.load.apply.placement import FlipMode, LanePlacement
@@ -17,8 +18,12 @@ from hive_replication.metastore.types import Partition, Table, copy_of, director
 from hive_replication.storage import Storage
 
 
-def lane_record(storage: Storage, known: KnownObjects, lane: LanePlacement, operations: Sequence[op.Operation]) -> LaneRecord:
-    """Records what the operations of a lane are about to change.
+def lane_records(
+    storage: Storage, known: KnownObjects, lane: LanePlacement, operations: Sequence[op.Operation]
+) -> Iterator[LaneRecord]:
+    """Records what the operations of a lane are about to change: the last one has the steps.
+
+    Images of a dropped table's many partitions come in records before that, so that never all of them are in memory.
 
     Args:
         storage: the target's.
@@ -29,19 +34,28 @@ def lane_record(storage: Storage, known: KnownObjects, lane: LanePlacement, oper
     recorder = _StepRecorder()
     for number, operation in enumerate(operations):
         recorder.step(operation, lane.directories.get((number, ""), ""))
-    view, claims = known.view(recorder.wanted), not any(isinstance(one, SetStatistics | DeleteStatistics) for one in operations)
+    view = known.view(recorder.wanted)
+    image = _without_claims if any(isinstance(one, SetStatistics | DeleteStatistics) for one in operations) else _as_it_is
     tables, partitions = view.tables, dict[str, dict[str, Partition | None]]()
     for name, table in tables.items():
-        wanted = recorder.wanted[name]
-        if table.partitionKeys and wanted != set():
-            partitions[name] = dict.fromkeys(sorted(wanted or ()))
+        if table.partitionKeys and (wanted := recorder.wanted[name]):
+            partitions[name] = dict.fromkeys(sorted(wanted))
     for (name, part), found in view.partitions.items():
-        partitions[name][part] = found if claims else _without_claims(found)
+        partitions[name][part] = image(found)
+    for name in sorted(recorder.dropped & tables.keys()):
+        images, touched, none = known.images(name), partitions.get(name, {}), dict[str, Partition]()
+        first, second = next(images, none), next(images, none)
+        if not second:
+            partitions[name] = {part: image(found) for part, found in first.items()} | touched
+            continue
+        for batch in chain((first, second), images):
+            rest = {part: image(found) for part, found in batch.items() if part not in touched}
+            yield LaneRecord(lane.lane.names, (), {}, {name: rest}, {}, _outside(rest, tables[name]))
     locations = _LocationTrail(tables, partitions)
     for number, operation in enumerate(operations):
         locations.follow(lane, number, operation)
     files = {directory: tuple(storage.named_files(directory)) for directory in sorted(locations.grown)}
-    return LaneRecord(
+    yield LaneRecord(
         lane.lane.names,
         tuple(recorder.steps),
         tables,
@@ -50,6 +64,16 @@ def lane_record(storage: Storage, known: KnownObjects, lane: LanePlacement, oper
         tuple(dict.fromkeys(locations.left)),
         tuple(locations.placed),
     )
+
+
+def _outside(parts: Mapping[str, Partition], table: Table) -> tuple[str, ...]:
+    """Directories of partitions but for those below their table's."""
+    places = filter(None, map(directory_of, parts.values()))
+    return tuple(dict.fromkeys(place for place in places if not place.startswith(f"{directory_of(table)}/")))
+
+
+def _as_it_is(image: Partition) -> Partition:
+    return image
 
 
 def _without_claims(image: Partition) -> Partition:
@@ -65,13 +89,15 @@ class _StepRecorder:
 
     Args:
         steps: one for each operation.
-        wanted: touched partitions by the table's name before the lane; None for all of them.
+        wanted: touched partitions by the table's name before the lane.
+        dropped: names before the lane of tables that are dropped: images of all their partitions are needed.
         trail: leads back to the names before the lane.
         chains: earlier names of each table in this lane, with the event ids of the renames.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
-    wanted: dict[str, set[str] | None] = field(default_factory=dict[str, set[str] | None])
+    wanted: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    dropped: set[str] = field(default_factory=set[str])
     trail: NamesTrail = field(default_factory=NamesTrail)
     chains: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict[str, tuple[tuple[str, int], ...]])
 
@@ -92,13 +118,12 @@ class _StepRecorder:
     def _step(self, step: Step, *, drops: bool) -> Step:
         """A step on an existing table; its images before the lane are needed."""
         origin, chain = self.trail.before(step.table)[0], self.chains.get(step.table, ())
-        touched = self.wanted.setdefault(origin, set()) if origin else None
-        if touched is not None:
-            touched |= set(step.partitions)
+        if origin:
+            self.wanted.setdefault(origin, set()).update(step.partitions)
         if step.new_name:
             self.chains[step.new_name] = (*self.chains.pop(step.table, ()), (step.table, step.evid))
         if drops and origin:
-            self.wanted[origin] = None
+            self.dropped.add(origin)
         return replace(step, origin=origin, chain=chain) if drops else step
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -13,6 +13,7 @@ from hive_replication.metastore.tables import batches
 from hive_replication.metastore.types import Partition, Table
 
 _TOGETHER = 100  # tables in a call
+_IMAGES = 2_000  # partitions of a table that are in memory at once where all are asked for
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,17 @@ class KnownObjects:
                 known = self._known_partitions(table, name, needed)
                 partitions |= {(name, part): found for part in needed or known if (found := known.get(part)) is not None}
         return TargetView(self._state, tables, partitions)
+
+    def images(self, name: str) -> Iterator[dict[str, Partition]]:
+        """All partitions of a table that was viewed, some at a time; none of them stays here.
+
+        Args:
+            name: of the table.
+        """
+        table = self._tables[name]
+        if table is not None and table.partitionKeys:
+            for batch in batches(self._metastore.partitions(self._database, name), _IMAGES):
+                yield by_name(table, batch)
 
     def forget(self) -> None:
         """Reads every object again from now on."""

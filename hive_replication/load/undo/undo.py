@@ -135,14 +135,15 @@ class _Undo:
     def run(self, table: str | None, evid: int, *, dry_run: bool, progress: Progress) -> Undo:
         entries = self._journal.entries() if dry_run else self._journal.mark_finished(self._journal.entries(), self._state)
         point = self._point(entries, evid)
-        loads = self._journal.lanes_of(entries)
-        newer = [(entry, lanes) for entry, lanes in loads if entry.token > point.token and entry.status != "undone"]
+        newer = self._journal.lanes_of(one for one in entries if one.token > point.token and one.status != "undone")
+        read = {entry for entry, _ in newer}
+        others = self._journal.places_of(one for one in entries if one not in read)  # no image of theirs is in memory
         names = None if table is None else _joined(newer, table)
         chosen = [
             (entry, [lane for lane in lanes if not lane.undone and (names is None or names & set(lane.record.names))])
             for entry, lanes in reversed(newer)
         ]
-        locator = OldDataLocator(self._target.storage, self._location, loads)
+        locator = OldDataLocator(self._target.storage, self._location, [*others, *newer])
         _require_no_transactions(self._database, chosen)
         self._require_data(chosen, locator)
         self._require_names(chosen)

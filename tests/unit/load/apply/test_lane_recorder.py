@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hive_replication.load.apply.lane_recorder import lane_record
+import pytest
+
+from hive_replication.load.apply.lane_recorder import lane_records
 from hive_replication.load.apply.placement import LanePlacement
-from hive_replication.load.journal.lane_record import LaneRecord, Step
+from hive_replication.load.journal.lane_record import LaneRecord, Step, record_texts
 from hive_replication.load.operations import kinds as op
 from hive_replication.load.operations.statistics import Columns, DeleteStatistics, SetStatistics
 from hive_replication.load.plan.load_plan import LanePlan
+from hive_replication.load.replica import target_view
 from hive_replication.load.replica.state import ReplicaState
 from hive_replication.load.replica.target_view import KnownObjects
 from hive_replication.metastore.types import FieldSchema, Partition, StorageDescriptor, Table
@@ -30,7 +35,7 @@ class Metastore:
             if name in keys
         )
 
-    def partitions(self, _: str, table: str, names: Iterable[str] | None) -> Iterator[Partition]:
+    def partitions(self, _: str, table: str, names: Iterable[str] | None = None) -> Iterator[Partition]:
         assert table == "p"
         places = {"ds=1": f"{BASE}/p/ds=1", "ds=2": f"{BASE}/.repl/7-0/ds=2"}
         for name in places if names is None else names:
@@ -47,10 +52,15 @@ class Storage:
         return {"f": None}
 
 
-def record(*operations: op.Operation, **places: Any) -> LaneRecord:
+def records(*operations: op.Operation, **places: Any) -> Iterator[LaneRecord]:
     placed = LanePlacement(LanePlan(("t", "p"), 0, operations), **places)
     known = KnownObjects(Metastore(), "db", ReplicaState())  # type: ignore[arg-type]
-    return lane_record(Storage(), known, placed, operations)  # type: ignore[arg-type]
+    return lane_records(Storage(), known, placed, operations)  # type: ignore[arg-type]
+
+
+def record(*operations: op.Operation, **places: Any) -> LaneRecord:
+    (found,) = records(*operations, **places)
+    return found
 
 
 def test_a_created_table_has_no_image_but_a_directory() -> None:
@@ -79,6 +89,48 @@ def test_a_dropped_table_leaves_its_directory_and_partitions_outside_of_it() -> 
     found = record(op.DropTable(5, "p"))
     assert set(found.partitions["p"]) == {"ds=1", "ds=2"}
     assert set(found.left) == {f"{BASE}/p", f"{BASE}/.repl/7-0/ds=2"}
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_the_images_of_a_dropped_table_come_some_at_a_time_if_they_are_many(
+    monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    """What the lane touched before the drop stays with the steps, and the whole says what one record says."""
+    monkeypatch.setattr(target_view, "_IMAGES", together)
+    added = op.AddPartitions(4, "p", (op.NewPartition("ds=3", Partition(), NO_FILES),))
+    operations = (added, op.AlterPartitions(5, "p", (("ds=1", Partition()),)), op.DropTable(6, "p"))
+    *pieces, last = records(*operations, directories={(0, "ds=3"): f"{BASE}/p/ds=3"})
+    assert len(pieces) == (2 if together == 1 else 0)
+    assert all((one.names, one.steps, dict(one.tables)) == (("t", "p"), (), {}) for one in pieces)
+    images = [(name, part) for one in (*pieces, last) for name, part in one.partitions.get("p", {}).items()]
+    assert sorted(name for name, _ in images) == ["ds=1", "ds=2", "ds=3"]
+    assert [name for name, part in images if part is None] == ["ds=3"]
+    assert [step.kind for step in last.steps] == ["AddPartitions", "AlterPartitions", "DropTable"]
+    assert {place for one in (*pieces, last) for place in one.left} == {f"{BASE}/p", f"{BASE}/.repl/7-0/ds=2"}
+    assert {place for one in (*pieces, last) for place in one.kept} == {f"{BASE}/p", f"{BASE}/.repl/7-0/ds=2"}
+
+
+def test_memory_does_not_grow_with_the_partitions_of_a_dropped_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their images, and their text, took 10 KB for each: the run was killed, and the window came again for ever."""
+    monkeypatch.setattr(target_view, "_IMAGES", 200)
+
+    def partitions(number: int) -> Iterator[Partition]:
+        for one in range(number):
+            yield Partition(values=[str(one)], sd=StorageDescriptor(location=f"{BASE}/p/ds={one}"), parameters={})
+
+    def peak(number: int) -> int:
+        monkeypatch.setattr(Metastore, "partitions", lambda *_: partitions(number))
+        gc.collect()
+        tracemalloc.start()
+        written = sum(text.count(b"/p/ds=") for one in records(op.DropTable(5, "p")) for text in record_texts(one))
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert written == number
+        return found
+
+    peak(400)
+    small, large = peak(600), peak(2_400)
+    assert (large - small) / 1_800 < 40  # bytes a partition
 
 
 def test_a_partition_that_did_not_exist_is_recorded_as_absent() -> None:
