@@ -12,6 +12,7 @@ from hive_replication.load.journal.lane_record import LaneRecord, Step
 from hive_replication.load.layout.directories import Layout, new_token
 from hive_replication.load.layout.protected_moves import ProtectedMoves
 from hive_replication.load.operations import kinds as op
+from hive_replication.load.operations.avro_schemas import CopySchemas
 from hive_replication.load.operations.conflict_resolutions import DropForeignTable, KeepAside
 from hive_replication.load.operations.constraints import DropConstraint, SetConstraints
 from hive_replication.load.operations.functions import CreateFunction, DropFunction
@@ -30,7 +31,7 @@ from hive_replication.metastore.types import Partition, Table, copy_of, director
 from hive_replication.storage import Storage, paths
 
 Thing = TypeVar("Thing", Table, Partition)
-_WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics)
+_WITHOUT_IMAGES = (CreateFunction, DropFunction, SetConstraints, DropConstraint, SetStatistics, DeleteStatistics, CopySchemas)
 #: Kinds of operations that no undo takes back: the journal has no images of what they changed, or only of users' tables.
 STAYS = frozenset(one.kind for one in (*_WITHOUT_IMAGES, DropForeignTable, KeepAside))
 

@@ -355,7 +355,7 @@ def test_a_foreign_table_that_a_load_adopted_or_replaced_comes_back(windows: _Re
     assert SOURCE not in windows.metastore.kept["f"].parameters
 
 
-@pytest.mark.parametrize("kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside"])
+@pytest.mark.parametrize("kind", ["CreateFunction", "SetConstraints", "SetStatistics", "KeepAside", "CopySchemas"])
 def test_what_is_not_taken_back_is_told(windows: _Replica, kind: str) -> None:
     """It was listed as undone, and stayed."""
     _, changed = windows.changed("t", 1550, 1660)
