@@ -118,10 +118,20 @@ def record_texts(record: LaneRecord) -> Iterator[bytes]:
     elif len(text) > MOST:
         raise TooLarge(
             f"the journal would have {len(text):,} bytes in one file about {', '.join(record.names[:5])}, and {MOST:,} are read: "
-            "load fewer events at a time (max_events of the policy)"
+            f"{_advice(record)}"
         )
     else:
         yield text
+
+
+def _advice(record: LaneRecord) -> str:
+    """Where the names of one directory's files are too many, each window that adds to it has them all."""
+    place = max(record.files, key=lambda one: len(record.files[one]), default="")
+    if not place:
+        return "load fewer events at a time (max_events of the policy)"
+    return (
+        f"{place} has {len(record.files[place]):,} files; write what lies in it anew at the source with fewer (INSERT OVERWRITE)"
+    )
 
 
 def _pieces(record: LaneRecord, number: int) -> list[LaneRecord]:

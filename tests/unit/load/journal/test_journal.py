@@ -74,9 +74,12 @@ def test_what_cannot_be_split_is_not_written(tmp_path: Path) -> None:
     """It would be read by no later load."""
     journal = Journal(Storage((Root(uri=tmp_path.as_uri()),)), f"{tmp_path.as_uri()}/db.db")
     names = tuple(f"ds={number}" for number in range(2_000))
-    with pytest.raises(TooLarge, match="in one file about t, and 8,000 are read"):
+    with pytest.raises(TooLarge, match=r"in one file about t, and 8,000 are read: load fewer events at a time \(max_events"):
         journal.begin(1, 9).lane(LaneRecord(("t",), (Step("DropPartitions", 9, "t", partitions=names),)))
-    assert journal.entries() == []
+    full = LaneRecord(("t",), (), files={"hdfs://t/few": ("f",), "hdfs://t/many": names})
+    with pytest.raises(TooLarge, match="hdfs://t/many has 2,000 files; write what lies in it anew at the source with fewer"):
+        journal.begin(1, 9).lane(full)
+    assert all(lane.record.files.keys() == {"hdfs://t/few"} for entry in journal.entries() for lane in journal.lanes(entry))
 
 
 def test_what_undos_may_need_is_read_once_from_one_small_file_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
