@@ -40,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 
 RESERVED_DATABASE = "__hive_replication__"
 _BRIEF = "brief@"  # before the host's name in a lock's agent
-_PATIENCE, _POLL = 600.0, 0.5  # seconds for which a lock that is held briefly is waited for, and between two looks
+_PATIENCE, _POLL = 3_600.0, 0.5  # seconds for which a lock that is held briefly is waited for, and between two looks
 _ATTEMPTS = 20  # others that ask at the same moment stand in each other's way, for a few hundredths of a second
 
 

@@ -103,6 +103,22 @@ def test_a_lock_held_briefly_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert metastore.held == {}
 
 
+def test_a_lock_is_waited_for_while_retention_reads_a_million_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the lock for as long again: loads failed after ten minutes, and said that another load runs."""
+    metastore, now = Metastore(), [0.0]
+    brief = lock(metastore, brief=True)
+    brief.acquire()
+
+    def look(_: float) -> None:
+        now[0] += 100
+        if now[0] == 1_200:
+            brief.release()
+
+    monkeypatch.setattr(locks, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=look))
+    with lock(metastore):
+        assert now == [1_200]
+
+
 def test_a_lock_held_briefly_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_PATIENCE", 0.05)
     monkeypatch.setattr(locks, "_POLL", 0.01)
