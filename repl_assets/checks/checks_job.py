@@ -51,7 +51,7 @@ def _overflow_check(specs: Specs, database: CatalogDatabase, check: TableCheck) 
         if not context.has_partition_key:  # started by hand, of all tables
             errors: list[str] = []
             with as_dagster_failure():
-                answers = list(_evaluate(engine, examiner, names, check, _replicated_tables(engine, database), errors))
+                answers = list(_evaluate(engine, examiner, names, check, _replicated_tables(engine, database) or (), errors))
             # Dagster takes no result of a check with partitions in a run without one, but events of it.
             for answer in (*answers, _summary(answers).evaluation(EvaluationKey(spec.key))):
                 log_evaluation(context.op_execution_context, answer)
@@ -117,18 +117,20 @@ def _evaluate_database(
     engine: Engine, specs: Specs, database: CatalogDatabase, errors: list[str]
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Runs a database's checks; those that fail to run are added to ``errors``."""
-    tables: list[str] = []
+    tables: list[str] | None = None
     with _noted(engine, f"every check of {database.name}", errors):
         tables = _replicated_tables(engine, database)
+    if tables is None:
+        return
     examiner = Examiner(engine.connection, specs.policy, database.name)
     for check in enabled_checks(specs.policy):
         answers: list[dg.AssetCheckEvaluation] = []
         for answer in _evaluate(engine, examiner, specs.names, check, tables, errors):
             answers.append(answer)
             yield answer
-        if database.overflow and tables:
+        if database.overflow:
             yield _summary(answers).evaluation(EvaluationKey(dg.AssetCheckKey(specs.names.tables(database.name), check.name)))
-    if NO_STRAYS in specs.policy.checks.run and tables:
+    if NO_STRAYS in specs.policy.checks.run:
         with _noted(engine, f"{NO_STRAYS} of {database.name}", errors):
             yield find_no_strays(examiner).evaluation(EvaluationKey.of_database(specs.names, database.name, NO_STRAYS))
 
@@ -167,11 +169,11 @@ def _summary(answers: Sequence[dg.AssetCheckEvaluation]) -> Finding:
     return Finding({"tables": len(answers), "tables not passed": len(failed), **table}, passed=not failed)
 
 
-def _replicated_tables(engine: Engine, database: CatalogDatabase) -> list[str]:
-    """Tables of the replica that Dagster shows."""
+def _replicated_tables(engine: Engine, database: CatalogDatabase) -> list[str] | None:
+    """Tables of the replica that Dagster shows; None where there is no finished replica."""
     shown = {table.name for table in database.tables}
     if engine.state(database.name).applied is None:
-        return []
+        return None
     return [table for table in engine.tables(database.name) if database.overflow or table in shown]
 
 

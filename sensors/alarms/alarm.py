@@ -87,12 +87,14 @@ class AlarmCursor:
         finished: the runs that were seen; None before the first tick.
         time: of the tick, seconds since the epoch.
         replicas: databases that have had a replica.
+        gone: databases that the source did not have when it was asked last.
     """
 
     alarms: Mapping[str, Open] = field(default_factory=dict[str, Open])
     finished: SeenRuns | None = None
     time: float = 0.0
     replicas: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """As compact JSON."""

@@ -132,9 +132,9 @@ def tick(
     cursor = _last(context, names)
     alarms, runs = _runs(context.instance, names, cursor, now)
     alarms = updated(alarms, {}, of_no_database(alarms, policy), now)
-    alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), now)
+    alarms = _with_checks(alarms, answers(context.instance, watched.checks, watched.of_partitions), cursor.gone, now)
     alarms = _with_problem(alarms, names.policy, watched.problem, now)
-    cursor = AlarmCursor(alarms, runs, now, cursor.replicas)
+    cursor = replace(cursor, alarms=alarms, finished=runs, time=now)
     cursor = replace(cursor, alarms=_notify(context, names, cursor, receivers))
     cursor = _with_conditions(cursor, observe, policy, _looked(context.instance, policy, alarms))
     alarms = without_closed(_notify(context, names, cursor, receivers))
@@ -168,9 +168,12 @@ def _outcome(alarms: dict[str, Open], outcome: Outcome, now: float) -> dict[str,
     return updated(alarms, {key: left} if left else {}, [key], now)
 
 
-def _with_checks(alarms: dict[str, Open], found: Answers, now: float) -> dict[str, Open]:
-    """Adds checks that fail; one that is being answered, or could not decide, stays as it was."""
-    present = {alarm.key: alarm for alarm in failures(found)}
+def _with_checks(alarms: dict[str, Open], found: Answers, gone: Collection[str], now: float) -> dict[str, Open]:
+    """Adds checks that fail; one that is being answered, or could not decide, stays as it was.
+
+    Nothing answers again for a database that is gone, and Dagster keeps the answers.
+    """
+    present = {alarm.key: alarm for alarm in failures(found) if alarm.database not in gone}
     known = {key for key, one in alarms.items() if one.alarm.kind == "failed check"}
     return updated(alarms, present, known - unanswered(found), now)
 
@@ -206,8 +209,10 @@ def _with_conditions(cursor: AlarmCursor, observe: Observe, policy: Policy, look
     present = {alarm.key: alarm for alarm in conditions(lags, short, policy, cursor.replicas, no_dumps)}
     ended = [key for key, one in cursor.alarms.items() if one.alarm.kind not in _OF_DAGSTER and is_known(key, lags)]
     ended += mended(cursor.alarms, lags, Names.of(policy), looked, dropped, cursor.time)
+    gone = tuple(one.database for one in lags if not one.in_source)
+    ended += [key for key, one in cursor.alarms.items() if one.alarm.kind == "failed check" and one.alarm.database in gone]
     alarms = updated(cursor.alarms, present, ended, cursor.time)
-    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags))
+    return replace(cursor, alarms=alarms, replicas=with_replicas(cursor.replicas, lags), gone=gone)
 
 
 def _notify(context: dg.SensorEvaluationContext, names: Names, cursor: AlarmCursor, receivers: list[Channel]) -> dict[str, Open]:

@@ -104,6 +104,15 @@ def test_a_check_without_an_answer_stops_no_other(answered: pytest.MonkeyPatch) 
     }
 
 
+def test_strays_are_looked_for_where_the_last_table_was_dropped(answered: pytest.MonkeyPatch) -> None:
+    """Else the last answers about the database stay failures for ever."""
+    answered.setattr(Engine, "tables", lambda *_: [])
+    why, answers = run(checks_job(SPECS, DATABASES[1:]), CHECKS, Engine(), answered)
+    assert (why, answers) == ("", {"schema_equal of b__tables ": True, "no_strays of b__load ": True})
+    answered.setattr(Engine, "state", lambda *_: ReplicaState())
+    assert run(checks_job(SPECS, DATABASES[1:]), CHECKS, Engine(), answered) == ("", {})
+
+
 def test_a_server_that_does_not_answer_ends_the_checks(answered: pytest.MonkeyPatch) -> None:
     why, answers = run(checks_job(SPECS, DATABASES), CHECKS, Engine(Unreachable("nobody answers")), answered)
     assert (why, answers) == ("nobody answers", {})

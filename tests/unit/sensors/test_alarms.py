@@ -737,6 +737,29 @@ def test_failed_checks_of_tables_that_are_partitions_of_one_asset(web: WebServer
     assert watch.tick(WELL) == "1 alarm: failed check: sales"
 
 
+@pytest.mark.parametrize("undecided", [False, True])
+def test_failed_checks_of_a_database_that_the_source_dropped_end(undecided: bool, web: WebServer, watch: Watch) -> None:
+    """Nothing answers for it again, or only that it cannot be compared, and Dagster keeps the answer."""
+    same, strays = (dg.AssetCheckKey(NAMES.database("sales", "load"), name) for name in ("same_objects", "no_strays"))
+    watch.checks = [same, strays]
+    watch.answer(same, passed=False, why="orders is not at the target")
+    watch.answer(strays, passed=False)
+    assert watch.tick(WELL).startswith("2 alarms: ")
+    if undecided:
+        watch.answer(same, passed=False, why="no such database", warn=True)
+    web.take()
+    dropped = replace(WELL, applied=None, in_source=False)
+    assert watch.tick(dropped) == "no alarms"
+    assert len(notified(web)) == 2
+    assert watch.tick(dropped) == "no alarms"
+    assert watch.tick().startswith("1 alarm: unreachable"), "nobody knows better"
+    watch.tick(dropped)
+    assert not [one for one in notified(web) if one[1] == "failed check"], "they do not begin again"
+    watch.answer(same, passed=False, why="orders is not at the target")
+    watch.tick(WELL)
+    assert watch.tick(WELL).startswith("2 alarms: "), "the database is there again"
+
+
 def test_a_failed_check_of_a_table_that_is_dropped_ends(web: WebServer, watch: Watch) -> None:
     """Nothing answers for the table again, and Dagster keeps the answer."""
     equal = dg.AssetCheckKey(NAMES.tables("sales"), "replica_equal")
